@@ -1,0 +1,1 @@
+"""Kernel machines that stay small."""
