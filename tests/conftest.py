@@ -1,0 +1,44 @@
+"""Options, markers and fixtures shared by all tests."""
+
+import pytest
+from hypothesis import settings
+
+# Derandomised, so that a red run stays red; `--full` looks for new examples, and for more of them.
+settings.register_profile("fast", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("full", deadline=None, max_examples=500, print_blob=True)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="also run the tests marked `full`")
+
+
+def pytest_configure(config):
+    settings.load_profile("full" if config.getoption("--full") else "fast")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests marked `full` unless asked for: left out, not skipped, since a skip means "could not run"."""
+    if config.getoption("--full"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
+@pytest.fixture(scope="session")
+def data():
+    """`data(name, **options)`: the data set of this name, or a skip that says which file is missing."""
+    from slimsvm.datasets import find, load
+
+    loaded = {}
+
+    def get(name, **options):
+        if find(name) is None:
+            pytest.skip(f"data set {name!r} is not on this machine (put its files in the folder SLIMSVM_DATA names)")
+        key = name, tuple(sorted(options.items()))
+        if key not in loaded:
+            loaded[key] = load(name, download=False, **options)
+        return loaded[key]
+
+    return get

@@ -1,0 +1,165 @@
+"""The package's imports point one way, its modules stay short, and compiled code stays in one place.
+
+Every import counts: at the top of a module, inside a function, under TYPE_CHECKING, by `importlib.import_module`.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "slimsvm"
+MAX_LINES = 400
+
+# Lowest first. A unit may import the units of the rows above its own, and itself; units of one row are strangers.
+ORDER = [
+    ["numerics"],
+    ["rows"],
+    ["kernels", "modelfile", "datasets"],
+    ["model"],
+    ["tasks"],
+    ["cuts", "bases", "budget"],
+    ["solvers"],
+    ["editing"],
+    ["estimators"],
+    ["__init__"],
+    ["plots"],
+    ["cli"],
+]
+RANK = {unit: rank for rank, row in enumerate(ORDER) for unit in row}
+# Data sets know rows and nothing of learning; only the command line (and tests, benchmarks) may ask for them.
+USERS_OF_DATASETS = {"__init__", "cli"}
+COMPILERS = {"numba", "llvmlite"}
+
+
+def module_parts(path, root):
+    """`root/rows/arrays.py` -> ["rows", "arrays"], `root/rows/__init__.py` -> ["rows"], `root/__init__.py` -> []."""
+    parts = list(path.relative_to(root).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def imported_names(tree, package):
+    """Yield (line, dotted name) of everything imported; `package`: the parts that a leading dot stands for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [node.module] if node.module else []
+            if node.level:
+                base = ["slimsvm", *package[: len(package) - node.level + 1], *base]
+            yield from ((node.lineno, ".".join([*base, alias.name])) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def may_import(unit, other):
+    """Whether the order allows a module of `unit` to import one of `other`."""
+    if unit == other:
+        return True
+    if other == "datasets" and unit not in USERS_OF_DATASETS:
+        return False
+    return RANK[other] < RANK[unit]
+
+
+def find_violations(root):
+    """Return one sentence for every breach of the rules in the package at `root`."""
+    problems = []
+    for path in sorted(root.rglob("*.py")):
+        where = path.relative_to(root).as_posix()
+        text = path.read_text(encoding="utf-8")
+        parts = module_parts(path, root)
+        unit = parts[0] if parts else "__init__"
+        if len(text.splitlines()) > MAX_LINES:
+            problems.append(f"{where}: {len(text.splitlines())} lines, at most {MAX_LINES} are allowed")
+        if unit not in RANK:
+            problems.append(f"{where}: {unit!r} has no place in the order of imports")
+            continue
+        package = parts if path.name == "__init__.py" else parts[:-1]
+        for line, name in imported_names(ast.parse(text, filename=str(path)), package):
+            top, *rest = name.split(".")
+            if top in COMPILERS and unit != "numerics":
+                problems.append(f"{where}:{line}: {top} is imported outside numerics")
+            if top != "slimsvm":
+                continue
+            # `from slimsvm import SVC` is an import of the package itself, unless the name is one of its parts.
+            other = rest[0] if rest and (rest[0] in RANK or (root / rest[0]).exists()) else "__init__"
+            if other not in RANK:
+                problems.append(f"{where}:{line}: {other!r} has no place in the order of imports")
+            elif not may_import(unit, other):
+                problems.append(f"{where}:{line}: {unit} must not import {other}")
+    return problems
+
+
+def test_package_keeps_the_rules():
+    assert find_violations(SOURCE) == []
+
+
+def test_order_names_no_part_twice():
+    units = [unit for row in ORDER for unit in row]
+    assert len(units) == len(set(units))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "problem"),
+    [
+        ("rows/arrays.py", "import slimsvm.kernels", "rows/arrays.py:1: rows must not import kernels"),
+        ("rows/arrays.py", "from slimsvm.kernels.rbf import RBF", "rows/arrays.py:1: rows must not import kernels"),
+        ("rows/arrays.py", "from slimsvm import kernels", "rows/arrays.py:1: rows must not import kernels"),
+        ("rows/arrays.py", "from ..kernels import RBF", "rows/arrays.py:1: rows must not import kernels"),
+        ("rows/__init__.py", "from ..kernels import RBF", "rows/__init__.py:1: rows must not import kernels"),
+        ("rows/files/text.py", "from ...kernels import RBF", "rows/files/text.py:1: rows must not import kernels"),
+        ("model.py", "def f():\n    from .tasks import Binary", "model.py:2: model must not import tasks"),
+        ("cuts/a.py", "from slimsvm.bases import nystrom", "cuts/a.py:1: cuts must not import bases"),
+        ("solvers/a.py", "from slimsvm.datasets import load", "solvers/a.py:1: solvers must not import datasets"),
+        ("datasets/a.py", "from slimsvm.kernels import RBF", "datasets/a.py:1: datasets must not import kernels"),
+        ("modelfile.py", "from slimsvm.kernels import RBF", "modelfile.py:1: modelfile must not import kernels"),
+        ("solvers/a.py", "from slimsvm import SVC", "solvers/a.py:1: solvers must not import __init__"),
+        ("__init__.py", "from .cli import main", "__init__.py:1: __init__ must not import cli"),
+        (
+            "kernels/a.py",
+            "import importlib\nimportlib.import_module('slimsvm.tasks')",
+            "kernels/a.py:2: kernels must not import tasks",
+        ),
+        (
+            "rows/a.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import slimsvm.cli",
+            "rows/a.py:3: rows must not import cli",
+        ),
+        ("misc.py", "x = 1", "misc.py: 'misc' has no place in the order of imports"),
+        ("utils/a.py", "x = 1", "utils/a.py: 'utils' has no place in the order of imports"),
+        ("rows/a.py", "def f():\n    import numba", "rows/a.py:2: numba is imported outside numerics"),
+        ("rows/a.py", "from numba.core import types", "rows/a.py:1: numba is imported outside numerics"),
+        ("rows/a.py", "x = 1\n" * 401, "rows/a.py: 401 lines, at most 400 are allowed"),
+    ],
+)
+def test_each_breach_is_seen(tmp_path, file, text, problem):
+    for unit in RANK:
+        if unit != "__init__":
+            (tmp_path / unit).mkdir()
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert find_violations(tmp_path) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("numerics/a.py", "import numba\nfrom numba import njit"),
+        ("rows/a.py", "from . import b\nfrom .b import c\nfrom slimsvm.numerics import threads\nimport numpy"),
+        ("model.py", "from .modelfile import read_model\nfrom .kernels.rbf import RBF"),
+        ("cli/a.py", "import slimsvm\nfrom slimsvm import SVC, plots\nfrom slimsvm.datasets import load"),
+        ("__init__.py", "from .estimators import SVC\nfrom . import datasets"),
+        ("rows/a.py", "x = 1\n" * 400),
+    ],
+)
+def test_allowed_imports_pass(tmp_path, file, text):
+    for unit in RANK:
+        if unit != "__init__":
+            (tmp_path / unit).mkdir()
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert find_violations(tmp_path) == []
