@@ -1,0 +1,271 @@
+"""The rows of a fit seen through a kernel."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.kernels.base import Kernel
+from slimsvm.kernels.operands import Chunks, DenseOperand, DensePoints, Selection, dense_points
+from slimsvm.kernels.shift_invariant import LOG2_E
+from slimsvm.numerics.dense import TILE
+from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs
+from slimsvm.rows import Rows, as_rows
+
+BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
+MEMORY_LIMIT = 1 << 30
+
+RowChoice = tuple[int, int] | np.ndarray | None
+
+
+class EvalCounter:
+    """Exact number of kernel evaluations done: rows times points, padding not counted.
+
+    Examples
+    --------
+    >>> from slimsvm.kernels import EvalCounter
+    >>> counter = EvalCounter()
+    >>> counter.add(6)
+    >>> counter.n
+    6
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._lock = threading.Lock()
+
+    def add(self, n: int) -> None:
+        """Count n more (from any thread)."""
+        with self._lock:
+            self.n += int(n)
+
+
+class KernelRows:
+    """Rows seen through a kernel, folded once where they fit in memory.
+
+    Results are bitwise the same for any number of threads, and a row's scores are bitwise the same in any selection of
+    rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    rows : Rows, ndarray or sparse matrix
+    dtype : float32 or float64
+        Type kernel values are computed in; sums over chunks of points are in float64 anyway.
+    n_jobs : int or None
+        Threads (None: all cores).
+    memory_limit : int
+        Bytes that the folded copy of the rows may take. Above it, and for memory maps, blocks are folded on each pass.
+    counter : EvalCounter or None
+        Counter to add to (None: a new one).
+    centre : ndarray of shape (d,) or None
+        What shift-invariant kernels on dense rows subtract first, against cancellation. None: the mean of the rows.
+        Scores are the same bits in two objects only if centre and points are.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : numpy.dtype
+    counter : EvalCounter
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Linear, KernelRows
+    >>> rows = KernelRows(Linear(), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> points = rows.points(np.array([1]))
+    >>> rows.scores(points, np.ones((1, 1)))
+    array([[11.],
+           [25.]], dtype=float32)
+    >>> rows.counter.n
+    2
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        rows: Any,
+        *,
+        dtype: Any = np.float32,
+        n_jobs: int | None = None,
+        memory_limit: int = MEMORY_LIMIT,
+        counter: EvalCounter | None = None,
+        centre: np.ndarray | None = None,
+    ):
+        self.kernel = kernel
+        self.rows: Rows = as_rows(rows)
+        self.n_rows, self.n_features = self.rows.n_rows, self.rows.n_features
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
+        self.n_jobs = resolve_n_jobs(n_jobs)
+        self.counter = EvalCounter() if counter is None else counter
+        self._folding = kernel.folding(self.n_features)
+        self._block_rows = max(4 * TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
+        self._radius: float | None = None
+        centred = self._folding.shift_invariant and not self.rows.is_sparse
+        if not centred:
+            centre = np.zeros(self.n_features)
+        self.centre = self._mean() if centre is None else np.asarray(centre, np.float64)
+        self._kept: DenseOperand | None = None
+        if self.rows.in_memory and self.dtype.itemsize * (self.n_features + 1) * self.n_rows <= memory_limit:
+            self._kept = self._folded(Selection(self.n_rows))
+
+    @classmethod
+    def for_basis(cls, kernel: Kernel, X: Any, Z: Any, *, dtype: Any, n_jobs: int | None) -> KernelRows:
+        """Rows X to be scored against the basis Z: centred by Z, so that a row's scores do not depend on the others."""
+        if X.shape[1] != Z.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} features, the basis has {Z.shape[1]}")
+        sparse = sp.issparse(Z)
+        centre = np.zeros(Z.shape[1]) if sparse or not len(Z) else np.asarray(Z, np.float64).mean(axis=0)
+        return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
+
+    @property
+    def radius(self) -> float:
+        """gamma max |x - centre|^2 for the RBF kernel, 0 for others: float32 kernel values are in doubt above 500."""
+        if self._radius is None:
+            self._radius = 0.0
+            if self._folding.norms:
+                parts = (operand.half for _, operand, _ in self._parts(None))
+                self._radius = max((float(-half.min()) for half in parts if len(half)), default=0.0) / LOG2_E
+        return self._radius
+
+    def points(self, index: np.ndarray) -> DensePoints:
+        """Rows at ``index`` as basis points."""
+        return self.points_of(self.rows.take(self._check_index(index), self.rows.exact_dtype))
+
+    def points_of(self, basis: Any) -> DensePoints:
+        """Any vectors as basis points: ndarray of shape (k, d) or CSR."""
+        if not sp.issparse(basis):
+            basis = np.asarray(basis)
+        if basis.ndim != 2 or basis.shape[1] != self.n_features:
+            raise ValueError(f"basis must have shape (k, {self.n_features}), got {basis.shape}")
+        if not sp.issparse(basis):
+            basis = np.ascontiguousarray(basis, np.float32 if basis.dtype == np.float32 else np.float64)
+        return dense_points(self._folding, basis, self.centre, self.dtype)
+
+    def basis(self, index: np.ndarray) -> Any:
+        """Rows at ``index`` as they go into a model: ndarray of shape (k, d) or CSR."""
+        return self.rows.take(self._check_index(index), self.rows.exact_dtype)
+
+    def scores(
+        self,
+        points: DensePoints,
+        coef: np.ndarray,
+        rows: RowChoice = None,
+        segments: np.ndarray | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """sum_j k(x_i, p_j) coef[j, c], the kernel values never stored.
+
+        Parameters
+        ----------
+        points : result of `points` or `points_of`; k of them
+        coef : ndarray of shape (k, m)
+        rows : None, (lo, hi) or int64 array
+            Which rows: all, a range, or those at an index.
+        segments : None or int64 array of shape (s + 1,)
+            Offsets 0 = o_0 <= … <= o_s = k that cut the points into s groups, each summed apart.
+        out : ndarray of the result's shape and type, C-contiguous, or None
+
+        Returns
+        -------
+        ndarray of shape (b, m), or (b, s, m) with segments, of type `dtype`
+        """
+        coef = np.require(coef, self.dtype, "CWA")
+        k = len(points)
+        if coef.ndim != 2 or len(coef) != k:
+            raise ValueError(f"coef must have shape ({k}, m), got {coef.shape}")
+        offsets = np.array([0, k]) if segments is None else np.asarray(segments)
+        if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] or offsets[-1] != k or (np.diff(offsets) < 0).any():
+            raise ValueError(f"segments must be offsets that rise from 0 to {k}, got {offsets}")
+        chunks = Chunks.of(offsets)
+        n, choice = self._choice(rows)
+        shape = (n, chunks.n_segments, coef.shape[1])
+        result_shape = (shape[0], shape[2]) if segments is None else shape
+        out = _result(out, result_shape, self.dtype)
+        table = out.reshape(shape)
+        with one_blas_thread():
+            for at, operand, selection in self._parts(choice):
+                operand.scores(selection, points, coef, chunks, table[at : at + selection.n], self.n_jobs)
+        self.counter.add(n * k)
+        return out
+
+    def block(self, points: DensePoints, rows: RowChoice = None) -> np.ndarray:
+        """Kernel values of rows (as in `scores`) and points, shape (b, k)."""
+        n, choice = self._choice(rows)
+        out = np.empty((n, len(points)), self.dtype)
+        with one_blas_thread():
+            for at, operand, selection in self._parts(choice):
+                operand.block(selection, points, out[at : at + selection.n], self.n_jobs)
+        self.counter.add(n * len(points))
+        return out
+
+    def diag(self, rows: RowChoice = None) -> np.ndarray:
+        """k(x_i, x_i) of rows (as in `scores`), exact, float64, shape (b,)."""
+        n, choice = self._choice(rows)
+        out = np.empty(n)
+        for at, part in self._cut(choice):
+            out[at : at + part.n] = self.kernel.diag(self._raw(part))
+        return out
+
+    def _mean(self) -> np.ndarray:
+        total = np.zeros(self.n_features)
+        for lo, hi in self.rows.blocks(self._block_rows):
+            total += self.rows.slice(lo, hi, self.rows.exact_dtype).sum(axis=0, dtype=np.float64)
+        return total / max(1, self.n_rows)
+
+    def _check_index(self, index: np.ndarray) -> np.ndarray:
+        index = np.require(index, np.int64, "CWA")
+        if index.ndim != 1:
+            raise ValueError(f"an index of rows must be 1-D, got shape {index.shape}")
+        if index.size and not (0 <= index.min() and index.max() < self.n_rows):
+            raise IndexError(f"row indices must be in 0..{self.n_rows - 1}, got {index.min()}..{index.max()}")
+        return index
+
+    def _choice(self, rows: RowChoice) -> tuple[int, Selection]:
+        if rows is None:
+            return self.n_rows, Selection(self.n_rows)
+        if isinstance(rows, tuple):
+            lo, hi = rows
+            if not 0 <= lo <= hi <= self.n_rows:
+                raise IndexError(f"rows must be a range within 0..{self.n_rows}, got ({lo}, {hi})")
+            return hi - lo, Selection(hi - lo, lo)
+        index = self._check_index(rows)
+        return len(index), Selection(len(index), 0, index)
+
+    def _cut(self, choice: Selection) -> Iterator[tuple[int, Selection]]:
+        for at in range(0, choice.n, self._block_rows):
+            n = min(self._block_rows, choice.n - at)
+            yield at, Selection(n, choice.first + at, choice.index[at : at + n])
+
+    def _raw(self, part: Selection) -> Any:
+        if len(part.index):
+            return self.rows.take(part.index, self.rows.exact_dtype)
+        return self.rows.slice(part.first, part.first + part.n, self.rows.exact_dtype)
+
+    def _folded(self, choice: Selection) -> DenseOperand:
+        operand = DenseOperand(self._folding, choice.n, self.n_features, self.dtype)
+        for at, part in self._cut(choice):
+            operand.fold(self._raw(part), self.centre, at, self.n_jobs)
+        return operand
+
+    def _parts(self, choice: Selection | None) -> Iterator[tuple[int, DenseOperand, Selection]]:
+        choice = Selection(self.n_rows) if choice is None else choice
+        if self._kept is not None:
+            yield 0, self._kept, choice
+            return
+        for at, part in self._cut(choice):
+            yield at, self._folded(part), Selection(part.n)
+
+
+def _result(out: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    if out is None:
+        return np.empty(shape, dtype)
+    if out.shape != shape or out.dtype != dtype or not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError(f"out must be a writeable C-contiguous array of shape {shape} and dtype {dtype}")
+    return out

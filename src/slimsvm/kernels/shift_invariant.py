@@ -1,0 +1,79 @@
+"""Kernels of the difference x - z: RBF and Laplacian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slimsvm.kernels.base import FoldedKernel
+from slimsvm.kernels.operands import EXP2, Folding
+from slimsvm.kernels.parameters import check_gamma, feature_gamma
+
+LOG2_E = 1.4426950408889634
+
+
+@dataclass(frozen=True)
+class RBF(FoldedKernel):
+    """k(x, z) = exp(-gamma |x - z|^2), or exp(-sum_c gamma_c (x_c - z_c)^2).
+
+    Computed as 2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2) with x' = x sqrt(2 gamma log2 e). In float32 the error grows with
+    gamma |x|^2 (see ``KernelRows.radius``).
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a tuple.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import RBF
+    >>> RBF(gamma=np.log(2)).block(np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]])).round(12)
+    array([[0.25]])
+    """
+
+    gamma: float | tuple[float, ...] = 1.0
+    name: ClassVar[str] = "rbf"
+
+    def __post_init__(self):
+        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
+
+    def folding(self, n_features: int) -> Folding:
+        scale = np.sqrt(2.0 * LOG2_E * feature_gamma(self.gamma, n_features))
+        return Folding(EXP2, row_scale=scale, point_scale=scale, norms=True)
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        return np.ones(X.shape[0], dtype)
+
+
+@dataclass(frozen=True)
+class Laplacian(FoldedKernel):
+    """k(x, z) = exp(-gamma |x - z|_1), or exp(-sum_c gamma_c |x_c - z_c|).
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a tuple.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Laplacian
+    >>> Laplacian(gamma=np.log(2)).block(np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]])).round(12)
+    array([[0.25]])
+    """
+
+    gamma: float | tuple[float, ...] = 1.0
+    name: ClassVar[str] = "laplacian"
+
+    def __post_init__(self):
+        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
+
+    def folding(self, n_features: int) -> Folding:
+        scale = LOG2_E * feature_gamma(self.gamma, n_features)
+        return Folding(EXP2, row_scale=scale, point_scale=scale, manhattan=True)
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        return np.ones(X.shape[0], dtype)

@@ -1,0 +1,206 @@
+"""Threads over fixed tiles, and BLAS held to one thread meanwhile."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401 (compiled code calls this BLAS: it must be loaded to be held to one thread)
+from threadpoolctl import ThreadpoolController
+
+RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _inside_worker() -> bool:
+    """Whether this process or thread is one of several workers already (joblib, multiprocessing, our own pool)."""
+    if getattr(_here, "is_worker", False) or multiprocessing.current_process().daemon:
+        return True
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is None:
+        return False
+    backend, _ = parallel.get_active_backend()
+    return (backend.nesting_level or 0) > 0
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Number of threads that ``n_jobs`` stands for.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None: all usable cores, or 1 inside a joblib or multiprocessing worker. Negative: that many from the end as in
+        joblib (-1 all cores, -2 all but one). Otherwise the number itself.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        ``n_jobs`` is 0.
+    TypeError
+        ``n_jobs`` is not an integer.
+
+    Examples
+    --------
+    >>> from slimsvm.numerics.threads import resolve_n_jobs
+    >>> resolve_n_jobs(3)
+    3
+    """
+    if n_jobs is None:
+        return 1 if _inside_worker() else _usable_cores()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
+        raise TypeError(f"n_jobs must be an integer or None, got {n_jobs!r}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: give a positive number of threads, -1 for all cores, or None")
+    if n_jobs < 0:
+        return max(1, _usable_cores() + 1 + int(n_jobs))
+    return int(n_jobs)
+
+
+_here = threading.local()
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+_pool_lock = threading.Lock()
+
+
+def _mark_worker() -> None:
+    _here.is_worker = True
+
+
+def _pool_of(size: int) -> ThreadPoolExecutor:
+    global _pool, _pool_size
+    with _pool_lock:
+        if _pool is None or _pool_size < size:
+            if _pool is not None:
+                _pool.shutdown(wait=False)
+            _pool = ThreadPoolExecutor(size, thread_name_prefix="slimsvm", initializer=_mark_worker)
+            _pool_size = size
+        return _pool
+
+
+def run_tiles(function: Callable[[int, int], Any], n_tiles: int, n_jobs: int) -> None:
+    """Call ``function(lo, hi)`` over contiguous ranges that cover ``range(n_tiles)``.
+
+    Each range is handled by exactly one call; which thread makes it is left open, so the function must write only to
+    places of its own tiles. With one thread or one tile, and inside another call's worker, it runs inline.
+
+    Parameters
+    ----------
+    function : callable (lo, hi) -> None
+        Compiled with ``nogil=True``, bound to its arrays.
+    n_tiles : int
+        Number of tiles.
+    n_jobs : int
+        Number of threads (as `resolve_n_jobs` returns it), the calling one included.
+    """
+    if n_tiles <= 0:
+        return
+    n_jobs = min(n_jobs, n_tiles)
+    if n_jobs == 1 or getattr(_here, "is_worker", False):
+        function(0, n_tiles)
+        return
+    n_ranges = min(n_tiles, n_jobs * RANGES_PER_THREAD)
+    cuts = [n_tiles * i // n_ranges for i in range(n_ranges + 1)]
+    ranges = iter(list(itertools.pairwise(cuts)))
+    lock = threading.Lock()
+
+    def drain() -> None:
+        while True:
+            with lock:
+                bounds = next(ranges, None)
+            if bounds is None:
+                return
+            function(*bounds)
+
+    helpers = _submit(drain, n_jobs - 1)
+    try:
+        drain()
+    except BaseException:
+        with lock:
+            for _ in ranges:
+                pass
+        raise
+    finally:
+        # A helper that has not started has nothing left to do; waiting for it could wait for another thread's work.
+        started = [helper for helper in helpers if not helper.cancel()]
+        errors = [error for error in (helper.exception() for helper in started) if error is not None]
+    if errors:
+        raise errors[0]
+
+
+def _submit(function: Callable[[], None], times: int) -> list[Future[None]]:
+    while True:
+        pool = _pool_of(times)
+        try:
+            return [pool.submit(function) for _ in range(times)]
+        except RuntimeError:
+            # Another thread has just replaced this pool by a larger one; at interpreter exit there is none any more.
+            if pool is _pool:
+                return []
+
+
+_blas_lock = threading.Lock()
+_blas_depth = 0
+_blas_held: Any = None
+_controller: ThreadpoolController | None = None
+_controller_modules = -1
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold every BLAS and OpenMP pool of the process to one thread, so that results do not depend on their number.
+
+    May be nested and entered from several Python threads at once: the limits come back when the last one leaves.
+
+    Examples
+    --------
+    >>> from slimsvm.numerics.threads import one_blas_thread
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    global _blas_depth, _blas_held, _controller, _controller_modules
+    with _blas_lock:
+        if _blas_depth == 0:
+            if _controller is None or _controller_modules != len(sys.modules):
+                _controller = ThreadpoolController()  # libraries come with imports: look again only after imports
+                _controller_modules = len(sys.modules)
+            _blas_held = _controller.limit(limits=1)
+        _blas_depth += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_depth -= 1
+            if _blas_depth == 0:
+                _blas_held.restore_original_limits()
+                _blas_held = None
+
+
+def _after_fork_in_child() -> None:
+    """Threads do not survive a fork: start afresh in the child."""
+    global _pool, _pool_size, _pool_lock, _blas_lock
+    _pool, _pool_size = None, 0
+    _pool_lock = threading.Lock()
+    _blas_lock = threading.Lock()
+    _here.is_worker = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,155 @@
+"""Rows held in one dense array (in memory or memory-mapped) or in one CSR matrix."""
+
+from __future__ import annotations
+
+import mmap
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+Block = np.ndarray | sp.csr_array
+
+
+class Rows(ABC):
+    """Rows of a data matrix, read as blocks.
+
+    A block is a C-contiguous array or a ``scipy.sparse.csr_array`` in canonical format, of the dtype asked for. It may
+    share memory with the data: nobody writes to a block.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Shape of the whole.
+    is_sparse : bool
+        Whether blocks are CSR.
+    in_memory : bool
+        False where the rows are on disk (a memory map): no copy of the whole may be made.
+    dtype : numpy.dtype
+        Type the values are stored in.
+    """
+
+    n_rows: int
+    n_features: int
+    is_sparse: bool
+    in_memory: bool
+    dtype: np.dtype
+
+    @abstractmethod
+    def take(self, index: np.ndarray, dtype: Any) -> Block:
+        """Rows at the positions of ``index`` (int64 array of shape (b,)), in that order, as a block of ``dtype``."""
+
+    @abstractmethod
+    def slice(self, lo: int, hi: int, dtype: Any) -> Block:
+        """Rows lo, …, hi - 1 as a block of ``dtype``."""
+
+    def blocks(self, max_rows: int) -> Iterator[tuple[int, int]]:
+        """Bounds (lo, hi) of consecutive blocks of at most ``max_rows`` rows that cover all rows."""
+        if max_rows < 1:
+            raise ValueError(f"max_rows must be at least 1, got {max_rows}")
+        for lo in range(0, self.n_rows, max_rows):
+            yield lo, min(self.n_rows, lo + max_rows)
+
+    @property
+    def exact_dtype(self) -> np.dtype:
+        """Float type that loses nothing of the stored values: float32 for types it can hold, otherwise float64."""
+        return np.dtype(np.float32 if np.can_cast(self.dtype, np.float32) else np.float64)
+
+
+class DenseRows(Rows):
+    """Rows of a 2-D array of any real dtype and memory order, `numpy.memmap` included; converted block by block."""
+
+    is_sparse = False
+
+    def __init__(self, X: np.ndarray):
+        self._X = X
+        self.n_rows, self.n_features = X.shape
+        self.dtype = X.dtype
+        self.in_memory = not _is_mapped(X)
+
+    def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+        return np.ascontiguousarray(self._X[index], dtype=dtype).view(np.ndarray)
+
+    def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
+        return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
+
+
+class SparseRows(Rows):
+    """Rows of a CSR matrix with sorted, distinct columns in each row."""
+
+    is_sparse = True
+    in_memory = True
+
+    def __init__(self, X: sp.csr_array):
+        self._X = X
+        self.n_rows, self.n_features = X.shape
+        self.dtype = X.dtype
+
+    def take(self, index: np.ndarray, dtype: Any) -> sp.csr_array:
+        return self._X[index].astype(dtype, copy=False)
+
+    def slice(self, lo: int, hi: int, dtype: Any) -> sp.csr_array:
+        X, start, stop = self._X, self._X.indptr[lo], self._X.indptr[hi]
+        parts = (X.data[start:stop].astype(dtype, copy=False), X.indices[start:stop], X.indptr[lo : hi + 1] - start)
+        return sp.csr_array(parts, shape=(hi - lo, self.n_features))
+
+
+def _is_mapped(X: np.ndarray) -> bool:
+    base: Any = X
+    while base is not None:
+        if isinstance(base, (np.memmap, mmap.mmap)):
+            return True
+        base = getattr(base, "base", None)
+    return False
+
+
+def as_rows(X: Any) -> Rows:
+    """Rows of a data matrix.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d), or Rows
+        Dense: any real dtype (bool, integer, float16 and up), C or F order, memory maps too; never copied whole.
+        Sparse: CSR is kept (64-bit indices too) if its columns are sorted and distinct in each row; otherwise, and for
+        other formats, a CSR copy is made.
+
+    Returns
+    -------
+    Rows
+        `Rows` objects come back as they are.
+
+    Raises
+    ------
+    TypeError
+        Values are not real numbers.
+    ValueError
+        Not two-dimensional.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.rows import as_rows
+    >>> rows = as_rows(np.arange(6).reshape(3, 2))
+    >>> rows.n_rows, rows.n_features, list(rows.blocks(2))
+    (3, 2, [(0, 2), (2, 3)])
+    >>> rows.take(np.array([2, 0]), np.float64)
+    array([[4., 5.],
+           [0., 1.]])
+    """
+    if isinstance(X, Rows):
+        return X
+    if not sp.issparse(X):
+        X = np.asanyarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (rows, features), got {X.ndim}")
+    if X.dtype.kind not in "buif":
+        raise TypeError(f"X must hold real numbers, got dtype {X.dtype}")
+    if not sp.issparse(X):
+        return DenseRows(X)
+    converted = sp.csr_array(X)
+    if not converted.has_canonical_format:
+        converted = converted.copy() if X.format == "csr" else converted
+        converted.sum_duplicates()
+    return SparseRows(converted)
