@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, cast
 
 from slimsvm.kernels.base import FoldedKernel, Kernel
+from slimsvm.kernels.folding import Folding
+from slimsvm.kernels.given import CallableKernel, Precomputed
 from slimsvm.kernels.inner import Linear, Polynomial, Sigmoid
 from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows
-from slimsvm.kernels.operands import Folding
+from slimsvm.kernels.operands import Points
 from slimsvm.kernels.shift_invariant import RBF, Laplacian
 
-KERNELS: dict[str, type[Kernel]] = {kernel.name: kernel for kernel in (RBF, Laplacian, Polynomial, Linear, Sigmoid)}
+KERNELS: dict[str, type[Kernel]] = {
+    kernel.name: kernel for kernel in (RBF, Laplacian, Polynomial, Linear, Sigmoid, Precomputed, CallableKernel)
+}
+USUAL_PARAMS = ("gamma", "degree", "coef0")
 
 __all__ = [
     "KERNELS",
     "RBF",
+    "CallableKernel",
     "EvalCounter",
     "FoldedKernel",
     "Folding",
@@ -22,21 +30,24 @@ __all__ = [
     "KernelRows",
     "Laplacian",
     "Linear",
+    "Points",
     "Polynomial",
+    "Precomputed",
     "Sigmoid",
     "get_kernel",
 ]
 
 
-def get_kernel(kernel: str | Kernel, **params: Any) -> Kernel:
-    """Kernel of a name, or the object itself.
+def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
+    """Kernel of a name, or the object itself, or a `CallableKernel` of a function.
 
     Parameters
     ----------
-    kernel : str or Kernel
-        A key of `KERNELS`, or a kernel object.
+    kernel : str, Kernel or callable
+        A key of `KERNELS`, a kernel object, or a function (X, Z) -> array of shape (len(X), len(Z)).
     **params
-        Parameters of a kernel given by name.
+        Parameters of a kernel given by name. As in scikit-learn, gamma, degree and coef0 may be given to any name: a
+        kernel takes those it has.
 
     Returns
     -------
@@ -45,9 +56,9 @@ def get_kernel(kernel: str | Kernel, **params: Any) -> Kernel:
     Raises
     ------
     ValueError
-        Unknown name (the known ones are listed), or parameters beside an object.
+        Unknown name (the known ones are listed), or parameters beside a kernel object.
     TypeError
-        Neither a name nor a kernel, or a parameter the kernel does not have.
+        None of the three, or a parameter that the kernel does not have.
 
     Examples
     --------
@@ -59,8 +70,14 @@ def get_kernel(kernel: str | Kernel, **params: Any) -> Kernel:
         if params:
             raise ValueError(f"kernel={kernel!r} is an object: give its parameters to it, not beside it ({params})")
         return kernel
+    if not isinstance(kernel, str) and callable(kernel):
+        return CallableKernel(kernel)
     if not isinstance(kernel, str):
-        raise TypeError(f"kernel must be a name or a Kernel object, got {kernel!r}")
+        raise TypeError(f"kernel must be a name, a Kernel object or a function, got {kernel!r}")
     if kernel not in KERNELS:
         raise ValueError(f"unknown kernel {kernel!r}; known kernels: {', '.join(sorted(KERNELS))}")
-    return KERNELS[kernel](**params)
+    known = {field.name for field in fields(cast(Any, KERNELS[kernel]))}
+    unknown = set(params) - known - set(USUAL_PARAMS)
+    if unknown:
+        raise TypeError(f"the kernel {kernel!r} has no parameter {', '.join(sorted(unknown))}")
+    return KERNELS[kernel](**{key: value for key, value in params.items() if key in known})

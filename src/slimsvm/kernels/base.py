@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from slimsvm.kernels.operands import Folding
+from slimsvm.kernels.folding import Folding
+from slimsvm.rows import Rows, as_csr, is_sparse
+
+DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls against little work thrown away
 
 
 class Kernel(ABC):
@@ -75,14 +77,34 @@ class Kernel(ABC):
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """k(x_i, x_i), shape (b,)."""
-        return np.array([self.block(X[i : i + 1], X[i : i + 1], dtype)[0, 0] for i in range(X.shape[0])], dtype)
+        out = np.empty(X.shape[0], dtype)
+        for lo in range(0, len(out), DIAGONAL_BLOCK):
+            part = X[lo : lo + DIAGONAL_BLOCK]
+            out[lo : lo + DIAGONAL_BLOCK] = np.diagonal(self.block(part, part, dtype))
+        return out
+
+    def diag_at(self, X: Any, index: np.ndarray) -> np.ndarray:
+        """k(x_i, x_i) in float64 of rows X that are at the positions ``index`` of the whole."""
+        return self.diag(X)
+
+    def basis(self, rows: Rows, index: np.ndarray) -> Any:
+        """Rows at ``index`` as they go into a model."""
+        return rows.take(index, rows.exact_dtype)
+
+    def check_basis(self, basis: Any, n_features: int) -> Any:
+        """Vectors of a basis as float32 or float64 array or CSR of ``n_features`` columns, or an error."""
+        basis = as_csr(basis) if is_sparse(basis) else np.asarray(basis)
+        if basis.ndim != 2 or basis.shape[1] != n_features:
+            raise ValueError(f"the rows have {n_features} features, the basis has shape {basis.shape}")
+        dtype = np.float32 if basis.dtype == np.float32 else np.float64
+        return basis.astype(dtype, copy=False) if is_sparse(basis) else np.ascontiguousarray(basis, dtype)
 
     def folding(self, n_features: int) -> Folding | None:
         """How the kernel reads from folded rows; None where only `block` knows."""
         return None
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Parameters as (JSON values with the kernel's name, arrays), from which `from_header` makes the kernel again."""
+        """Parameters, as JSON values and arrays from which `from_header` makes the kernel again."""
         raise TypeError(f"the kernel {self!r} cannot be saved: {type(self).__name__} does not define to_header")
 
     @classmethod
@@ -99,12 +121,14 @@ class FoldedKernel(Kernel):
         """How the kernel reads from folded rows."""
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.block`."""
         from slimsvm.kernels.kernel_rows import KernelRows
 
         rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=None)
         return rows.block(rows.points_of(Z))
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """See `Kernel.to_header`."""
         header: dict[str, Any] = {"kernel": self.name}
         arrays = {}
         for key, value in vars(self).items():
@@ -116,6 +140,7 @@ class FoldedKernel(Kernel):
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
+        """See `Kernel.from_header`."""
         values = {key: value for key, value in header.items() if key != "kernel"}
         values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
         return cls(**values)
@@ -123,8 +148,8 @@ class FoldedKernel(Kernel):
 
 def squared_norms(X: Any) -> np.ndarray:
     """|x_i|^2 in float64."""
-    if sp.issparse(X):
-        X = sp.csr_array(X, dtype=np.float64)
-        return np.asarray(X.multiply(X).sum(axis=1), np.float64).reshape(-1)
+    if is_sparse(X):
+        X = as_csr(X).astype(np.float64)
+        return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
     X = np.asarray(X, np.float64)
     return np.einsum("ij,ij->i", X, X)

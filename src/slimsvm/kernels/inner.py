@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.kernels.base import FoldedKernel, squared_norms
-from slimsvm.kernels.operands import IDENTITY, POWER, TANH, Folding
+from slimsvm.kernels.folding import IDENTITY, POWER, TANH, Folding
 from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
 
 
@@ -27,9 +27,11 @@ class Linear(FoldedKernel):
     name: ClassVar[str] = "linear"
 
     def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
         return Folding(IDENTITY)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
         return squared_norms(X).astype(dtype)
 
 
@@ -64,9 +66,11 @@ class Polynomial(FoldedKernel):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
         return Folding(POWER, point_scale=self.gamma, degree=self.degree, shift=self.coef0)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
         return ((self.gamma * squared_norms(X) + self.coef0) ** self.degree).astype(dtype)
 
 
@@ -97,7 +101,9 @@ class Sigmoid(FoldedKernel):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
         return Folding(TANH, point_scale=self.gamma, shift=self.coef0)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
         return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)

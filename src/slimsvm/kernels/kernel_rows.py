@@ -7,14 +7,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from slimsvm.kernels.base import Kernel
-from slimsvm.kernels.operands import Chunks, DenseOperand, DensePoints, Selection, dense_points
+from slimsvm.kernels.folding import Chunks, Selection
+from slimsvm.kernels.operands import (
+    DenseFolder,
+    FoldedRows,
+    Operand,
+    Points,
+    RawRows,
+    folded_csr_rows,
+    points_for_csr,
+    points_for_dense,
+)
 from slimsvm.kernels.shift_invariant import LOG2_E
-from slimsvm.numerics.dense import TILE
 from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs
-from slimsvm.rows import Rows, as_rows
+from slimsvm.numerics.tiles import TILE
+from slimsvm.rows import Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 MEMORY_LIMIT = 1 << 30
@@ -107,54 +116,54 @@ class KernelRows:
         self._folding = kernel.folding(self.n_features)
         self._block_rows = max(4 * TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
         self._radius: float | None = None
-        centred = self._folding.shift_invariant and not self.rows.is_sparse
-        if not centred:
-            centre = np.zeros(self.n_features)
-        self.centre = self._mean() if centre is None else np.asarray(centre, np.float64)
-        self._kept: DenseOperand | None = None
-        if self.rows.in_memory and self.dtype.itemsize * (self.n_features + 1) * self.n_rows <= memory_limit:
+        self._centred = self._folding is not None and self._folding.shift_invariant and not self.rows.is_sparse
+        if not self._centred:
+            self.centre = np.zeros(self.n_features)
+        else:
+            self.centre = self._mean() if centre is None else np.asarray(centre, np.float64)
+        self._kept: FoldedRows | None = None
+        if self._folding is not None and self.rows.in_memory and self._folded_bytes() <= memory_limit:
             self._kept = self._folded(Selection(self.n_rows))
 
     @classmethod
     def for_basis(cls, kernel: Kernel, X: Any, Z: Any, *, dtype: Any, n_jobs: int | None) -> KernelRows:
         """Rows X to be scored against the basis Z: centred by Z, so that a row's scores do not depend on the others."""
-        if X.shape[1] != Z.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} features, the basis has {Z.shape[1]}")
-        sparse = sp.issparse(Z)
-        centre = np.zeros(Z.shape[1]) if sparse or not len(Z) else np.asarray(Z, np.float64).mean(axis=0)
+        centre = np.zeros(X.shape[1])
+        if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
+            centre = np.asarray(Z, np.float64).mean(axis=0)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
 
     @property
     def radius(self) -> float:
-        """gamma max |x - centre|^2 for the RBF kernel, 0 for others: float32 kernel values are in doubt above 500."""
+        """Greatest gamma |x - centre|^2 (RBF; 0 for others): above 500, float32 kernel values are in doubt."""
         if self._radius is None:
             self._radius = 0.0
-            if self._folding.norms:
-                parts = (operand.half for _, operand, _ in self._parts(None))
-                self._radius = max((float(-half.min()) for half in parts if len(half)), default=0.0) / LOG2_E
+            if self._folding is not None and self._folding.norms:
+                everything = Selection(self.n_rows)
+                kept = [self._kept] if self._kept else (self._folded(part) for _, part in self._cut(everything))
+                self._radius = max((float(-rows.half.min()) for rows in kept if len(rows.half)), default=0.0) / LOG2_E
         return self._radius
 
-    def points(self, index: np.ndarray) -> DensePoints:
+    def points(self, index: np.ndarray) -> Points:
         """Rows at ``index`` as basis points."""
-        return self.points_of(self.rows.take(self._check_index(index), self.rows.exact_dtype))
+        return self.points_of(self.basis(index))
 
-    def points_of(self, basis: Any) -> DensePoints:
+    def points_of(self, basis: Any) -> Points:
         """Any vectors as basis points: ndarray of shape (k, d) or CSR."""
-        if not sp.issparse(basis):
-            basis = np.asarray(basis)
-        if basis.ndim != 2 or basis.shape[1] != self.n_features:
-            raise ValueError(f"basis must have shape (k, {self.n_features}), got {basis.shape}")
-        if not sp.issparse(basis):
-            basis = np.ascontiguousarray(basis, np.float32 if basis.dtype == np.float32 else np.float64)
-        return dense_points(self._folding, basis, self.centre, self.dtype)
+        basis = self.kernel.check_basis(basis, self.n_features)
+        if self._folding is None:
+            return Points(basis)
+        if self.rows.is_sparse:
+            return points_for_csr(self._folding, basis, self.dtype)
+        return points_for_dense(self._folding, basis, self.centre, self.dtype)
 
     def basis(self, index: np.ndarray) -> Any:
         """Rows at ``index`` as they go into a model: ndarray of shape (k, d) or CSR."""
-        return self.rows.take(self._check_index(index), self.rows.exact_dtype)
+        return self.kernel.basis(self.rows, self._check_index(index))
 
     def scores(
         self,
-        points: DensePoints,
+        points: Points,
         coef: np.ndarray,
         rows: RowChoice = None,
         segments: np.ndarray | None = None,
@@ -176,7 +185,7 @@ class KernelRows:
         -------
         ndarray of shape (b, m), or (b, s, m) with segments, of type `dtype`
         """
-        coef = np.require(coef, self.dtype, "CWA")
+        coef = np.require(coef, self.dtype, ["C", "W", "A"])
         k = len(points)
         if coef.ndim != 2 or len(coef) != k:
             raise ValueError(f"coef must have shape ({k}, m), got {coef.shape}")
@@ -190,17 +199,17 @@ class KernelRows:
         out = _result(out, result_shape, self.dtype)
         table = out.reshape(shape)
         with one_blas_thread():
-            for at, operand, selection in self._parts(choice):
+            for at, operand, selection in self._parts(choice, len(points)):
                 operand.scores(selection, points, coef, chunks, table[at : at + selection.n], self.n_jobs)
         self.counter.add(n * k)
         return out
 
-    def block(self, points: DensePoints, rows: RowChoice = None) -> np.ndarray:
+    def block(self, points: Points, rows: RowChoice = None) -> np.ndarray:
         """Kernel values of rows (as in `scores`) and points, shape (b, k)."""
         n, choice = self._choice(rows)
         out = np.empty((n, len(points)), self.dtype)
         with one_blas_thread():
-            for at, operand, selection in self._parts(choice):
+            for at, operand, selection in self._parts(choice, len(points)):
                 operand.block(selection, points, out[at : at + selection.n], self.n_jobs)
         self.counter.add(n * len(points))
         return out
@@ -210,7 +219,8 @@ class KernelRows:
         n, choice = self._choice(rows)
         out = np.empty(n)
         for at, part in self._cut(choice):
-            out[at : at + part.n] = self.kernel.diag(self._raw(part))
+            positions = part.index if len(part.index) else np.arange(part.first, part.first + part.n)
+            out[at : at + part.n] = self.kernel.diag_at(self._raw(part), positions)
         return out
 
     def _mean(self) -> np.ndarray:
@@ -220,10 +230,10 @@ class KernelRows:
         return total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:
-        index = np.require(index, np.int64, "CWA")
+        index = np.require(index, np.int64, ["C", "W", "A"])
         if index.ndim != 1:
             raise ValueError(f"an index of rows must be 1-D, got shape {index.shape}")
-        if index.size and not (0 <= index.min() and index.max() < self.n_rows):
+        if index.size and not (index.min() >= 0 and index.max() < self.n_rows):
             raise IndexError(f"row indices must be in 0..{self.n_rows - 1}, got {index.min()}..{index.max()}")
         return index
 
@@ -238,9 +248,10 @@ class KernelRows:
         index = self._check_index(rows)
         return len(index), Selection(len(index), 0, index)
 
-    def _cut(self, choice: Selection) -> Iterator[tuple[int, Selection]]:
-        for at in range(0, choice.n, self._block_rows):
-            n = min(self._block_rows, choice.n - at)
+    def _cut(self, choice: Selection, max_rows: int | None = None) -> Iterator[tuple[int, Selection]]:
+        max_rows = self._block_rows if max_rows is None else max_rows
+        for at in range(0, choice.n, max_rows):
+            n = min(max_rows, choice.n - at)
             yield at, Selection(n, choice.first + at, choice.index[at : at + n])
 
     def _raw(self, part: Selection) -> Any:
@@ -248,19 +259,30 @@ class KernelRows:
             return self.rows.take(part.index, self.rows.exact_dtype)
         return self.rows.slice(part.first, part.first + part.n, self.rows.exact_dtype)
 
-    def _folded(self, choice: Selection) -> DenseOperand:
-        operand = DenseOperand(self._folding, choice.n, self.n_features, self.dtype)
-        for at, part in self._cut(choice):
-            operand.fold(self._raw(part), self.centre, at, self.n_jobs)
-        return operand
+    def _folded_bytes(self) -> int:
+        entries = self.rows.n_stored if self.rows.is_sparse else self.n_rows * self.n_features
+        return self.dtype.itemsize * (entries + self.n_rows)
 
-    def _parts(self, choice: Selection | None) -> Iterator[tuple[int, DenseOperand, Selection]]:
-        choice = Selection(self.n_rows) if choice is None else choice
+    def _folded(self, choice: Selection) -> FoldedRows:
+        assert self._folding is not None
+        if self.rows.is_sparse:
+            return folded_csr_rows(self._folding, self._raw(choice), self.dtype)
+        folder = DenseFolder(self._folding, self.centre, choice.n, self.dtype, self.n_jobs)
+        for at, part in self._cut(choice):
+            folder.add(self._raw(part), at)
+        return folder.operand()
+
+    def _parts(self, choice: Selection, n_points: int) -> Iterator[tuple[int, Operand, Selection]]:
+        """Operands that hold the chosen rows, with where their results go and which of an operand's rows they are."""
         if self._kept is not None:
             yield 0, self._kept, choice
             return
-        for at, part in self._cut(choice):
-            yield at, self._folded(part), Selection(part.n)
+        if self._folding is not None:
+            for at, part in self._cut(choice):
+                yield at, self._folded(part), Selection(part.n)
+            return
+        for at, part in self._cut(choice, max(1, BLOCK_BYTES // (8 * max(1, n_points, self.n_features)))):
+            yield at, RawRows(self.kernel, self._raw(part), self.dtype), Selection(part.n)
 
 
 def _result(out: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.kernels.base import FoldedKernel
-from slimsvm.kernels.operands import EXP2, Folding
+from slimsvm.kernels.folding import EXP2, Folding
 from slimsvm.kernels.parameters import check_gamma, feature_gamma
 
 LOG2_E = 1.4426950408889634
@@ -18,8 +18,8 @@ LOG2_E = 1.4426950408889634
 class RBF(FoldedKernel):
     """k(x, z) = exp(-gamma |x - z|^2), or exp(-sum_c gamma_c (x_c - z_c)^2).
 
-    Computed as 2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2) with x' = x sqrt(2 gamma log2 e). In float32 the error grows with
-    gamma |x|^2 (see ``KernelRows.radius``).
+    Computed as 2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2) with x' = x sqrt(2 gamma log2 e). In float32 the error grows
+    with gamma |x|^2 (see ``KernelRows.radius``).
 
     Parameters
     ----------
@@ -41,10 +41,12 @@ class RBF(FoldedKernel):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
 
     def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
         scale = np.sqrt(2.0 * LOG2_E * feature_gamma(self.gamma, n_features))
         return Folding(EXP2, row_scale=scale, point_scale=scale, norms=True)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
         return np.ones(X.shape[0], dtype)
 
 
@@ -72,8 +74,10 @@ class Laplacian(FoldedKernel):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
 
     def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
         scale = LOG2_E * feature_gamma(self.gamma, n_features)
         return Folding(EXP2, row_scale=scale, point_scale=scale, manhattan=True)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
         return np.ones(X.shape[0], dtype)

@@ -15,7 +15,7 @@ from numba.extending import overload
 EXP2, POWER, IDENTITY, TANH = range(4)
 
 # Sums may be reordered into vectors and multiplications fused with additions: results depend on the processor, never
-# on threads or batches. NaN stays NaN. exp2 below must not be reassociated: its rounding is an addition and its undoing.
+# on threads or batches. NaN stays NaN. exp2 must not be reassociated: its rounding is an addition and its undoing.
 SUMS = {"contract", "nsz", "arcp", "reassoc"}
 NO_REORDER = {"contract", "nsz"}
 
@@ -24,8 +24,8 @@ def exp2(z: Any) -> Any:
     """2**z for z <= 0: compiled code only; relative error below 2e-7 (float32) or 4e-16 (float64), exp2(0) = 1.
 
     Below -125 (float32) or -1021 (float64) it stays at the value there, about 1e-38 or 1e-308, so there are no
-    denormal numbers. z = n + r with n an integer, |r| <= 1/2: adding and taking away 1.5 * 2**23 rounds, the low bits of
-    the sum are n, which is added to the exponent of the polynomial (minimax, p(0) = 1) of 2**r.
+    denormal numbers. z = n + r with n an integer, |r| <= 1/2: adding and taking away 1.5 * 2**23 rounds, the low bits
+    of the sum are n, which is added to the exponent of the polynomial (minimax, p(0) = 1) of 2**r.
     """
     raise NotImplementedError
 
@@ -79,7 +79,7 @@ def _exp2(z):
 
 @njit(cache=True, nogil=True, fastmath=NO_REORDER)
 def exp2_all(z, out):
-    """out = exp2(z), elementwise on 1-D arrays."""
+    """Set out = exp2(z), elementwise on 1-D arrays."""
     for i in range(z.size):
         out[i] = exp2(z[i])
 

@@ -27,6 +27,8 @@ class Rows(ABC):
         Whether blocks are CSR.
     in_memory : bool
         False where the rows are on disk (a memory map): no copy of the whole may be made.
+    n_stored : int
+        Number of values stored: n_rows * n_features, or that of a sparse matrix's entries.
     dtype : numpy.dtype
         Type the values are stored in.
     """
@@ -35,6 +37,7 @@ class Rows(ABC):
     n_features: int
     is_sparse: bool
     in_memory: bool
+    n_stored: int
     dtype: np.dtype
 
     @abstractmethod
@@ -68,11 +71,14 @@ class DenseRows(Rows):
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype
         self.in_memory = not _is_mapped(X)
+        self.n_stored = self.n_rows * self.n_features
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
+        """See `Rows.take`."""
         return np.ascontiguousarray(self._X[index], dtype=dtype).view(np.ndarray)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
+        """See `Rows.slice`."""
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
 
@@ -85,15 +91,31 @@ class SparseRows(Rows):
     def __init__(self, X: sp.csr_array):
         self._X = X
         self.n_rows, self.n_features = X.shape
-        self.dtype = X.dtype
+        self.n_stored, self.dtype = X.nnz, X.dtype
 
     def take(self, index: np.ndarray, dtype: Any) -> sp.csr_array:
+        """See `Rows.take`."""
         return self._X[index].astype(dtype, copy=False)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> sp.csr_array:
+        """See `Rows.slice`."""
         X, start, stop = self._X, self._X.indptr[lo], self._X.indptr[hi]
         parts = (X.data[start:stop].astype(dtype, copy=False), X.indices[start:stop], X.indptr[lo : hi + 1] - start)
         return sp.csr_array(parts, shape=(hi - lo, self.n_features))
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array."""
+    return sp.issparse(X)
+
+
+def as_csr(X: Any) -> sp.csr_array:
+    """X as CSR with sorted, distinct columns in each row; without a copy if it is so already."""
+    converted: Any = sp.csr_array(X)
+    if not converted.has_canonical_format:
+        converted = converted.copy() if X.format == "csr" else converted
+        converted.sum_duplicates()
+    return converted
 
 
 def _is_mapped(X: np.ndarray) -> bool:
@@ -140,16 +162,11 @@ def as_rows(X: Any) -> Rows:
     """
     if isinstance(X, Rows):
         return X
-    if not sp.issparse(X):
+    sparse = is_sparse(X)
+    if not sparse:
         X = np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, features), got {X.ndim}")
     if X.dtype.kind not in "buif":
         raise TypeError(f"X must hold real numbers, got dtype {X.dtype}")
-    if not sp.issparse(X):
-        return DenseRows(X)
-    converted = sp.csr_array(X)
-    if not converted.has_canonical_format:
-        converted = converted.copy() if X.format == "csr" else converted
-        converted.sum_duplicates()
-    return SparseRows(converted)
+    return SparseRows(as_csr(X)) if sparse else DenseRows(X)
