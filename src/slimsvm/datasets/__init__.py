@@ -1,0 +1,27 @@
+"""Data: readers of files, loaders of benchmark sets, generators.
+
+`read_data` reads LIBSVM text, CSV and `.npz`. `load` gives a benchmark set with its documented split and scaling,
+`find` and `available` say which are on this machine and where. `checkerboard`, `waveform` and `two_gaussians` make data
+of any size.
+"""
+
+from slimsvm.datasets.files import DataError
+from slimsvm.datasets.generators import checkerboard, two_gaussians, waveform
+from slimsvm.datasets.loading import Dataset, DatasetInfo, available, find, load
+from slimsvm.datasets.readers import read_data
+from slimsvm.datasets.scaling import Scaling, fit_scaling
+
+__all__ = [
+    "DataError",
+    "Dataset",
+    "DatasetInfo",
+    "Scaling",
+    "available",
+    "checkerboard",
+    "find",
+    "fit_scaling",
+    "load",
+    "read_data",
+    "two_gaussians",
+    "waveform",
+]

@@ -1,0 +1,62 @@
+"""Opening data files: what is in them, decompressed, and the one error that everything here raises."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+_DECOMPRESSORS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": ("gzip", gzip.decompress),
+    b"BZh": ("bzip2", bz2.decompress),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+}
+COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz"}
+
+
+class DataError(ValueError):
+    """A data file or data set that cannot be used; the message says which, where in it, and what was found."""
+
+
+def quote(value: bytes | str) -> str:
+    """Return what was found in a file, in quotes, as one short printable piece."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def read_start(path: str | os.PathLike, n_bytes: int = 8) -> bytes:
+    """Return the first bytes of a file; a DataError names a file that is missing, empty or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(n_bytes)
+    except OSError as error:
+        raise DataError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from None
+    if not start:
+        raise DataError(f"{os.fspath(path)}: the file is empty")
+    return start
+
+
+def read_content(path: str | os.PathLike) -> bytes:
+    """Return the whole content of a file, decompressed where its first bytes say gzip, bzip2 or xz."""
+    name = os.fspath(path)
+    start = read_start(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
+    for magic, (kind, decompress) in _DECOMPRESSORS.items():
+        if start.startswith(magic):
+            try:
+                content = decompress(content)
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise DataError(f"{name}: the {kind} data are damaged or cut short: {error}") from None
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if not content.strip():
+        raise DataError(f"{name}: the file is empty")
+    if b"\x00" in content:
+        raise DataError(f"{name}: found a zero byte, which no text file has; accepted are LIBSVM text, CSV and .npz")
+    return content

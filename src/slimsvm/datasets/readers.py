@@ -1,0 +1,196 @@
+"""Reading a data file of any supported kind: `read_data`."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+import zlib
+from pathlib import PurePath
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from slimsvm.datasets.files import COMPRESSED_SUFFIXES, DataError, quote, read_content, read_start
+from slimsvm.datasets.svmlight import ZeroBased, looks_like_svmlight, parse_svmlight
+from slimsvm.datasets.tables import parse_csv
+
+# Rows with at least this share of nonzeros are faster to multiply as dense ones.
+DENSE_FROM = 1 / 20
+# What NumPy raises for a file that is not, or no longer, an .npz file of plain arrays.
+NPZ_ERRORS = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+def read_data(
+    path: str | os.PathLike,
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+    target: str | Literal[False] | None = None,
+    *,
+    dense: bool | Literal["auto"] = False,
+    query_id: bool = False,
+) -> Any:
+    r"""Read rows and labels from LIBSVM text, CSV with a header, or `.npz`.
+
+    Text may be compressed (gzip, bzip2, xz: the file's first bytes say so). Text is CSV if the file's name ends in
+    .csv or .tsv, or if its first line has commas, semicolons or tabs and no `index:value`; else it is LIBSVM text.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    n_features : int, optional
+        LIBSVM text: the number of columns, where the file does not show the last ones (a test set). Other files: the
+        number of columns that is accepted.
+    zero_based : {"auto", True, False}
+        LIBSVM text: whether indices count from 0. "auto": they do if index 0 occurs in this file; say it when a
+        training and a test file might differ in this.
+    target : str or False, optional
+        CSV: the label's column; None: the column called label, target, y or class (any case), or else the last.
+        `.npz`: the labels' array, "y" unless said. False: there are no labels, all columns are features (CSV, `.npz`).
+    dense : {False, True, "auto"}
+        Whether sparse rows are returned as an ndarray; "auto": if at least one value in 20 is not zero.
+    query_id : bool
+        LIBSVM text: also return the `qid:` of each row, which then must be there.
+
+    Returns
+    -------
+    X : ndarray or csr_array of shape (n, d)
+        float64 from text, of the stored type from `.npz`; LIBSVM text comes as csr_array unless `dense` says otherwise.
+    y : ndarray of shape (n,) or None
+        int64 if every label is a whole number, float64 if every label is a number, else strings. None without labels.
+    qid : ndarray of shape (n,), int64
+        Only with `query_id=True`.
+
+    Raises
+    ------
+    DataError
+        A ValueError; one sentence that names the file, the line (or row and column) and what was found.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from slimsvm.datasets import read_data
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tiny.txt"
+    ...     _ = path.write_text("+1 1:0.5 3:2\n-1 2:1\n")
+    ...     X, y = read_data(path)
+    >>> X.toarray()
+    array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]])
+    >>> y
+    array([ 1, -1])
+    """
+    _check_options(n_features, zero_based, target, dense)
+    name = os.fspath(path)
+    qid: np.ndarray | None = None
+    X: Any
+    y: np.ndarray | None
+    if read_start(path).startswith(b"PK"):
+        X, y = _read_npz(path, n_features, target)
+    else:
+        content = read_content(path)
+        if _is_csv(PurePath(path), content):
+            X, y = parse_csv(content, name, n_features, target)
+        elif target is not None:
+            raise DataError(f"{name}: target={target!r} does not apply to LIBSVM text: labels begin the line")
+        else:
+            X, y, qid = parse_svmlight(content, name, n_features, zero_based, query_id)
+    if query_id and qid is None:
+        raise DataError(f"{name}: query_id needs LIBSVM text, which alone has qid:")
+    if not isinstance(X, np.ndarray) and (
+        dense is True or (dense == "auto" and X.nnz >= DENSE_FROM * X.shape[0] * X.shape[1])
+    ):
+        X = X.toarray()
+    if y is not None and y.dtype.kind == "f":
+        y = whole_numbers(y)
+    return (X, y, qid) if query_id else (X, y)
+
+
+def whole_numbers(y: np.ndarray) -> np.ndarray:
+    """Return float labels as int64 where all of them are whole numbers (and small enough to be exact)."""
+    return y.astype(np.int64) if (np.abs(y) < 2.0**53).all() and (y == np.floor(y)).all() else y
+
+
+def _check_options(n_features: Any, zero_based: Any, target: Any, dense: Any) -> None:
+    if n_features is not None and n_features < 1:
+        raise DataError(f"n_features must be None or at least 1, found {n_features}")
+    if zero_based not in ("auto", True, False):
+        raise DataError(f"zero_based must be 'auto', True or False, found {zero_based!r}")
+    if target is not None and target is not False and not isinstance(target, str):
+        raise DataError(f"target must be None, False or the name of a column, found {target!r}")
+    if dense not in ("auto", True, False):
+        raise DataError(f"dense must be 'auto', True or False, found {dense!r}")
+
+
+def _is_csv(path: PurePath, content: bytes) -> bool:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+        suffixes.pop()
+    if suffixes and suffixes[-1] == ".npz":
+        raise DataError(f"{path}: found {quote(content[:8])} where the zip archive of an .npz file begins")
+    if suffixes and suffixes[-1] in {".csv", ".tsv"}:
+        return True
+    first = next((line for line in io.BytesIO(content) if line.strip() and not line.startswith(b"#")), b"")
+    return not looks_like_svmlight(first)
+
+
+def _read_npz(
+    path: str | os.PathLike, n_features: int | None, target: str | Literal[False] | None
+) -> tuple[Any, np.ndarray | None]:
+    """Read X (or data, indices, indptr, shape of CSR) and the labels; nothing pickled is ever loaded."""
+    name = os.fspath(path)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {key: arrays[key] for key in arrays.files}
+    except NPZ_ERRORS as error:
+        raise DataError(f"{name}: cannot be read as .npz: {error}") from None
+    X: Any
+    if "X" in found:
+        X = found["X"]
+        if X.ndim != 2:
+            raise DataError(f"{name}: found X of shape {X.shape}, a matrix is needed")
+        values = X
+    elif {"data", "indices", "indptr", "shape"} <= set(found):
+        try:
+            X = csr_array((found["data"], found["indices"], found["indptr"]), shape=tuple(found["shape"]))
+            X.check_format(full_check=True)
+        except (ValueError, TypeError, IndexError) as error:
+            raise DataError(f"{name}: data, indices, indptr and shape are no CSR matrix: {error}") from None
+        values = X.data
+    else:
+        raise DataError(f"{name}: found {sorted(found)}, needed are X, or data, indices, indptr and shape")
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{name}: found X of type {values.dtype}, numbers are needed")
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise DataError(f"{name}: found X of shape {X.shape}, it is empty")
+    if n_features is not None and X.shape[1] != n_features:
+        raise DataError(f"{name}: found {X.shape[1]} columns, {n_features} are expected")
+    _check_finite(X, values, name)
+    return X, None if target is False else _npz_labels(found, target or "y", X.shape[0], name)
+
+
+def _npz_labels(found: dict[str, np.ndarray], key: str, n_rows: int, name: str) -> np.ndarray:
+    if key not in found:
+        raise DataError(f"{name}: found {sorted(found)}, the labels {quote(key)} are missing")
+    y = found[key]
+    if y.shape != (n_rows,):
+        raise DataError(f"{name}: found labels {quote(key)} of shape {y.shape} for {n_rows} rows")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        at = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise DataError(f"{name}, row {at}: found {y[at]} as the label, which must be finite (rows count from 0)")
+    return y
+
+
+def _check_finite(X: Any, values: np.ndarray, name: str) -> None:
+    if np.isfinite(values).all():
+        return
+    if not isinstance(X, np.ndarray):
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+        value = values[at]
+    else:
+        row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
+        value = X[row, column]
+    raise DataError(f"{name}, row {row}, column {column}: found {value}, values must be finite (both count from 0)")

@@ -1,0 +1,152 @@
+"""LIBSVM text: one row per line, `label index:value index:value ...`, indices increasing, `#` starts a comment.
+
+scikit-learn's compiled parser does the reading. When it fails, or something looks wrong with what it read, the lines
+are gone through again one by one, slowly, to say which line it is and what was found there.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from slimsvm.datasets.files import DataError, quote
+
+ZeroBased = Literal["auto"] | bool
+
+
+def parse_svmlight(
+    content: bytes, name: str, n_features: int | None, zero_based: ZeroBased, query_id: bool
+) -> tuple[csr_array, np.ndarray, np.ndarray | None]:
+    """Parse LIBSVM text.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    name : str
+        The file's name, for messages.
+    n_features : int or None
+        Columns of the result; None: the largest index found.
+    zero_based : "auto" or bool
+        Whether indices count from 0; "auto": they do if index 0 occurs.
+    query_id : bool
+        Whether every row must have a `qid:`, which is then returned; otherwise `qid:` is skipped.
+
+    Returns
+    -------
+    X : csr_array of shape (n, d), float64
+    y : ndarray of shape (n,), float64
+    qid : ndarray of shape (n,), int64, or None
+
+    Raises
+    ------
+    DataError
+        For any other text; names the line.
+    """
+    from sklearn.datasets import load_svmlight_file  # here: it takes longer to import than all of this package
+
+    try:
+        X, y, qid = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True, query_id=True)
+    except (ValueError, OverflowError, IndexError, TypeError) as error:
+        _raise_first_fault(content, name, n_features, zero_based, query_id)
+        raise DataError(f"{name}: not LIBSVM text: {error}") from None
+    X = csr_array(X)
+    smallest = int(X.indices.min()) if X.nnz else 1
+    if zero_based == "auto":
+        zero_based = smallest == 0
+    first = 0 if zero_based else 1
+    # Python reads 1_000 as a number, other programs do not; everything else is a fault for certain.
+    doubtful = (
+        b"_" in content
+        or smallest < first
+        or not (np.isfinite(X.data).all() and np.isfinite(y).all())
+        or (query_id and len(qid) != len(y))
+        or (n_features is not None and X.nnz > 0 and int(X.indices.max()) - first >= n_features)
+    )
+    if doubtful:
+        _raise_first_fault(content, name, n_features, zero_based, query_id)
+    if len(y) == 0:
+        raise DataError(f"{name}: holds no rows (comments only)")
+    width = int(X.indices.max()) + 1 - first if X.nnz else 0
+    if n_features is None and width == 0:
+        raise DataError(f"{name}: holds labels but not one feature")
+    X = csr_array((X.data, X.indices - first, X.indptr), shape=(len(y), n_features or width))
+    return X, y, qid if query_id else None
+
+
+def looks_like_svmlight(line: bytes) -> bool:
+    """Whether a file's first line is LIBSVM text rather than a line of CSV."""
+    tokens = line.split(b"#", 1)[0].split()
+    return any(b":" in token for token in tokens[1:2]) or not any(mark in line for mark in b",;\t")
+
+
+def _raise_first_fault(
+    content: bytes, name: str, n_features: int | None, zero_based: ZeroBased, query_id: bool
+) -> None:
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        tokens = line.split(b"#", 1)[0].split()
+        if tokens:
+            for fault in _faults(tokens, n_features, zero_based, query_id):
+                raise DataError(f"{name}, line {number}: {fault}")
+
+
+def _faults(tokens: list[bytes], n_features: int | None, zero_based: ZeroBased, query_id: bool) -> Iterator[str]:
+    """Yield what is wrong with one line's tokens, first fault first."""
+    label, *features = tokens
+    if b":" in label:
+        yield f"the label is missing: the line begins with {quote(label)}"
+    if b"," in label:
+        yield f"found several labels, {quote(label)}, where one number belongs"
+    if (value := _number(label)) is None:
+        yield f"found {quote(label)} where the label, a number, belongs"
+    elif not math.isfinite(value):
+        yield f"found {quote(label)} as the label, which must be finite"
+    if features and features[0].startswith(b"qid:"):
+        if _integer(features[0][4:]) is None:
+            yield f"found {quote(features[0])}, where qid: and an integer belong"
+        features = features[1:]
+    elif query_id:
+        yield "qid: is missing"
+    previous = None
+    for token in features:
+        left, colon, right = token.partition(b":")
+        if not colon:
+            yield f"found {quote(token)} where index:value belongs (no colon)"
+        if (index := _integer(left)) is None:
+            yield f"found {quote(left)} where a feature's index, an integer, belongs"
+            continue
+        if index < 0:
+            yield f"found the negative feature index {index}"
+        if index == 0 and zero_based is False:
+            yield "found feature index 0, indices count from 1 here"
+        if previous is not None and index <= previous:
+            yield f"found feature index {index} after {previous}, indices must increase"
+        previous = index
+        last = None if n_features is None else n_features - (zero_based is True)
+        if last is not None and index > last:
+            yield f"found feature index {index}, but the last of {n_features} features has index {last}"
+        if index > np.iinfo(np.int64).max - 1:
+            yield f"found feature index {index}, which is too large"
+        if (value := _number(right)) is None:
+            yield f"found {quote(right)} where the value of feature {index}, a number, belongs"
+        elif not math.isfinite(value):
+            yield f"found {quote(right)} as the value of feature {index}, which must be finite"
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return None if b"_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _integer(text: bytes) -> int | None:
+    try:
+        return None if b"_" in text else int(text)
+    except ValueError:
+        return None
