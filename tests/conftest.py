@@ -1,5 +1,7 @@
 """Options, markers and fixtures shared by all tests."""
 
+import functools
+
 import pytest
 from hypothesis import settings
 
@@ -31,14 +33,12 @@ def data():
     """`data(name, **options)`: the data set of this name, or a skip that says which file is missing."""
     from slimsvm.datasets import find, load
 
-    loaded = {}
+    # The last few only: the big sets together do not fit a small machine.
+    load_once = functools.lru_cache(maxsize=2)(functools.partial(load, download=False))
 
     def get(name, **options):
         if find(name) is None:
             pytest.skip(f"data set {name!r} is not on this machine (put its files in the folder SLIMSVM_DATA names)")
-        key = name, tuple(sorted(options.items()))
-        if key not in loaded:
-            loaded[key] = load(name, download=False, **options)
-        return loaded[key]
+        return load_once(name, **options)
 
     return get

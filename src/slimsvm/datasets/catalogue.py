@@ -49,6 +49,10 @@ _IDA_ORIGIN = "G. Rätsch's benchmark repository (IDA)"
 
 def _ida(key: str, shape: tuple[int, int, int, int]) -> Source:
     text = "realisation k of the official hundred by -k, k = 1..10 (1 unless said); scaled by the source"
+    if key == "image":
+        text = (
+            "realisation k of the official twenty by -k, k = 1..10 (1 unless said; 10 repeats 1); scaled by the source"
+        )
     return Source(_IDA, partial(sources.ida, key=key), shape, text, _IDA_ORIGIN, n_realisations=10)
 
 
@@ -139,7 +143,7 @@ SOURCES: dict[str, Source] = {
     "ocr-letters-uic": Source(
         _OCR[0],
         partial(sources.ocr_letters, split="uic_split", train_value=0),
-        (0, 0, 128, 26),
+        (25_953, 26_199, 128, 26),
         "letters of handwritten words (sequences): 3,438 words to train on, 3,439 to test on",
         _OCR[1],
     ),

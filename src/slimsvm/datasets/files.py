@@ -6,9 +6,12 @@ import bz2
 import gzip
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 _DECOMPRESSORS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": ("gzip", gzip.decompress),
@@ -60,3 +63,17 @@ def read_content(path: str | os.PathLike) -> bytes:
     if b"\x00" in content:
         raise DataError(f"{name}: found a zero byte, which no text file has; accepted are LIBSVM text, CSV and .npz")
     return content
+
+
+def read_arrays(path: str | os.PathLike, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return the arrays of an `.npz` file whose names begin with `prefix`; nothing pickled is ever loaded."""
+    try:
+        # Opened here, because NumPy leaves a file open that turns out not to be what it should.
+        with open(path, "rb") as file:
+            if file.read(2) != b"PK":
+                raise ValueError("it is no zip archive")
+            file.seek(0)
+            arrays = np.load(file, allow_pickle=False)
+            return {key: arrays[key] for key in arrays.files if key.startswith(prefix)}
+    except (ValueError, OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{os.fspath(path)}: cannot be read as .npz: {error}") from None

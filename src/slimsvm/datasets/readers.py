@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-import zipfile
-import zlib
 from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from slimsvm.datasets.files import COMPRESSED_SUFFIXES, DataError, quote, read_content, read_start
+from slimsvm.datasets.files import COMPRESSED_SUFFIXES, DataError, quote, read_arrays, read_content, read_start
 from slimsvm.datasets.svmlight import ZeroBased, looks_like_svmlight, parse_svmlight
 from slimsvm.datasets.tables import parse_csv
 
 # Rows with at least this share of nonzeros are faster to multiply as dense ones.
 DENSE_FROM = 1 / 20
-# What NumPy raises for a file that is not, or no longer, an .npz file of plain arrays.
-NPZ_ERRORS = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 
 
 def read_data(
@@ -139,13 +135,9 @@ def _is_csv(path: PurePath, content: bytes) -> bool:
 def _read_npz(
     path: str | os.PathLike, n_features: int | None, target: str | Literal[False] | None
 ) -> tuple[Any, np.ndarray | None]:
-    """Read X (or data, indices, indptr, shape of CSR) and the labels; nothing pickled is ever loaded."""
+    """Read X (or data, indices, indptr, shape of CSR) and the labels."""
     name = os.fspath(path)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {key: arrays[key] for key in arrays.files}
-    except NPZ_ERRORS as error:
-        raise DataError(f"{name}: cannot be read as .npz: {error}") from None
+    found = read_arrays(path)
     X: Any
     if "X" in found:
         X = found["X"]

@@ -15,26 +15,27 @@ SCALINGS = ("minmax", "standard", "maxabs")
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """x -> (x - shift) * factor, per feature; `shift` is None where nothing is subtracted.
+    """x -> (x - shift) / width, per feature; `shift` is None where nothing is subtracted.
 
     Attributes
     ----------
     shift : ndarray of shape (d,) or None
-    factor : ndarray of shape (d,)
+    width : ndarray of shape (d,)
+        Infinite where the feature is constant, so that it becomes 0.
     """
 
     shift: np.ndarray | None
-    factor: np.ndarray
+    width: np.ndarray
 
     def apply(self, X: Any) -> Any:
         """Return X scaled: float32 stays float32, other types become float64, sparse stays sparse."""
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         if not isinstance(X, np.ndarray):
-            return (X @ diags_array(self.factor)).tocsr().astype(dtype)
+            return (X @ diags_array(1 / self.width)).tocsr().astype(dtype)
         scaled = X.astype(np.float64)
         if self.shift is not None:
             scaled -= self.shift
-        scaled *= self.factor
+        scaled /= self.width
         return scaled.astype(dtype, copy=False)
 
 
@@ -58,18 +59,18 @@ def fit_scaling(X: Any, scaling: str) -> Scaling:
         raise DataError(f"scaling must be None or one of {', '.join(map(repr, SCALINGS))}, found {scaling!r}")
     if scaling == "maxabs":
         low, high = (_as_vector(X.min(axis=0)), _as_vector(X.max(axis=0)))
-        return Scaling(None, _inverse(np.maximum(np.abs(low), np.abs(high))))
+        return Scaling(None, _positive(np.maximum(np.abs(low), np.abs(high))))
     if not isinstance(X, np.ndarray):
         raise DataError(f"scaling={scaling!r} would fill the zeros of sparse rows; accepted for them is 'maxabs'")
     if scaling == "minmax":
         low = X.min(axis=0).astype(np.float64)
-        return Scaling(low, _inverse(X.max(axis=0).astype(np.float64) - low))
-    return Scaling(X.mean(axis=0, dtype=np.float64), _inverse(X.std(axis=0, dtype=np.float64)))
+        return Scaling(low, _positive(X.max(axis=0).astype(np.float64) - low))
+    return Scaling(X.mean(axis=0, dtype=np.float64), _positive(X.std(axis=0, dtype=np.float64)))
 
 
 def _as_vector(row: Any) -> np.ndarray:
     return np.asarray(row if isinstance(row, np.ndarray) else row.toarray(), dtype=np.float64).ravel()
 
 
-def _inverse(width: np.ndarray) -> np.ndarray:
-    return np.divide(1.0, width, out=np.zeros_like(width), where=width > 0)
+def _positive(width: np.ndarray) -> np.ndarray:
+    return np.where(width > 0, width, np.inf)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.datasets.files import DataError
-from slimsvm.datasets.readers import NPZ_ERRORS, read_data
+from slimsvm.datasets.files import DataError, read_arrays
+from slimsvm.datasets.readers import read_data
 
 Arrays = dict[str, Any]
 
@@ -33,7 +33,7 @@ def ijcnn1(paths: Sequence[Path]) -> Arrays:
 
 def covtype(paths: Sequence[Path], *, binary: bool) -> Arrays:
     """Read the two samples of covertype; `binary`: class 2 (+1) against the rest."""
-    found = _read_arrays(paths[0])
+    found = read_arrays(paths[0])
     arrays: Arrays = {"X_train": found["X_100k"].astype(np.float64), "X_test": found["X_extra"].astype(np.float64)}
     for part, y in (("y_train", found["y_100k"]), ("y_test", found["y_extra"])):
         arrays[part] = _signs(y == 2) if binary else y.astype(np.int64)
@@ -42,7 +42,7 @@ def covtype(paths: Sequence[Path], *, binary: bool) -> Arrays:
 
 def mnist(paths: Sequence[Path], *, keep: Sequence[int] = tuple(range(10)), positive: Sequence[int] = ()) -> Arrays:
     """Read MNIST's digits `keep`, pixels / 255; with `positive` those digits are +1 and the others -1."""
-    found = _read_arrays(paths[0])
+    found = read_arrays(paths[0])
     arrays: Arrays = {}
     for part in ("train", "test"):
         X, y = found[f"X_{part}"], found[f"y_{part}"].astype(np.int64)
@@ -56,7 +56,7 @@ def mnist(paths: Sequence[Path], *, keep: Sequence[int] = tuple(range(10)), posi
 
 def ocr_letters(paths: Sequence[Path], *, split: str, train_value: int) -> Arrays:
     """Read the letters of the OCR words; the words whose entry in `split` is `train_value` are the training part."""
-    found = _read_arrays(paths[0])
+    found = read_arrays(paths[0])
     pixels = np.unpackbits(found["pixels"], axis=1).astype(np.float32)
     letters = found["letter"].astype(np.int64)
     starts = found["word_start"].astype(np.int64)
@@ -86,7 +86,7 @@ def conll(paths: Sequence[Path]) -> Arrays:
 
 def susy(paths: Sequence[Path]) -> Arrays:
     """Read the SUSY sample; the rows that were scaled by another sample's moments are the validation part."""
-    found = _read_arrays(paths[0])
+    found = read_arrays(paths[0])
     names = {"train": "train", "test": "test", "valid": "100kn_test"}
     arrays = {f"X_{part}": found[f"X_{name}"] for part, name in names.items()}
     return arrays | {f"y_{part}": found[f"y_{name}"].astype(np.int64) for part, name in names.items()}
@@ -94,7 +94,7 @@ def susy(paths: Sequence[Path]) -> Arrays:
 
 def higgs(paths: Sequence[Path]) -> Arrays:
     """Read the HIGGS samples: one source's rows to train on, the other's two parts (three decimals) to test on."""
-    found = _read_arrays(paths[0])
+    found = read_arrays(paths[0])
     return {
         "X_train": found["X_sas"],
         "y_train": _signs(found["y_sas"] == 1),
@@ -105,7 +105,7 @@ def higgs(paths: Sequence[Path]) -> Arrays:
 
 def kddcup99(paths: Sequence[Path], *, binary: bool) -> Arrays:
     """Read KDD Cup 1999, 400,000 rows drawn by a fixed permutation to train on; `binary`: attacks (+1) or normal."""
-    found = _read_arrays(paths[0])
+    found = read_arrays(paths[0])
     y = found["y"].astype(np.int64)
     X = np.empty((len(y), 41), dtype=np.float32)
     X[:, found["cols_int"]] = found["X_int"]
@@ -116,7 +116,7 @@ def kddcup99(paths: Sequence[Path], *, binary: bool) -> Arrays:
 
 def ida(paths: Sequence[Path], realisation: int, *, key: str) -> Arrays:
     """Read one of the official realisations (1..10) of a set of Raetsch's benchmark."""
-    found = _read_arrays(paths[0], f"{key}_")
+    found = read_arrays(paths[0], f"{key}_")
     X, y = found[f"{key}_X"], found[f"{key}_y"].astype(np.int64)
     arrays = {}
     for part in ("train", "test"):
@@ -127,7 +127,7 @@ def ida(paths: Sequence[Path], realisation: int, *, key: str) -> Arrays:
 
 def ida_unsplit(paths: Sequence[Path], realisation: int, *, key: str, n_train: int) -> Arrays:
     """Read a set of which no official split is on record: a permutation seeded by the realisation makes one."""
-    found = _read_arrays(paths[0], f"{key}_")
+    found = read_arrays(paths[0], f"{key}_")
     y = found[f"{key}_y"].astype(np.int64)
     if set(np.unique(y)) == {0, 1}:
         y = _signs(y == 1)
@@ -136,17 +136,9 @@ def ida_unsplit(paths: Sequence[Path], realisation: int, *, key: str, n_train: i
 
 def splice(paths: Sequence[Path]) -> Arrays:
     """Read splice: the first 1,000 rows are the training file of the LIBSVM page, the others its test file."""
-    found = _read_arrays(paths[0], "splice_")
+    found = read_arrays(paths[0], "splice_")
     X, y = found["splice_X"], found["splice_y"].astype(np.int64)
     return {"X_train": X[:1000], "y_train": y[:1000], "X_test": X[1000:], "y_test": y[1000:]}
-
-
-def _read_arrays(path: Path, prefix: str = "") -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files if key.startswith(prefix)}
-    except NPZ_ERRORS as error:
-        raise DataError(f"{path}: cannot be read as .npz: {error}") from None
 
 
 def _signs(positive: np.ndarray) -> np.ndarray:
