@@ -1,0 +1,26 @@
+"""Cutting planes: the working set with its QP, the books that hold scores, the oracles that choose cuts."""
+
+from slimsvm.cuts.cut import Cut, weighted_sum
+from slimsvm.cuts.oracles import CutState, ExactOracle, Point, Proposal, UniformOracle, ViolatedOracle, reference_loss
+from slimsvm.cuts.scorebooks import FullScores, SampledScores
+from slimsvm.cuts.stabilise import BestPoint
+from slimsvm.cuts.working_set import WorkingSet
+
+ORACLES = {"exact": ExactOracle, "uniform": UniformOracle, "violated": ViolatedOracle}
+
+__all__ = [
+    "ORACLES",
+    "BestPoint",
+    "Cut",
+    "CutState",
+    "ExactOracle",
+    "FullScores",
+    "Point",
+    "Proposal",
+    "SampledScores",
+    "UniformOracle",
+    "ViolatedOracle",
+    "WorkingSet",
+    "reference_loss",
+    "weighted_sum",
+]

@@ -1,0 +1,47 @@
+"""A cut: one linear lower bound on the mean loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The constraint c − ⟨w, g⟩ ≤ ξ, with g kept as coefficients over rows.
+
+    Parameters
+    ----------
+    c : float
+        The constant.
+    rows : int64 ndarray of shape (u,)
+        The distinct rows g lies on, in increasing order.
+    coef : float64 ndarray of shape (u, n_outputs)
+        Coefficients of g over (row, output column).
+    plain : float64 ndarray of shape (n_plain,)
+        g's part over the plain parameters.
+    """
+
+    c: float
+    rows: Array
+    coef: Array
+    plain: Array
+
+    @property
+    def intercept(self) -> Array:
+        """G's part over the constant feature of every output column."""
+        return self.coef.sum(axis=0)
+
+
+def weighted_sum(cuts, weights: Array) -> Cut:
+    """Σ_j weights_j (c_j, g_j) as one cut over the union of the rows."""
+    rows = np.concatenate([cut.rows for cut in cuts])
+    coef = np.concatenate([weight * cut.coef for cut, weight in zip(cuts, weights)])
+    distinct, where = np.unique(rows, return_inverse=True)
+    total = np.zeros((len(distinct), coef.shape[1]))
+    np.add.at(total, where, coef)
+    plain = sum((weight * cut.plain for cut, weight in zip(cuts, weights)), np.zeros_like(cuts[0].plain))
+    return Cut(float(sum(weight * cut.c for cut, weight in zip(cuts, weights))), distinct, total, plain)

@@ -1,0 +1,198 @@
+"""Where the scores of the rows come from while cuts are added.
+
+`FullScores` keeps A_j = ⟨g_j, φ(x_i)⟩ of every live cut over all rows: a new cut costs one fused kernel product, and
+every score and every entry of G is read off. `SampledScores` keeps G only and evaluates between sampled rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slimsvm.cuts.cut import Cut
+from slimsvm.cuts.working_set import WorkingSet
+from slimsvm.kernels import KernelRows
+from slimsvm.numerics.products import ROWS_PER_TILE, combine_tiles, gram_row
+from slimsvm.numerics.threads import run_tiles
+
+Array = np.ndarray
+
+MAX_LIVE_CUTS = 4096
+# Entries of G read per new cut below which handing them to threads takes longer than reading them.
+WORTH_THREADS = 1 << 17
+# From about this many features on, reading a kernel entry beats computing it again by a wide margin.
+CACHE_FROM_FEATURES = 64
+
+
+class FullScores:
+    """Scores of all rows, by products kept for every live cut.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    n_outputs : int
+    intercept : bool
+        True adds the constant feature to every product.
+    memory_limit : int
+        Bytes that the products and a cached kernel matrix may take together.
+    cache_kernel : bool
+        True keeps the whole kernel matrix when it fits half the limit and is worth it.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool, memory_limit: int, cache_kernel: bool):
+        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        n = kernel_rows.n_rows
+        itemsize = np.dtype(kernel_rows.dtype).itemsize
+        matrix_bytes = n * n * itemsize
+        self.matrix: Array | None = None
+        if cache_kernel and matrix_bytes <= memory_limit // 2:
+            self.matrix = kernel_rows.block(kernel_rows.points(np.arange(n)))
+            memory_limit -= matrix_bytes
+        n_slots = memory_limit // (n * n_outputs * itemsize)
+        if n_slots < 3:
+            raise ValueError(
+                f"memory_limit leaves room for the products of {n_slots} cuts over {n} rows x {n_outputs} outputs; "
+                f"at least 3 are needed: {3 * n * n_outputs * itemsize / 1e6:.0f} MB, or solver='uniform-cuts'"
+            )
+        # Pages are taken from the system only when a slot is first written.
+        self.products = np.empty((min(n_slots, MAX_LIVE_CUTS), n * n_outputs), dtype=kernel_rows.dtype)
+        self.free = list(range(len(self.products)))[::-1]
+        self.last_exact: tuple[Array, Array] | None = None
+        self.slots = np.zeros(0, dtype=np.int64)
+        self.scores = np.zeros((n, n_outputs))
+
+    @property
+    def full(self) -> bool:
+        """True when a further cut needs room made first."""
+        return not self.free
+
+    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
+        """Evaluate a cut over all rows and append it to the working set; ``best`` is its ⟨w_b, g⟩.
+
+        An ``exact`` cut differs from the one before it in the rows whose loss-augmented label changed: only those are
+        evaluated.
+        """
+        slot = self.free.pop()
+        out = self.products[slot].reshape(-1, self.n_outputs)
+        out[:] = self._by_difference(cut) if exact else self._evaluate(cut.rows, cut.coef)
+        if self.intercept:
+            out += cut.intercept.astype(out.dtype)
+        self.slots = np.append(self.slots, slot)
+        row = np.empty(len(self.slots))
+        run_tiles(
+            lambda lo, hi: gram_row(self.products, self.slots, cut.rows, cut.coef, row, lo, hi),
+            len(self.slots),
+            self.kernel_rows.n_jobs if len(row) * cut.coef.size > WORTH_THREADS else 1,
+        )
+        working_set.add(cut, row + plain_products(cut, working_set), best)
+
+    def _evaluate(self, rows: Array, coef: Array) -> Array:
+        """Σ coef_j k(x_i, x_j) for every row i."""
+        if self.matrix is not None:
+            return self.matrix[rows].T @ coef.astype(self.matrix.dtype)
+        return self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
+
+    def _by_difference(self, cut: Cut) -> Array:
+        """Products of an exact cut from those of the exact cut before it, in float64."""
+        coef = np.zeros_like(self.scores)
+        coef[cut.rows] = cut.coef
+        before, products = self.last_exact or (np.zeros_like(coef), np.zeros_like(coef))
+        changed = np.flatnonzero((coef != before).any(axis=1) if self.n_outputs > 1 else coef[:, 0] != before[:, 0])
+        if len(changed) < len(cut.rows):
+            if len(changed):
+                products = products + self._evaluate(changed, coef[changed] - before[changed])
+        else:
+            products = self._evaluate(cut.rows, cut.coef).astype(np.float64)
+        self.last_exact = coef, products
+        return products
+
+    def clear(self) -> None:
+        """Give all slots back."""
+        self.keep(np.zeros(0, dtype=np.int64))
+
+    def combine(self, alpha: Array) -> None:
+        """Set ``scores`` to Σ α_j A_j over all rows, (n_rows, n_outputs) float64."""
+        scores = np.empty_like(self.scores)
+        self._combine(self.slots, alpha, scores.reshape(-1))
+        self.scores = scores
+
+    def _combine(self, slots: Array, weights: Array, out: Array) -> None:
+        """Weighted sum of the products in some slots."""
+        run_tiles(
+            lambda lo, hi: combine_tiles(self.products, slots, weights, out, lo, hi),
+            -(-len(out) // ROWS_PER_TILE),
+            self.kernel_rows.n_jobs,
+        )
+
+    def keep(self, index: Array) -> None:
+        """Give the slots of all cuts but ``index`` back."""
+        kept = self.slots[index]
+        self.free.extend(np.setdiff1d(self.slots, kept))
+        self.slots = kept
+
+    def make_room(self, working_set: WorkingSet) -> int:
+        """Drop inactive cuts or merge the oldest live ones into one; returns how many cuts were merged.
+
+        Σ α_j (c_j, g_j) / Σ α_j with α = Σ α_j leaves w and the QP's value as they are.
+        """
+        index = np.flatnonzero(working_set.alpha != 0)
+        if len(index) < len(working_set):
+            working_set.keep(index)
+            self.keep(index)
+            return 0
+        oldest = np.arange(max(2, len(working_set) // 4))
+        slots = self.slots[oldest]
+        share = working_set.merge(oldest)
+        merged = np.empty(self.products.shape[1])
+        self._combine(slots, share, merged)
+        self.keep(np.arange(len(oldest), len(self.slots)))
+        slot = self.free.pop()
+        self.products[slot] = merged
+        self.slots = np.append(self.slots, slot)
+        return len(oldest)
+
+
+class SampledScores:
+    """Scores of sampled rows only; memory and work per iteration do not depend on the number of rows."""
+
+    full = False
+    scores = None
+
+    def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
+        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        self.points: list = []
+
+    def evaluate(self, rows: Array, working_set: WorkingSet) -> Array:
+        """⟨g_j, φ(x_i)⟩ of the rows for every live cut, (t, n_sampled, n_outputs) float64."""
+        products = np.empty((len(self.points), len(rows), self.n_outputs))
+        for j, (points, cut) in enumerate(zip(self.points, working_set.cuts)):
+            products[j] = self.kernel_rows.scores(points, cut.coef, rows=rows)
+            if self.intercept:
+                products[j] += cut.intercept
+        return products
+
+    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
+        """Append a cut; ``products`` (t,) are its inner products with the live cuts where known already."""
+        if products is None:
+            evaluated = self.evaluate(cut.rows, working_set)
+            products = np.einsum("juc,uc->j", evaluated, cut.coef)
+        points = self.kernel_rows.points(cut.rows)
+        own = self.kernel_rows.scores(points, cut.coef, rows=cut.rows)
+        diagonal = float(np.sum(own * cut.coef))
+        if self.intercept:
+            diagonal += float(cut.intercept @ cut.intercept)
+        self.points.append(points)
+        working_set.add(cut, np.append(products, diagonal) + plain_products(cut, working_set))
+
+    def combine(self, alpha: Array) -> None:
+        """Nothing to do: scores are computed where they are sampled."""
+
+    def keep(self, index: Array) -> None:
+        """Forget the points of all cuts but ``index``."""
+        self.points = [self.points[j] for j in index]
+
+
+def plain_products(cut: Cut, working_set: WorkingSet) -> Array:
+    """Inner products of a new cut's plain part with those of the live cuts and with itself, (t + 1,)."""
+    if not len(cut.plain):
+        return np.zeros(len(working_set) + 1)
+    return np.stack([live.plain for live in working_set.cuts] + [cut.plain]) @ cut.plain

@@ -1,0 +1,182 @@
+"""What the scikit-learn faces share: parameters to a problem, a fit to attributes, prediction, files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from slimsvm.estimators.validation import (
+    check_finite,
+    check_limit,
+    check_option,
+    check_positive,
+    scale_gamma,
+)
+from slimsvm.kernels import CallableKernel, Kernel, Precomputed, get_kernel
+from slimsvm.rows import as_rows
+from slimsvm.solvers import SOLVERS, Fit, Problem, Solver
+from slimsvm.solvers.base import SMALL_N
+from slimsvm.tasks import Examples, Task
+
+Array = np.ndarray
+
+
+class KernelMachine(CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators that take one row per example."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    # -- from parameters to a problem ---------------------------------------------------------------------------
+
+    def _check_X(self, X: Any, reset: bool, y: Any = "no_validation") -> Any:
+        """X as an array or CSR matrix of finite numbers, and y where given."""
+        options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
+        if isinstance(y, str):
+            X = validate_data(self, X, **options)
+        else:
+            X, y = validate_data(self, X, y, y_numeric=self._y_numeric, **options)
+        check_finite(X)
+        return X if isinstance(y, str) else (X, y)
+
+    def _resolve_kernel(self, X: Any, weights: Array | None) -> Kernel:
+        """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        if callable(self.kernel):
+            return CallableKernel(self.kernel)
+        if isinstance(self.gamma, str):
+            check_option("gamma", self.gamma, ("scale", "auto"))
+            gamma: Any = scale_gamma(X, weights) if self.gamma == "scale" else 1.0 / X.shape[1]
+        else:
+            gamma = self.gamma
+        kernel = get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
+        return kernel
+
+    def _resolve_solver(self, n: int) -> Solver:
+        """The solver object that ``solver`` stands for."""
+        if isinstance(self.solver, Solver):
+            return self.solver
+        if isinstance(self.solver, str) and self.solver == "auto":
+            return SOLVERS["exact-cuts" if n <= SMALL_N else "violated-cuts"]()
+        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
+            known = ", ".join(["'auto'", *map(repr, SOLVERS)])
+            raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
+        return SOLVERS[self.solver]()
+
+    def _drop_zero_weights(self, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None, Array]:
+        """Rows of positive weight, with their positions in X: a row of weight 0 is as if it were not there."""
+        if weights is None or weights.all():
+            return X, y, weights, np.arange(len(y))
+        index = np.flatnonzero(weights)
+        kept = X[index]
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            kept = kept[:, index]
+        return kept, y[index], weights[index], index
+
+    def _solve(self, X: Any, examples: Examples, task: Task, weights: Array | None, index: Array) -> Fit:
+        """Set the problem up, solve it, and keep what is the same for every estimator."""
+        check_positive("C", self.C)
+        check_option("intercept", self.intercept, ("regularized", "free", "none"))
+        check_option("precision", self.precision, ("auto", "float32", "float64"))
+        rows = as_rows(X)
+        self.kernel_ = self._resolve_kernel(X, weights)
+        self.solver_ = self._resolve_solver(rows.n_rows)
+        problem = Problem(
+            rows=rows,
+            examples=examples,
+            task=task,
+            kernel=self.kernel_,
+            C=float(self.C),
+            intercept=self.intercept,
+            tol=check_positive("tol", self.tol),
+            precision=self.precision,
+            max_iter=check_limit("max_iter", self.max_iter, integer=True),
+            max_seconds=check_limit("max_seconds", self.max_seconds, integer=False),
+            random_state=self.random_state,
+            memory_limit=int(1e6 * check_positive("memory_limit", self.memory_limit)),
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
+        )
+        state = getattr(self, "_state", None) if self.warm_start else None
+        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(problem.max_iter))
+        if isinstance(self.kernel_, Precomputed):
+            fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
+        self._keep(fit, index)
+        return fit
+
+    def _callbacks(self, max_iter: int | None) -> tuple:
+        """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
+        context = self._init_callback_context(max_subtasks=max_iter)
+        if not getattr(self, "_skl_callbacks", None):
+            return ()
+
+        def iteration_done(record):
+            subtask = context.subcontext(task_name="iteration")
+            subtask.call_on_fit_task_begin(estimator=self)
+            return subtask.call_on_fit_task_end(estimator=self)
+
+        return (iteration_done,)
+
+    def _keep(self, fit: Fit, index: Array) -> None:
+        """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
+        self.model_ = fit.model
+        self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
+        self.n_basis_ = fit.model.n_basis
+        self.intercept_ = fit.model.intercept
+        self.objective_, self.lower_bound_ = fit.objective, fit.lower_bound
+        self.status_, self.history_, self.n_iter_ = str(fit.status), fit.history, fit.n_iter
+        self.n_kernel_evals_ = fit.counters["kernel_evals"]
+        self.counters_ = fit.counters
+        self.precision_ = fit.model.dtype
+        self._state = fit.state
+        if fit.basis_rows is not None:
+            self.support_ = index[fit.basis_rows]
+            self.support_vectors_, self.dual_coef_ = fit.model.basis, fit.model.coef.T
+
+    # -- prediction ---------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Array:
+        """Scores (n, m) of new rows."""
+        check_is_fitted(self, "model_")
+        return self.model_.scores(self._check_X(X, reset=False), n_jobs=self.n_jobs)
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.
+        state.pop("_state", None)
+        return state
+
+    # -- files --------------------------------------------------------------------------------------------------
+
+    def save(self, path) -> None:
+        """Write the fitted model to one file of arrays and a JSON header.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced only once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            The kernel is the user's function, which a file of data cannot hold.
+        OSError
+            The file cannot be written; an older file of that name is left as it was.
+        """
+        from slimsvm.estimators.files import save
+
+        check_is_fitted(self, "model_")
+        save(self, path)

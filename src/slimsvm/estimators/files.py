@@ -1,0 +1,116 @@
+"""Fitted estimators as files of arrays and a JSON header, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.model import KernelExpansion
+from slimsvm.modelfile import ModelFileError, read_model, write_model
+from slimsvm.solvers import SOLVERS, Solver
+
+PLAIN = (str, int, float, bool, type(None))
+
+
+def save(estimator, path) -> None:
+    """Write a fitted estimator; see its ``save``."""
+    header, arrays = estimator.model_.to_file_parts()
+    fitted: dict[str, Any] = {
+        name: getattr(estimator, name)
+        for name in ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_", "n_kernel_evals_")
+    }
+    if hasattr(estimator, "feature_names_in_"):
+        fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
+    if hasattr(estimator, "classes_"):
+        classes = np.asarray(estimator.classes_)
+        fitted["classes_are_objects"] = classes.dtype.kind == "O"
+        arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
+    header["estimator"] = type(estimator).__name__
+    header["params"] = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    header["fitted"] = {name: _plain(value) for name, value in fitted.items()}
+    write_model(path, header, arrays)
+
+
+def load(path):
+    """Read a fitted estimator from a file that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    SVC or SVR
+        Ready to predict. Parameters that a file of data cannot hold (functions, random states) have their defaults.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ModelFileError
+        The file is not a model, or was truncated or altered. Nothing from a file is ever executed.
+
+    Examples
+    --------
+    >>> import slimsvm, tempfile, os
+    >>> clf = slimsvm.SVC().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.slim")
+    >>> clf.save(path)
+    >>> slimsvm.load(path).predict([[0.9]]).tolist()
+    ['yes']
+    """
+    from slimsvm.estimators import ESTIMATORS
+
+    header, arrays = read_model(path)
+    try:
+        estimator = ESTIMATORS[header["estimator"]]()
+        estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
+        model = KernelExpansion.from_file_parts(header, arrays)
+        fitted = dict(header["fitted"])
+        if "classes" in arrays:
+            classes = arrays["classes"]
+            estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
+    for name, value in fitted.items():
+        setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
+    estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
+    estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
+    estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
+    return estimator
+
+
+UNSAVED = {"unsaved": True}
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value that `_object` turns back, or UNSAVED."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return UNSAVED
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(item, PLAIN) for item in value):
+        return list(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and np.all(np.isfinite(value)):
+        return {"array": value.tolist()}
+    if isinstance(value, dict) and all(isinstance(item, PLAIN) for pair in value.items() for item in pair):
+        return {"pairs": [list(pair) for pair in value.items()]}
+    if isinstance(value, Solver) and type(value) in SOLVERS.values():
+        params = {name: _plain(item) for name, item in value.get_params(deep=False).items()}
+        return {"solver": type(value).__name__, "params": params}
+    return UNSAVED
+
+
+def _object(value: Any) -> Any:
+    """What `_plain` was given."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"])
+    if "pairs" in value:
+        return {key: item for key, item in value["pairs"]}
+    solver = {cls.__name__: cls for cls in SOLVERS.values()}[value["solver"]]
+    return solver(**{name: _object(item) for name, item in value["params"].items() if item != UNSAVED})

@@ -1,0 +1,254 @@
+"""Support vector classification."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.validation import check_option, check_sample_weight
+from slimsvm.tasks import Binary, Multiclass
+
+
+class SVC(ClassifierMixin, KernelMachine):
+    """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
+
+    Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's
+    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of one row's loss, as in LIBSVM and scikit-learn.
+    kernel : {"rbf", "laplacian", "poly", "linear", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
+        A name, an object of `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
+        "scale" is 1 / (n_features · X.var()), "auto" 1 / n_features; an array gives each feature its own (RBF and
+        Laplacian kernels).
+    coef0 : float, default=0.0
+        Constant of the polynomial and the sigmoid kernel.
+    shrinking, cache_size
+        Accepted for compatibility with scikit-learn; these solvers have no use for them.
+    probability : False
+        True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
+    tol : float, default=1e-3
+        ε of the stopping rule on the mean loss. With ``solver="auto"`` and up to 2,000 rows the fit goes on to a
+        relative gap of 1e-10.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows of each class.
+    verbose : bool or int, default=False
+        True shows a progress bar on standard error.
+    max_iter : int, default=-1
+        Limit on iterations; -1 for none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        More than two classes: one column per class, or the differences of all pairs.
+    break_ties : bool, default=False
+        Accepted for compatibility: ties always go to the lowest label.
+    random_state : int, RandomState, Generator or None, default=None
+        For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
+    solver : str or Solver, default="auto"
+        "auto", "exact-cuts", "violated-cuts", "uniform-cuts", or an object with its own parameters such as
+        ``ViolatedCuts(sample_size=1000)``. "auto" takes "exact-cuts" up to 2,000 rows and "violated-cuts" above.
+    intercept : {"regularized", "none"}, default="regularized"
+        A constant feature 1 whose weight counts in ‖w‖², or none at all.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
+    max_seconds : float or None, default=None
+        Stop after about this time with the best model so far and a warning.
+    precision : {"auto", "float32", "float64"}, default="auto"
+        Of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, float32 elsewhere;
+        sums and objectives are always float64.
+    memory_limit : float, default=2000
+        Megabytes the solver may take beyond the data and the model.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores (one inside a joblib worker).
+    warm_start : bool, default=False
+        Go on from the cuts of the last fit of the same rows, e.g. along a path over C or gamma.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_basis_ : int
+        Basis vectors of the model.
+    basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
+    basis_coef_ : ndarray of shape (n_basis, n_outputs)
+    intercept_ : ndarray of shape (n_outputs,)
+    support_, support_vectors_, dual_coef_, n_support_
+        As in scikit-learn, where basis vectors are training rows.
+    objective_, lower_bound_ : float
+        The objective over all training rows; a bound it cannot be under, or None (sampled cuts give none).
+    status_ : str
+        "converged", "iteration limit", "time limit", "interrupted" or "stopped by a callback".
+    history_ : list of dict
+        One record per iteration.
+    n_iter_, n_kernel_evals_ : int
+    model_ : KernelExpansion
+    kernel_, solver_ : objects that ``kernel`` and ``solver`` stood for.
+    precision_ : str
+
+    References
+    ----------
+    Yu, Joachims: Training Structural SVMs with Kernels Using Sampled Cuts, KDD 2008, Algorithms 1 to 3.
+    Crammer, Singer: On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines, JMLR 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from slimsvm import SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = make_pipeline(StandardScaler(), SVC(C=1.0)).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.97)
+    True
+    """
+
+    _y_numeric = False
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        shrinking=True,
+        probability=False,
+        tol=1e-3,
+        cache_size=200,
+        class_weight=None,
+        verbose=False,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        random_state=None,
+        solver="auto",
+        intercept="regularized",
+        cost_matrix=None,
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.solver = solver
+        self.intercept = intercept
+        self.cost_matrix = cost_matrix
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Any real dtype; memory maps are read in blocks. For ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Class labels, numbers or strings.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+
+        Returns
+        -------
+        SVC
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X or y is out of range; the message names it.
+        """
+        if self.probability:
+            raise ValueError(
+                "probability=True is not offered; use sklearn.calibration.CalibratedClassifierCV(SVC(), ensemble=False)"
+            )
+        check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        X, y = self._check_X(X, reset=True, y=y)
+        check_classification_targets(y)
+        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+        row_weights = self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
+        task = self._task()
+        fit = self._solve(X, task.encode(codes, row_weights), task, weights, index)
+        if fit.basis_rows is not None:
+            self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=len(self.classes_)).astype(np.int32)
+        return self
+
+    def _task(self):
+        """The loss for the classes found."""
+        k = len(self.classes_)
+        if k > 2:
+            return Multiclass(k, self.cost_matrix)
+        if self.cost_matrix is None:
+            return Binary()
+        cost = Multiclass(2, self.cost_matrix).cost
+        return Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
+
+    def decision_function(self, X):
+        """Scores.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, float64
+            Two classes: shape (n_samples,), positive for ``classes_[1]``. More: (n_samples, n_classes), or
+            (n_samples, n_classes·(n_classes − 1)/2) differences of scores with ``decision_function_shape="ovo"``.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        if self.decision_function_shape == "ovo":
+            return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(scores.shape[1]), 2)], axis=1)
+        return scores
+
+    def predict(self, X):
+        """Class labels, ties to the lowest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "model_")
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return self.classes_[(scores[:, 0] > 0).astype(np.int64)]
+        return self.classes_[np.argmax(scores, axis=1)]

@@ -1,0 +1,141 @@
+"""Support vector regression."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.validation import check_finite, check_sample_weight
+from slimsvm.tasks import Regression
+
+
+class SVR(RegressorMixin, KernelMachine):
+    """ε-insensitive kernel regression, a drop-in for `sklearn.svm.SVR`.
+
+    Minimises ½‖w‖² + C Σ ω_i max(0, |y_i − f(x_i)| − ε). The regularised intercept is measured from the weighted mean
+    of y, so that targets far from zero cost nothing.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, shrinking, cache_size, tol, verbose, max_iter
+        As in `SVC`.
+    C : float, default=1.0
+        Price of one row's loss.
+    epsilon : float, default=0.1
+        Half-width of the tube in which residuals cost nothing, in the units of y.
+    random_state, solver, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
+        As in `SVC`.
+
+    Attributes
+    ----------
+    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
+        As in `SVC`; ``intercept_`` holds the mean of y too.
+    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_
+        As in `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import SVR
+    >>> X = np.linspace(0, 6, 100)[:, None]
+    >>> reg = SVR(C=10.0, gamma=1.0, epsilon=0.01).fit(X, np.sin(X[:, 0]))
+    >>> bool(abs(reg.predict([[1.0]])[0] - np.sin(1.0)) < 0.02)
+    True
+    """
+
+    _y_numeric = True
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        solver="auto",
+        intercept="regularized",
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.intercept = intercept
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+
+        Returns
+        -------
+        SVR
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X or y is out of range; the message names it.
+        """
+        task = Regression(self.epsilon)
+        X, y = self._check_X(X, reset=True, y=y)
+        y = np.asarray(y, dtype=np.float64)
+        check_finite(y[:, None], "y")
+        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        centre = float(np.average(y, weights=weights)) if self.intercept == "regularized" else 0.0
+        fit = self._solve(X, task.encode(y - centre, weights), task, weights, index)
+        self.model_ = replace(fit.model, intercept=fit.model.intercept + centre)
+        self.intercept_ = self.model_.intercept
+        return self
+
+    def predict(self, X):
+        """Predicted targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        check_is_fitted(self, "model_")
+        return self._scores(X)[:, 0]

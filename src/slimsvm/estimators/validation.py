@@ -1,0 +1,105 @@
+"""Checks of what users pass in. Every message names the parameter or the row, what was found and what is accepted."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+BLOCK_VALUES = 1 << 22
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A finite number > 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number, found {value!r}")
+    return float(value)
+
+
+def check_limit(name: str, value: Any, integer: bool) -> Any:
+    """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number."""
+    if value is None or (integer and value == -1):
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral if integer else Real) or not value > 0:
+        none = "None or -1" if integer else "None"
+        raise ValueError(f"{name} must be a positive {'integer' if integer else 'number'}, or {none}; found {value!r}")
+    return value
+
+
+def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
+    """One of the options."""
+    if not any(value is option or value == option for option in options):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; found {value!r}")
+    return value
+
+
+def check_finite(X: Any, name: str = "X") -> None:
+    """No NaN and no infinity; read in blocks, and the first offender is named by row and column."""
+    if sp.issparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
+        if len(bad):
+            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
+        return
+    if X.dtype.kind != "f":
+        return
+    step = max(1, BLOCK_VALUES // max(1, X.shape[1]))
+    for lo in range(0, X.shape[0], step):
+        block = X[lo : lo + step]
+        if not np.isfinite(block).all():
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            _refuse(name, block[row, column], lo + int(row), int(column))
+
+
+def _refuse(name: str, value: Any, row: int, column: int) -> None:
+    found = "NaN" if np.isnan(value) else "infinity (inf)"
+    raise ValueError(f"{name} contains {found} at row {row}, column {column}; only finite numbers are accepted")
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
+    """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n, sample_weight, dtype=np.float64)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, found {weights.ndim} dimensions")
+    if len(weights) != n:
+        raise ValueError(f"sample_weight must have one entry per row: {n} rows, found {len(weights)} weights")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(f"sample_weight must be finite and >= 0; found {weights[bad[0]]} at row {bad[0]}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: there is nothing to learn from")
+    return weights
+
+
+def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
+    """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; blockwise."""
+    n, d = X.shape
+    weights = np.ones(n) if weights is None else weights
+    total = weights.sum() * d
+    step = max(1, BLOCK_VALUES // max(1, d))
+    blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
+
+    def weighted_sum(shift: float, power: int) -> float:
+        value = 0.0
+        for lo, hi in blocks:
+            block = X[lo:hi]
+            if sp.issparse(block):
+                block = block.astype(np.float64)
+                entries = block.power(power) if power > 1 else block
+                value += float(weights[lo:hi] @ np.asarray(entries.sum(axis=1)).ravel())
+            else:
+                value += float(weights[lo:hi] @ ((block.astype(np.float64) - shift) ** power).sum(axis=1))
+        return value
+
+    mean = weighted_sum(0.0, 1) / total
+    if sp.issparse(X):
+        variance = weighted_sum(0.0, 2) / total - mean**2
+    else:
+        variance = weighted_sum(mean, 2) / total
+    return 1.0 / (d * variance) if variance > 0 else 1.0

@@ -1,0 +1,263 @@
+"""What every solver shares: the problem it is given, the fit it returns, and the only iteration loop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from tqdm import tqdm
+
+from slimsvm.kernels import EvalCounter, Kernel, KernelRows
+from slimsvm.model import KernelExpansion
+from slimsvm.numerics.threads import one_blas_thread
+from slimsvm.rows import Rows
+from slimsvm.tasks import Examples, Task
+
+Array = np.ndarray
+
+# Up to this many rows everything is float64 and solved to SMALL_TOLERANCE.
+SMALL_N = 2000
+SMALL_TOLERANCE = 1e-10
+# Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
+MAX_FLOAT32_RADIUS = 500.0
+
+
+class Status(StrEnum):
+    """Why a fit ended."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped by a callback"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """min ½‖w‖² + C Σ_e ω_e ℓ_e(w) over rows seen through a kernel, and how hard to try.
+
+    Parameters
+    ----------
+    rows : Rows
+    examples : Examples
+    task : Task
+    kernel : Kernel
+    C : float
+        Price of one example's loss; C₁ = C·Ω prices the mean loss.
+    intercept : {"regularized", "free", "none"}
+    tol : float
+        What a solver makes of it is in its docstring.
+    precision : {"auto", "float32", "float64"}
+    max_iter : int or None
+        None: no limit.
+    max_seconds : float or None
+        None: no limit. Checked between iterations.
+    random_state : int, RandomState, Generator or None
+    memory_limit : int
+        Bytes a solver may take beyond the data and the model.
+    n_jobs : int or None
+    verbose : int
+        1 shows a progress bar on standard error.
+    """
+
+    rows: Rows
+    examples: Examples
+    task: Task
+    kernel: Kernel
+    C: float = 1.0
+    intercept: str = "regularized"
+    tol: float = 1e-3
+    precision: str = "auto"
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    random_state: Any = None
+    memory_limit: int = 2_000_000_000
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @property
+    def C1(self) -> float:
+        """C·Ω, the price of the weighted mean loss."""
+        return self.C * self.examples.total_weight
+
+    @property
+    def is_small(self) -> bool:
+        """Whether ``precision="auto"`` means float64 and a solution to `SMALL_TOLERANCE`."""
+        return self.precision == "auto" and self.rows.n_rows <= SMALL_N
+
+    def bind(self) -> KernelRows:
+        """The rows seen through the kernel, in the precision the problem asks for."""
+
+        def kernel_rows(dtype):
+            return KernelRows(
+                self.kernel,
+                self.rows,
+                dtype=dtype,
+                n_jobs=self.n_jobs,
+                memory_limit=self.memory_limit // 4,
+                counter=EvalCounter(),
+            )
+
+        if self.precision == "float64" or self.is_small:
+            return kernel_rows(np.float64)
+        bound = kernel_rows(np.float32)
+        if self.precision == "auto" and bound.radius > MAX_FLOAT32_RADIUS:
+            return kernel_rows(np.float64)
+        return bound
+
+    def generator(self) -> np.random.Generator:
+        """A fresh random generator, the same for the same ``random_state`` number."""
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+@dataclass
+class Fit:
+    """What a solver returns.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    status : Status
+    objective : float
+        ½‖w‖² + C Σ ω_e ℓ_e of the model over all rows (sums in float64); NaN if the solver was told not to compute it.
+    lower_bound : float or None
+        A bound no model of this problem can be under, where the solver has one.
+    history : list of dict
+        One record per iteration or epoch.
+    counters : dict
+        Kernel evaluations and the like.
+    state : object
+        Plain data for a warm start.
+    basis_rows : int64 ndarray of shape (n_basis,) or None
+        Training rows the basis vectors are; None where they are not rows of the data.
+    """
+
+    model: KernelExpansion
+    status: Status
+    objective: float
+    lower_bound: float | None
+    history: list[dict[str, Any]]
+    counters: dict[str, Any]
+    state: Any = None
+    basis_rows: Array | None = None
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations (or epochs) done."""
+        return len(self.history)
+
+
+class Run(Protocol):
+    """One solver at work on one problem."""
+
+    kernel_rows: KernelRows
+    converged: bool
+
+    def step(self) -> dict[str, Any]:
+        """One iteration; returns its record and sets ``converged``. An interrupt inside leaves `finish` usable."""
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The best model so far and what is known of it."""
+
+
+Callback = Callable[[dict[str, Any]], Any]
+
+
+class Solver(BaseEstimator):
+    """Base class: holds parameters only; ``solve`` never changes them."""
+
+    def start(self, problem: Problem, state: Any) -> Run:
+        """Check that the problem suits this solver, and set the work up."""
+        raise TypeError(f"{type(self).__name__} must define start(problem, state)")
+
+    def solve(self, problem: Problem, state: Any = None, callbacks: Iterable[Callback] = ()) -> Fit:
+        """Solve the problem, from ``state`` of an earlier fit where given.
+
+        Parameters
+        ----------
+        problem : Problem
+        state : object, optional
+            ``Fit.state`` of an earlier fit of the same rows.
+        callbacks : iterable of callables
+            Each is called with every iteration's record; a true answer stops the fit.
+
+        Returns
+        -------
+        Fit
+        """
+        with one_blas_thread():
+            begun = time.perf_counter()
+            run = self.start(problem, state)
+            status, history = iterate(run, problem, begun, tuple(callbacks), type(self).__name__)
+            fit = run.finish(status, history)
+        fit.counters["seconds"] = time.perf_counter() - begun
+        return fit
+
+
+@dataclass
+class _Bar:
+    """tqdm under ``verbose``, nothing otherwise."""
+
+    name: str
+    limit: int | None
+    shown: bool
+    bar: Any = field(init=False)
+
+    def __post_init__(self):
+        self.bar = tqdm(desc=self.name, total=self.limit, unit="it", disable=not self.shown)
+
+    def update(self, record):
+        if self.shown:
+            shown = {name: record[name] for name in ("objective", "gap", "n_basis") if record.get(name) is not None}
+            self.bar.set_postfix(shown, refresh=False)
+            self.bar.update()
+
+
+def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
+    """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
+    history: list[dict[str, Any]] = []
+    bar = _Bar(name, problem.max_iter, problem.verbose > 0)
+    status = None
+    try:
+        while status is None:
+            record = run.step()
+            record["seconds"] = time.perf_counter() - begun
+            record["kernel_evals"] = run.kernel_rows.counter.n
+            history.append(record)
+            bar.update(record)
+            stopped = any([callback(record) for callback in callbacks])
+            if run.converged:
+                status = Status.CONVERGED
+            elif stopped:
+                status = Status.STOPPED
+            elif problem.max_iter is not None and len(history) >= problem.max_iter:
+                status = Status.ITERATION_LIMIT
+            elif problem.max_seconds is not None and record["seconds"] >= problem.max_seconds:
+                status = Status.TIME_LIMIT
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+        warnings.warn(
+            f"interrupted after {len(history)} iterations: the best model so far is returned",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    finally:
+        bar.bar.close()
+    if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
+        warnings.warn(
+            f"{name} stopped at the {status} after {len(history)} iterations, before its tolerance was reached; "
+            "raise max_iter or max_seconds, or accept the model as it is",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return status, history

@@ -1,0 +1,183 @@
+"""The three oracles of the cutting-plane loop as solvers.
+
+Problem, loop and stopping rule are in `solvers.cutting_plane`. Parts: `cuts.oracles` (Yu and Joachims, KDD 2008,
+Algorithms 1, 2 and 3) and, with ``step="line-search"``, `cuts.stabilise`.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from slimsvm.cuts import ExactOracle, UniformOracle, ViolatedOracle
+from slimsvm.solvers.base import SMALL_N, Problem, Solver
+from slimsvm.solvers.cutting_plane import CutsState, CuttingPlaneRun, Plan
+
+
+def check_count(name: str, value: Any) -> None:
+    """A parameter that counts things must be an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
+
+
+class CuttingPlaneSolver(Solver):
+    """Shared by the three: checks, and the run with the oracle each of them makes."""
+
+    max_idle: int
+
+    def oracle(self, problem: Problem):
+        """The oracle with this solver's parameters."""
+        raise TypeError(f"{type(self).__name__} must define oracle(problem)")
+
+    def plan(self, problem: Problem) -> Plan:
+        """How the run goes about it."""
+        raise TypeError(f"{type(self).__name__} must define plan(problem)")
+
+    def start(self, problem: Problem, state: CutsState | None = None) -> CuttingPlaneRun:
+        """Check parameters and set the run up."""
+        name = type(self).__name__
+        if problem.intercept not in ("regularized", "none"):
+            raise ValueError(
+                f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: "
+                "a cut has no place for an unregularised intercept"
+            )
+        if state is not None and not isinstance(state, CutsState):
+            raise ValueError(f"{name} can only be warm-started from a cutting-plane fit, found {type(state).__name__}")
+        parameters = self.get_params(deep=False)
+        if parameters.get("tol_relative") is not None and not parameters["tol_relative"] > 0:
+            raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
+        if parameters.get("step", "full") not in ("line-search", "full"):
+            raise ValueError(f"step must be 'line-search' or 'full', found {self.step!r}")
+        for count in ("max_idle", "sample_size", "patience", "warm_up"):
+            if parameters.get(count) is not None:
+                check_count(count, parameters[count])
+        if not 0 <= parameters.get("overshoot", 0) <= 1:
+            raise ValueError(f"overshoot must be between 0 and 1, found {self.overshoot!r}")
+        return CuttingPlaneRun(problem, self.oracle(problem), self.plan(problem), state)
+
+
+class ExactCuts(CuttingPlaneSolver):
+    """Algorithm 1: every cut is the mean over all examples, so that the fit ends with a computed gap to the optimum.
+
+    Parameters
+    ----------
+    tol_relative : float or None, default=0.01
+        Beside ``tol`` (ε on the mean loss) also ask for a gap of at most this share of the objective; None is the
+        paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10.
+    step : {"line-search", "full"}, default="line-search"
+        "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
+    overshoot : float, default=0.05
+        μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
+    warm_up : int or None, default=400
+        Above 2,000 rows start with cuts of this many sampled violated examples, until few rows are violated. None
+        starts with exact cuts, whose first one costs n² kernel evaluations.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, ExactCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVC(solver=ExactCuts(), C=10).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-9 * clf.objective_)
+    True
+    """
+
+    def __init__(self, tol_relative=0.01, step="line-search", overshoot=0.05, warm_up=400, max_idle=20):
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.warm_up = warm_up
+        self.max_idle = max_idle
+
+    def oracle(self, problem):
+        """`ExactOracle`."""
+        return ExactOracle()
+
+    def plan(self, problem):
+        """Line search and warm-up as asked for; the warm-up needs the best point a line search keeps."""
+        search = self.step == "line-search"
+        warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N else None
+        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up)
+
+
+class ViolatedCuts(CuttingPlaneSolver):
+    """Algorithm 3 ("linear time"): every cut is sampled from the examples that violate their margin.
+
+    Parameters
+    ----------
+    sample_size : int, default=400
+        r, examples in a cut.
+    tol_relative : float or None, default=0.01
+        Beside ``tol`` (ε on the mean loss) also ask that objective and QP value differ by at most this share of the
+        objective; None is the paper's rule. With sampled cuts the QP's value is an estimate, not a bound.
+    step : {"line-search", "full"}, default="line-search"
+        "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
+    overshoot : float, default=0.1
+        μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, ViolatedCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(solver=ViolatedCuts(sample_size=50), C=10, random_state=0).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(self, sample_size=400, tol_relative=0.01, step="line-search", overshoot=0.1, max_idle=20):
+        self.sample_size = sample_size
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.max_idle = max_idle
+
+    def oracle(self, problem):
+        """`ViolatedOracle`."""
+        return ViolatedOracle(self.sample_size)
+
+    def plan(self, problem):
+        """Line search as asked for."""
+        return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot)
+
+
+class UniformCuts(CuttingPlaneSolver):
+    """Algorithm 2 ("constant time"): cuts and stopping rule from fresh uniform samples; work independent of n.
+
+    Parameters
+    ----------
+    sample_size : int, default=1000
+        r, examples in a sample.
+    patience : int, default=4
+        p: fresh samples in a row that must satisfy the stopping rule.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+    final_objective : bool, default=True
+        Compute the model's objective over all rows at the end: one pass over the data that training itself never
+        makes. Its evaluations are counted apart, as ``report_kernel_evals``.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, UniformCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(solver=UniformCuts(sample_size=100), C=10, random_state=0).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(self, sample_size=1000, patience=4, max_idle=20, final_objective=True):
+        self.sample_size = sample_size
+        self.patience = patience
+        self.max_idle = max_idle
+        self.final_objective = final_objective
+
+    def oracle(self, problem):
+        """`UniformOracle`."""
+        return UniformOracle(self.sample_size, self.patience)
+
+    def plan(self, problem):
+        """Full steps: a line search would need the scores of all rows."""
+        return Plan(None, self.max_idle, final_objective=self.final_objective)

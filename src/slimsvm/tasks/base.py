@@ -1,0 +1,190 @@
+"""What a task is: the only part of the library that knows what y means.
+
+A task turns scores (and plain parameters) into each example's loss-augmented argmax
+
+    ŷ_e = argmax_ŷ  Δ(y_e, ŷ) − ⟨w, δΨ_e(ŷ)⟩,        δΨ_e(ŷ) = Ψ(x_e, y_e) − Ψ(x_e, ŷ),
+
+given as the constant c_e = Δ(y_e, ŷ_e) and the coefficients of δΨ_e(ŷ_e) over (row, output column) and over the
+plain parameters. The example's loss is ℓ_e = c_e − Σ coef · scores − ⟨plain_e, v⟩ ≥ 0. Ties go to the lowest label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What the loss counts: rows grouped into weighted examples.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+        One label per row, as the task's ``encode`` made it.
+    weights : ndarray of shape (n_examples,), float64
+        ω_e > 0.
+    offsets : int64 ndarray of shape (n_examples + 1,) or None
+        Example e owns rows ``offsets[e]:offsets[e + 1]``. None: every row is an example (nothing is stored).
+    per_row, per_example : mappings of name to ndarray
+        Further structure a task needs; cut up together with the labels or the weights.
+    """
+
+    labels: Array
+    weights: Array
+    offsets: Array | None = None
+    per_row: Mapping[str, Array] = field(default_factory=dict)
+    per_example: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all examples together."""
+        return len(self.labels)
+
+    @property
+    def n_examples(self) -> int:
+        """Number N of examples."""
+        return len(self.weights)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Ω = Σ ω_e."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def _cumulative_weights(self) -> Array | None:
+        """Running sums of the weights; None when they are all alike."""
+        if np.all(self.weights == self.weights[0]):
+            return None
+        return np.cumsum(self.weights)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        """``size`` examples with replacement, ∝ their weights."""
+        cumulative = self._cumulative_weights
+        if cumulative is None:
+            return rng.integers(0, self.n_examples, size)
+        return np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+
+    def rows_of(self, index: Array) -> Array:
+        """Row numbers of the examples ``index``, in that order."""
+        if self.offsets is None:
+            return np.asarray(index, dtype=np.int64)
+        starts, lengths = self.offsets[index], np.diff(self.offsets)[index]
+        ends = np.cumsum(lengths)
+        return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+
+    def example_of_rows(self) -> Array:
+        """Example number of every row."""
+        if self.offsets is None:
+            return np.arange(self.n_rows)
+        return np.repeat(np.arange(self.n_examples), np.diff(self.offsets))
+
+    def take(self, index: Array) -> Examples:
+        """The examples ``index`` (repeats allowed) with their rows, in that order."""
+        rows = self.rows_of(index)
+        offsets = None
+        if self.offsets is not None:
+            offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[index])]).astype(np.int64)
+        return replace(
+            self,
+            labels=self.labels[rows],
+            weights=self.weights[index],
+            offsets=offsets,
+            per_row={name: values[rows] for name, values in self.per_row.items()},
+            per_example={name: values[index] for name, values in self.per_example.items()},
+        )
+
+    def take_rows(self, rows: Array) -> Examples:
+        """One example made of some rows of a single example: the smaller problem of a loss over all rows."""
+        if self.n_examples != 1:
+            raise ValueError(f"take_rows needs exactly one example, found {self.n_examples}")
+        return replace(
+            self,
+            labels=self.labels[rows],
+            offsets=np.array([0, len(rows)], dtype=np.int64),
+            per_row={name: values[rows] for name, values in self.per_row.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """Loss-augmented argmax of every example, as the constraint it stands for.
+
+    Parameters
+    ----------
+    delta : float64 ndarray of shape (n_examples,)
+        The constant c_e.
+    coef : float64 ndarray of shape (n_rows, n_outputs)
+        Coefficients of δΨ_e over rows and output columns, not yet weighted.
+    plain : float64 ndarray of shape (n_examples, n_plain) or None
+        δΨ_e over the plain parameters; None when there are none.
+    """
+
+    delta: Array
+    coef: Array
+    plain: Array | None = None
+
+
+class Task:
+    """Base class of tasks; a user's own task overrides the three methods and the sizes.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Columns m of the score matrix.
+    n_plain : int
+        Number p of plain parameters (0: none).
+    decomposes : bool
+        True when the loss is a sum over examples, so that cuts add up block by block. False for a loss over all
+        rows at once: then ``encode`` gives one example and sampled cuts sample rows of its sum.
+    """
+
+    n_outputs: int = 1
+    n_plain: int = 0
+    decomposes: bool = True
+
+    def encode(self, y: Any, sample_weight: Array | None = None) -> Examples:
+        """Labels and weights as the examples of this task."""
+        raise TypeError(f"{type(self).__name__} must define encode(y, sample_weight)")
+
+    def augment(self, scores: Array, plain: Array, examples: Examples) -> Augmented:
+        """Loss-augmented argmax of every example for scores (n_rows, n_outputs) and plain parameters (n_plain,)."""
+        raise TypeError(f"{type(self).__name__} must define augment(scores, plain, examples)")
+
+    def decode(self, scores: Array, plain: Array, examples: Examples | None = None) -> Array:
+        """Best labels for scores (n_rows, n_outputs); ties to the lowest label."""
+        raise TypeError(f"{type(self).__name__} must define decode(scores, plain, examples)")
+
+    def error(self, predicted: Array, examples: Examples) -> float:
+        """Weighted training error of predicted labels (share of rows by default)."""
+        weights = examples.weights[examples.example_of_rows()]
+        return float(np.average(np.asarray(predicted) != examples.labels, weights=weights))
+
+
+def losses(augmented: Augmented, scores: Array, plain: Array, examples: Examples) -> Array:
+    """ℓ_e of every example, float64 (n_examples,)."""
+    by_row = np.einsum("ij,ij->i", augmented.coef, scores)
+    if examples.offsets is not None:
+        by_row = np.add.reduceat(np.append(by_row, 0.0), examples.offsets[:-1]) * (np.diff(examples.offsets) > 0)
+    values = augmented.delta - by_row
+    if augmented.plain is not None:
+        values = values - augmented.plain @ plain
+    return values
+
+
+def unit_weights(sample_weight: Array | None, n: int) -> Array:
+    """Weights of n one-row examples: ones, or ``sample_weight`` checked for shape and sign."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), found {weights.shape}")
+    if not np.all(np.isfinite(weights)) or np.any(weights <= 0):
+        raise ValueError("the weights of a task's examples must be positive and finite")
+    return weights
