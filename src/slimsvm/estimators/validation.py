@@ -13,7 +13,7 @@ BLOCK_VALUES = 1 << 22
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number > 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not (np.isfinite(value) and value > 0):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number, found {value!r}")
     return float(value)
 
@@ -22,7 +22,7 @@ def check_limit(name: str, value: Any, integer: bool) -> Any:
     """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number."""
     if value is None or (integer and value == -1):
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral if integer else Real) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, Integral if integer else Real) or not float(value) > 0:
         none = "None or -1" if integer else "None"
         raise ValueError(f"{name} must be a positive {'integer' if integer else 'number'}, or {none}; found {value!r}")
     return value
@@ -38,10 +38,7 @@ def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
 def check_finite(X: Any, name: str = "X") -> None:
     """No NaN and no infinity; read in blocks, and the first offender is named by row and column."""
     if sp.issparse(X):
-        bad = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
-        if len(bad):
-            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
+        _check_finite_sparse(X, name)
         return
     if X.dtype.kind != "f":
         return
@@ -51,6 +48,13 @@ def check_finite(X: Any, name: str = "X") -> None:
         if not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
             _refuse(name, block[row, column], lo + int(row), int(column))
+
+
+def _check_finite_sparse(X: Any, name: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
+    if len(bad):
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
 
 
 def _refuse(name: str, value: Any, row: int, column: int) -> None:
@@ -88,7 +92,7 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     def weighted_sum(shift: float, power: int) -> float:
         value = 0.0
         for lo, hi in blocks:
-            block = X[lo:hi]
+            block: Any = X[lo:hi]
             if sp.issparse(block):
                 block = block.astype(np.float64)
                 entries = block.power(power) if power > 1 else block
