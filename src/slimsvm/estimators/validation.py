@@ -51,7 +51,7 @@ def check_finite(X: Any, name: str = "X") -> None:
 
 
 def _check_finite_sparse(X: Any, name: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
+    bad: Any = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
     if len(bad):
         row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
         _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
@@ -89,11 +89,13 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     step = max(1, BLOCK_VALUES // max(1, d))
     blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
 
+    sparse = sp.issparse(X)
+
     def weighted_sum(shift: float, power: int) -> float:
         value = 0.0
         for lo, hi in blocks:
             block: Any = X[lo:hi]
-            if sp.issparse(block):
+            if sparse:
                 block = block.astype(np.float64)
                 entries = block.power(power) if power > 1 else block
                 value += float(weights[lo:hi] @ np.asarray(entries.sum(axis=1)).ravel())
@@ -102,7 +104,7 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
         return value
 
     mean = weighted_sum(0.0, 1) / total
-    if sp.issparse(X):
+    if sparse:
         variance = weighted_sum(0.0, 2) / total - mean**2
     else:
         variance = weighted_sum(mean, 2) / total
