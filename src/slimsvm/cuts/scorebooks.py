@@ -6,7 +6,10 @@ every score and every entry of G is read off. `SampledScores` keeps G only and e
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 
 from slimsvm.cuts.cut import Cut
 from slimsvm.cuts.working_set import WorkingSet
@@ -159,36 +162,43 @@ class SampledScores:
 
     def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
         self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
-        self.points: list = []
+        self.vectors: list[Any] = []
+        self.points: Any = None
 
     def evaluate(self, rows: Array, working_set: WorkingSet) -> Array:
         """⟨g_j, φ(x_i)⟩ of the rows for every live cut, (t, n_sampled, n_outputs) float64."""
-        products = np.empty((len(self.points), len(rows), self.n_outputs))
-        for j, (points, cut) in enumerate(zip(self.points, working_set.cuts)):
-            products[j] = self.kernel_rows.scores(points, cut.coef, rows=rows)
-            if self.intercept:
-                products[j] += cut.intercept
-        return products
+        cuts = working_set.cuts
+        if not cuts:
+            return np.zeros((0, len(rows), self.n_outputs))
+        if self.points is None:
+            stack = sp.vstack if sp.issparse(self.vectors[0]) else np.concatenate
+            self.points = self.kernel_rows.points_of(stack(self.vectors))
+        coef = np.concatenate([cut.coef for cut in cuts])
+        offsets = np.cumsum([0] + [len(cut.rows) for cut in cuts])
+        products = self.kernel_rows.scores(self.points, coef, rows=rows, segments=offsets).astype(np.float64)
+        if self.intercept:
+            products += np.stack([cut.intercept for cut in cuts])
+        return products.transpose(1, 0, 2)
 
     def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
         """Append a cut; ``products`` (t,) are its inner products with the live cuts where known already."""
         if products is None:
-            evaluated = self.evaluate(cut.rows, working_set)
-            products = np.einsum("juc,uc->j", evaluated, cut.coef)
-        points = self.kernel_rows.points(cut.rows)
-        own = self.kernel_rows.scores(points, cut.coef, rows=cut.rows)
+            products = np.einsum("juc,uc->j", self.evaluate(cut.rows, working_set), cut.coef)
+        own = self.kernel_rows.scores(self.kernel_rows.points(cut.rows), cut.coef, rows=cut.rows)
         diagonal = float(np.sum(own * cut.coef))
         if self.intercept:
             diagonal += float(cut.intercept @ cut.intercept)
-        self.points.append(points)
-        working_set.add(cut, np.append(products, diagonal) + plain_products(cut, working_set))
+        self.vectors.append(self.kernel_rows.basis(cut.rows))
+        self.points = None
+        working_set.add(cut, np.append(products, diagonal) + plain_products(cut, working_set), best)
 
     def combine(self, alpha: Array) -> None:
         """Nothing to do: scores are computed where they are sampled."""
 
     def keep(self, index: Array) -> None:
-        """Forget the points of all cuts but ``index``."""
-        self.points = [self.points[j] for j in index]
+        """Forget the vectors of all cuts but ``index``."""
+        self.vectors = [self.vectors[j] for j in index]
+        self.points = None
 
 
 def plain_products(cut: Cut, working_set: WorkingSet) -> Array:
