@@ -1,0 +1,282 @@
+"""Plots of fits and of results. matplotlib is imported when the first one is drawn.
+
+Every function draws on the axes it is given, or on a new figure, and returns the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slimsvm.rows import is_sparse
+
+Array = np.ndarray
+
+CONVERGENCE_AXES = {"seconds": "seconds", "kernel_evals": "kernel evaluations"}
+GRID = 201  # points per side of a decision surface
+
+
+def _axes(ax: Any) -> Any:
+    """The axes given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'slimsvm[plots]'") from error
+    return plt.subplots()[1]
+
+
+def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = None) -> Any:
+    """Draw the objective of a fit, and its lower bound and gap where there are such, on a logarithmic axis.
+
+    The value that sampled cuts put on their own model is drawn dashed: it bounds nothing. A fit that computes its
+    objective only at the end (`UniformCuts`) shows it as a point.
+
+    Parameters
+    ----------
+    estimator_or_history : fitted estimator, or list of dict
+        The estimator, or its ``history_``.
+    x : {"seconds", "kernel_evals"}, default="seconds"
+        What is on the horizontal axis.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        ``x`` is none of the two, or there is no history.
+    ImportError
+        matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from slimsvm import SVC, ExactCuts
+    >>> from slimsvm.plots import plot_convergence
+    >>> clf = SVC(solver=ExactCuts()).fit(*load_iris(return_X_y=True))
+    >>> ax = plot_convergence(clf, x="kernel_evals")                # doctest: +SKIP
+    >>> ax.figure.savefig("convergence.png")                        # doctest: +SKIP
+    """
+    if x not in CONVERGENCE_AXES:
+        raise ValueError(f"x must be one of {', '.join(map(repr, CONVERGENCE_AXES))}; found {x!r}")
+    history = _history(estimator_or_history)
+    at = _column(history, x)
+    objective, lower, gap = (_column(history, name) for name in ("objective", "lower_bound", "gap"))
+    ax = _axes(ax)
+    _line(ax, at, objective, "objective", color="C0")
+    _line(ax, at, lower, "lower bound", color="C1")
+    _line(ax, at, gap, "gap", color="C2")
+    if not np.isfinite(lower).any():
+        model_value = _column(history, "model_value")
+        _line(ax, at, model_value, "model value, not a bound", color="C1", linestyle="--")
+    final = getattr(estimator_or_history, "objective_", None)
+    if not np.isfinite(objective).any() and final is not None and np.isfinite(final):
+        ax.plot(at[-1:], [final], "o", color="C0", label="objective at the end")
+    ax.set_yscale("log")
+    ax.set_xlabel(CONVERGENCE_AXES[x])
+    ax.set_ylabel("objective and bounds")
+    ax.legend()
+    return ax
+
+
+def _history(source: Any) -> list[Mapping[str, Any]]:
+    """Records of a fit."""
+    if isinstance(source, (list, tuple)):
+        history = list(source)
+    elif not hasattr(source, "history_"):
+        raise ValueError(
+            f"{type(source).__name__} has no history_: it is not fitted yet, or was read from a file, which does not "
+            "hold the history"
+        )
+    else:
+        history = list(source.history_)
+    if not history:
+        raise ValueError("the history is empty: there is nothing to plot")
+    return history
+
+
+def _column(history: Sequence[Mapping[str, Any]], name: str) -> Array:
+    """One value per record, NaN where there is none."""
+    values = [record.get(name) for record in history]
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _line(ax: Any, at: Array, values: Array, label: str, **style: Any) -> None:
+    """Draw the positive values (a logarithmic axis has no others), if there are any."""
+    shown = np.where(values > 0, values, np.nan)
+    if np.isfinite(shown).any():
+        ax.plot(at, shown, label=label, **style)
+
+
+def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max_points: int = 2000) -> Any:
+    """Draw what an estimator of two features learned, with rows and basis vectors.
+
+    Two classes: the score, with the contours −1, 0, +1. More: the predicted class. Regression: the prediction.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Of this library; of others basis vectors are shown where they are in ``support_vectors_``.
+    X : array-like of shape (n_samples, 2)
+        Rows to show, which also set the part of the plane that is drawn.
+    y : array-like of shape (n_samples,)
+        Their labels or values.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a new figure.
+    max_points : int, default=2000
+        Of more rows than this, evenly spaced ones are shown.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        X has not two features, or y another length.
+    ImportError
+        matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC
+    >>> from slimsvm.datasets import checkerboard
+    >>> from slimsvm.plots import plot_decision_surface
+    >>> X, y = checkerboard(1000, random_state=0)
+    >>> ax = plot_decision_surface(SVC(gamma=10).fit(X, y), X, y)   # doctest: +SKIP
+    """
+    X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    y = np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != 2 or not len(X):
+        raise ValueError(f"X must have shape (n_samples, 2) to draw a surface, found {X.shape}")
+    if y.shape != (len(X),):
+        raise ValueError(f"y must have one value per row of X, shape ({len(X)},); found {y.shape}")
+    ax = _axes(ax)
+    low, high = X.min(axis=0), X.max(axis=0)
+    margin = 0.05 * np.where(high > low, high - low, 1.0)
+    first, second = (np.linspace(a, b, GRID) for a, b in zip(low - margin, high + margin))
+    grid = np.stack([side.ravel() for side in np.meshgrid(first, second)], axis=1)
+    classes = getattr(estimator, "classes_", None)
+    shown = np.unique(np.linspace(0, len(X) - 1, min(len(X), max_points)).astype(np.int64))
+    if classes is None:
+        colours = dict(c=y[shown], cmap="viridis")
+        ax.contourf(first, second, estimator.predict(grid).reshape(GRID, GRID), levels=20, cmap="viridis", alpha=0.5)
+    else:
+        codes = np.searchsorted(classes, y[shown])
+        colours = dict(c=[f"C{code}" for code in codes])
+        _draw_classes(ax, estimator, classes, first, second, grid)
+    ax.scatter(X[shown, 0], X[shown, 1], s=6, linewidths=0, label="rows", **colours)
+    vectors = getattr(estimator, "basis_vectors_", getattr(estimator, "support_vectors_", None))
+    if vectors is not None:
+        vectors = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
+        label = f"{len(vectors)} basis vectors"
+        ax.scatter(vectors[:, 0], vectors[:, 1], s=18, facecolors="none", edgecolors="k", linewidths=0.6, label=label)
+    ax.set_xlim(first[0], first[-1])
+    ax.set_ylim(second[0], second[-1])
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    return ax
+
+
+def _draw_classes(ax: Any, estimator: Any, classes: Array, first: Array, second: Array, grid: Array) -> None:
+    """Scores of two classes, or the regions of more."""
+    if len(classes) == 2:
+        scores = np.asarray(estimator.decision_function(grid)).reshape(GRID, GRID)
+        largest = float(np.abs(scores).max()) or 1.0
+        ax.contourf(first, second, scores, levels=np.linspace(-largest, largest, 21), cmap="PuOr_r", alpha=0.6)
+        ax.contour(first, second, scores, levels=[-1, 0, 1], colors="k", linestyles=["--", "-", "--"], linewidths=0.8)
+        return
+    codes = np.searchsorted(classes, estimator.predict(grid)).reshape(GRID, GRID)
+    levels = np.arange(len(classes) + 1) - 0.5
+    ax.contourf(first, second, codes, levels=levels, colors=[f"C{k}" for k in range(len(classes))], alpha=0.3)
+
+
+def plot_means(
+    results: Sequence[Mapping[str, Any]], x: str, y: str, *, by: str = "method", scale: float = 1.0, ax: Any = None
+) -> Any:
+    """Draw the means of one figure of results against another, a line for each method, bars for their deviations.
+
+    Parameters
+    ----------
+    results : list of dict
+        One per run; runs of the same ``by`` and ``x`` are averaged. Those whose ``y`` is None are left out.
+    x, y : str
+        Keys of what is on the axes.
+    by : str, default="method"
+        Key of what makes a line; results without it belong to one line without a name.
+    scale : float, default=1.0
+        Factor on y.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        A result lacks ``x`` or ``y``, or there are none.
+    ImportError
+        matplotlib is not installed.
+    """
+    for number, result in enumerate(results):
+        for key in (x, y):
+            if key not in result:
+                raise ValueError(f"result {number} has no {key!r}; it has {', '.join(map(repr, result)) or 'nothing'}")
+    known = [result for result in results if result[y] is not None]
+    if not known:
+        raise ValueError(f"there are no results with a value of {y!r}")
+    ax = _axes(ax)
+    for name in dict.fromkeys(result.get(by) for result in known):
+        chosen = [result for result in known if result.get(by) == name]
+        at = sorted({result[x] for result in chosen})
+        values = [[scale * result[y] for result in chosen if result[x] == place] for place in at]
+        means = [float(np.mean(runs)) for runs in values]
+        deviations = [float(np.std(runs, ddof=1)) if len(runs) > 1 else 0.0 for runs in values]
+        label = None if name is None else str(name)
+        ax.errorbar(at, means, yerr=deviations, marker="o", markersize=4, capsize=2, label=label)
+    ax.set_xscale("log")
+    if any(result.get(by) is not None for result in known):
+        ax.legend(fontsize="small")
+    return ax
+
+
+def plot_test_error(results: Sequence[Mapping[str, Any]], ax: Any = None) -> Any:
+    """Draw test error against training-set size.
+
+    Parameters
+    ----------
+    results : list of dict
+        One per run, with ``n_train``, ``test_error`` (a share, not per cent) and, where there are several,
+        ``method``. Runs of the same method and size are averaged; bars show their standard deviation.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        A result lacks a key, or there are none.
+    ImportError
+        matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from slimsvm.plots import plot_test_error
+    >>> results = [dict(method="exact", n_train=n, test_error=1 / n) for n in (100, 1000)]
+    >>> ax = plot_test_error(results)                               # doctest: +SKIP
+    """
+    ax = plot_means(results, "n_train", "test_error", scale=100.0, ax=ax)
+    ax.set_xlabel("training rows")
+    ax.set_ylabel("test error (%)")
+    return ax

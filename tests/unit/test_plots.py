@@ -1,0 +1,176 @@
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.datasets import checkerboard
+from slimsvm.plots import plot_convergence, plot_decision_surface, plot_means, plot_test_error
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def board():
+    return checkerboard(300, random_state=0)
+
+
+def lines(ax):
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def column(history, name):
+    return [record[name] for record in history]
+
+
+def test_exact_cuts_show_objective_bound_and_gap(board):
+    clf = SVC(gamma=10.0, solver=ExactCuts()).fit(*board)
+    drawn = lines(plot_convergence(clf))
+    assert set(drawn) == {"objective", "lower bound", "gap"}
+    np.testing.assert_array_equal(drawn["objective"].get_xdata(), column(clf.history_, "seconds"))
+    np.testing.assert_array_equal(drawn["objective"].get_ydata(), column(clf.history_, "objective"))
+    bound = np.array(column(clf.history_, "lower_bound"))
+    np.testing.assert_array_equal(drawn["lower bound"].get_ydata(), np.where(bound > 0, bound, np.nan))
+    gap = np.array(column(clf.history_, "gap"))
+    np.testing.assert_array_equal(drawn["gap"].get_ydata(), np.where(gap > 0, gap, np.nan))
+
+
+def test_sampled_cuts_show_no_bound(board):
+    clf = SVC(gamma=10.0, solver=ViolatedCuts(50), random_state=0, max_seconds=None).fit(*board)
+    ax = plot_convergence(clf, x="kernel_evals")
+    drawn = lines(ax)
+    assert set(drawn) == {"objective", "model value, not a bound"}
+    assert drawn["model value, not a bound"].get_linestyle() == "--"
+    assert drawn["objective"].get_linestyle() == "-"
+    np.testing.assert_array_equal(drawn["objective"].get_xdata(), column(clf.history_, "kernel_evals"))
+    value = np.array(column(clf.history_, "model_value"))
+    np.testing.assert_array_equal(drawn["model value, not a bound"].get_ydata(), np.where(value > 0, value, np.nan))
+    assert ax.get_xlabel() == "kernel evaluations"
+    assert ax.get_yscale() == "log"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(drawn)
+
+
+def test_uniform_cuts_show_the_objective_of_the_end(board):
+    clf = SVC(gamma=10.0, solver=UniformCuts(50), random_state=0).fit(*board)
+    drawn = lines(plot_convergence(clf))
+    assert set(drawn) == {"model value, not a bound", "objective at the end"}
+    assert drawn["objective at the end"].get_ydata()[0] == clf.objective_
+    assert drawn["objective at the end"].get_xdata()[0] == clf.history_[-1]["seconds"]
+
+
+def test_history_alone_is_enough(board):
+    clf = SVC(gamma=10.0, solver=ExactCuts()).fit(*board)
+    given = plt.figure().subplots()
+    assert plot_convergence(clf.history_, ax=given) is given
+    assert len(lines(given)) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ([{"seconds": 1.0}], {"x": "hours"}, "x must be one of 'seconds', 'kernel_evals'; found 'hours'"),
+        ([], {}, "the history is empty"),
+        (SVC(), {}, "SVC has no history_: it is not fitted yet"),
+    ],
+)
+def test_convergence_of_nothing(source, options, message):
+    with pytest.raises(ValueError, match=message):
+        plot_convergence(source, **options)
+
+
+def test_surface_of_two_classes(board):
+    X, y = board
+    clf = SVC(gamma=10.0).fit(X, np.where(y > 0, "white", "black"))
+    ax = plot_decision_surface(clf, X, np.where(y > 0, "white", "black"))
+    rows, vectors = ax.collections[-2:]
+    np.testing.assert_allclose(rows.get_offsets(), X)
+    np.testing.assert_allclose(vectors.get_offsets(), clf.basis_vectors_)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["rows", f"{clf.n_basis_} basis vectors"]
+    colours = rows.get_facecolors()
+    assert len(np.unique(colours[y > 0], axis=0)) == len(np.unique(colours[y < 0], axis=0)) == 1
+    assert not np.array_equal(colours[y > 0][0], colours[y < 0][0])
+    (zero,) = (c for c in ax.collections if list(getattr(c, "levels", [])) == [-1, 0, 1])
+    points = zero.get_paths()[1].vertices
+    assert np.abs(clf.decision_function(points)).max() < 0.1 * np.abs(clf.decision_function(X)).max()
+
+
+def test_surface_of_more_classes_and_sparse_rows(board):
+    X, _ = board
+    y = np.digitize(X[:, 0], [1.0, 2.5])
+    clf = SVC(gamma=1.0).fit(csr_array(X), y)
+    ax = plot_decision_surface(clf, csr_array(X), y, max_points=50)
+    rows, vectors = ax.collections[-2:]
+    assert len(rows.get_offsets()) == 50
+    np.testing.assert_allclose(vectors.get_offsets(), clf.basis_vectors_.toarray())
+    assert list(ax.collections[0].levels) == [-0.5, 0.5, 1.5, 2.5]
+
+
+def test_surface_of_a_regression_on_given_axes(board):
+    X, _ = board
+    given = plt.figure().subplots()
+    assert plot_decision_surface(SVR(gamma=1.0).fit(X, X[:, 0]), X, X[:, 0], ax=given) is given
+    assert len(given.collections) == 3
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((5, 3)), np.zeros(5), r"X must have shape \(n_samples, 2\) to draw a surface, found \(5, 3\)"),
+        (np.zeros((5, 2)), np.zeros(4), r"one value per row of X, shape \(5,\); found \(4,\)"),
+    ],
+)
+def test_surface_needs_two_features(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        plot_decision_surface(SVC(), X, y)
+
+
+def test_test_error_draws_means_and_deviations():
+    results = [
+        dict(method="ours", n_train=1000, test_error=0.05),
+        dict(method="ours", n_train=1000, test_error=0.07),
+        dict(method="ours", n_train=100, test_error=0.2),
+        dict(method="theirs", n_train=100, test_error=0.3),
+        dict(method="theirs", n_train=1000, test_error=None),
+    ]
+    ax = plot_test_error(results)
+    ours, theirs = ax.containers
+    np.testing.assert_allclose(ours[0].get_xydata(), [[100, 20], [1000, 6]])
+    np.testing.assert_allclose(theirs[0].get_xydata(), [[100, 30]])
+    low, high = ours[2][0].get_segments()[1][:, 1]
+    assert high - 6 == pytest.approx(6 - low) == pytest.approx(np.sqrt(2))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ours", "theirs"]
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("training rows", "test error (%)", "log")
+
+
+def test_one_line_without_a_name_needs_no_legend():
+    ax = plot_test_error([dict(n_train=10, test_error=0.5)])
+    assert ax.get_legend() is None
+
+
+def test_test_error_of_nothing():
+    with pytest.raises(ValueError, match=r"result 1 has no 'test_error'; it has 'n_train'"):
+        plot_test_error([dict(n_train=10, test_error=0.5), dict(n_train=20)])
+    with pytest.raises(ValueError, match="no results with a value of 'seconds'"):
+        plot_means([dict(n_train=10, seconds=None)], "n_train", "seconds")
+
+
+def test_missing_matplotlib_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"plots need matplotlib: pip install 'slimsvm\[plots\]'"):
+        plot_test_error([dict(n_train=10, test_error=0.5)])
+
+
+def test_import_alone_does_not_load_matplotlib():
+    code = "import sys, slimsvm.plots; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
