@@ -160,6 +160,18 @@ def test_sound_text_is_not_gone_through_line_by_line(write, monkeypatch):
         read_data(write("1 1:x\n"))
 
 
+@pytest.mark.parametrize("fault", ["1 1:x", "1 1:1_0", "1 1:nan", "1 9:1", "1 0:1", "1 1:1"])
+def test_the_line_is_right_in_every_block(write, monkeypatch, fault):
+    monkeypatch.setattr(svmlight, "_BLOCK", 4)
+    for at in range(1, 13):
+        lines = ["1 qid:1 1:1 8:1"] * 13
+        lines[3] = "# a_comment"
+        lines[at - 1] = fault
+        path = write("\n".join(lines))
+        with pytest.raises(DataError, match=f"line {at}: "):
+            read_data(path, n_features=8, zero_based=False, query_id=True)
+
+
 finite = st.floats(allow_nan=False, allow_infinity=False)
 sparse_rows = st.lists(
     st.tuples(finite, st.dictionaries(st.integers(1, 50), finite, max_size=6)), min_size=1, max_size=8

@@ -1,7 +1,8 @@
 """LIBSVM text: one row per line, `label index:value index:value ...`, indices increasing, `#` starts a comment.
 
 scikit-learn's compiled parser does the reading. When it fails, or something looks wrong with what it read, the lines
-are gone through again one by one, slowly, to say which line it is and what was found there.
+are gone through again, first in blocks by the same parser, then those of the block at fault one by one, to say which
+line it is and what was found there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -17,6 +19,10 @@ from scipy.sparse import csr_array
 from slimsvm.datasets.files import DataError, quote
 
 ZeroBased = Literal["auto"] | bool
+
+_PARSER_ERRORS = (ValueError, OverflowError, IndexError, TypeError)
+# Lines per block in the search for a fault.
+_BLOCK = 4096
 
 
 def parse_svmlight(
@@ -48,27 +54,15 @@ def parse_svmlight(
     DataError
         For any other text; names the line.
     """
-    from sklearn.datasets import load_svmlight_file  # here: it takes longer to import than all of this package
-
     try:
-        X, y, qid = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True, query_id=True)
-    except (ValueError, OverflowError, IndexError, TypeError) as error:
+        X, y, qid = _parse_fast(content)
+    except _PARSER_ERRORS as error:
         _raise_first_fault(content, name, n_features, zero_based, query_id)
         raise DataError(f"{name}: not LIBSVM text: {error}") from None
-    X = csr_array(X)
-    smallest = int(X.indices.min()) if X.nnz else 1
     if zero_based == "auto":
-        zero_based = smallest == 0
+        zero_based = X.nnz > 0 and int(X.indices.min()) == 0
     first = 0 if zero_based else 1
-    # Python reads 1_000 as a number, other programs do not; everything else is a fault for certain.
-    doubtful = (
-        b"_" in content
-        or smallest < first
-        or not (np.isfinite(X.data).all() and np.isfinite(y).all())
-        or (query_id and len(qid) != len(y))
-        or (n_features is not None and X.nnz > 0 and int(X.indices.max()) - first >= n_features)
-    )
-    if doubtful:
+    if _is_doubtful(content, X, y, qid if query_id else None, n_features, first):
         _raise_first_fault(content, name, n_features, zero_based, query_id)
     if len(y) == 0:
         raise DataError(f"{name}: holds no rows (comments only)")
@@ -85,14 +79,47 @@ def looks_like_svmlight(line: bytes) -> bool:
     return any(b":" in token for token in tokens[1:2]) or not any(mark in line for mark in b",;\t")
 
 
+def _parse_fast(content: bytes) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    """Return (X, y, qid) as scikit-learn reads them, column k of X being index k; raises one of _PARSER_ERRORS."""
+    from sklearn.datasets import load_svmlight_file  # here: it takes longer to import than all of this package
+
+    X, y, qid = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True, query_id=True)
+    return csr_array(X), y, qid
+
+
+def _is_doubtful(
+    content: bytes, X: csr_array, y: np.ndarray, qid: np.ndarray | None, n_features: int | None, first: int
+) -> bool:
+    """Whether what the parser accepted still has to be looked at: `first` is the first index there may be."""
+    return bool(
+        b"_" in content  # Python reads 1_000 as a number, other programs do not; in a comment it is no fault
+        or not (np.isfinite(X.data).all() and np.isfinite(y).all())
+        or (qid is not None and len(qid) != len(y))
+        or (X.nnz > 0 and int(X.indices.min()) < first)
+        or (X.nnz > 0 and n_features is not None and int(X.indices.max()) - first >= n_features)
+    )
+
+
 def _raise_first_fault(
     content: bytes, name: str, n_features: int | None, zero_based: ZeroBased, query_id: bool
 ) -> None:
-    for number, line in enumerate(io.BytesIO(content), start=1):
-        tokens = line.split(b"#", 1)[0].split()
-        if tokens:
-            for fault in _faults(tokens, n_features, zero_based, query_id):
-                raise DataError(f"{name}, line {number}: {fault}")
+    """Raise a DataError for the first line with a fault: find the block that has one, then the line in it."""
+    lines = io.BytesIO(content)
+    n_before = 0
+    while block := list(islice(lines, _BLOCK)):
+        text = b"".join(block)
+        try:
+            X, y, qid = _parse_fast(text)
+            search = _is_doubtful(text, X, y, qid if query_id else None, n_features, 1 if zero_based is False else 0)
+        except _PARSER_ERRORS:
+            search = True
+        if search:
+            for number, line in enumerate(block, start=n_before + 1):
+                tokens = line.split(b"#", 1)[0].split()
+                if tokens:
+                    for fault in _faults(tokens, n_features, zero_based, query_id):
+                        raise DataError(f"{name}, line {number}: {fault}")
+        n_before += len(block)
 
 
 def _faults(tokens: list[bytes], n_features: int | None, zero_based: ZeroBased, query_id: bool) -> Iterator[str]:
