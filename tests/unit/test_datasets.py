@@ -2,6 +2,7 @@
 
 from collections import Counter
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.sparse import csr_array
 from slimsvm import datasets
 from slimsvm.datasets import (
     DataError,
+    available,
     fit_scaling,
 )
 from slimsvm.datasets.catalogue import SOURCES
@@ -178,6 +180,16 @@ def test_each_set_is_what_its_source_says(data, name):
 def test_every_set_is_compared_with_figures_of_its_own():
     others = {"sector", "conll2000", "kddcup99-multiclass"}
     assert set(COUNTS) | set(TOTALS) | others == set(SOURCES)
+
+
+def test_the_documentation_lists_every_set_as_it_is():
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")][2:]
+    assert rows == [
+        f"| {info.name} | {info.n_train:,} | {info.n_test:,} | {info.n_features:,} | {info.n_classes} "
+        f"| {info.description} | {info.origin} |"
+        for info in available()
+    ]
 
 
 def test_a_set_without_sequences_says_so(data):
