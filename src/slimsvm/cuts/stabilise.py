@@ -11,12 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm.cuts.cut import Cut
-from slimsvm.cuts.oracles import Point, reference_loss
+from slimsvm.cuts.oracles import Point
 from slimsvm.cuts.working_set import WorkingSet
+from slimsvm.numerics.losses import ROWS_PER_TILE, move_tiles
+from slimsvm.numerics.threads import run_tiles
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
 
+MAX_STEP = 64.0
 MAX_TRIALS = 8
 SLOPE_TOLERANCE = 0.02
 # A cut whose share in w_b has decayed below this is forgotten.
@@ -24,78 +27,85 @@ NEGLIGIBLE = 1e-9
 
 
 class BestPoint:
-    """w_b with its scores, norm and expansion over cuts."""
+    """w_b with its scores, norm and expansion over cuts.
 
-    def __init__(self, task: Task, examples: Examples, C1: float, overshoot: float, start: Point):
-        self.task, self.examples, self.C1, self.overshoot = task, examples, C1, overshoot
-        self.point = start
-        self.norm_squared = 0.0
+    Attributes
+    ----------
+    point : Point
+        Scores of all rows and plain parameters.
+    objective : float
+        ½‖w_b‖² + C₁ · mean loss.
+    cuts, alpha : tuple of Cut, ndarray
+        w_b = Σ alpha_j g_j.
+    """
+
+    def __init__(self, task: Task, examples: Examples, C1: float, overshoot: float, start: Point, n_jobs: int):
+        self.task, self.examples, self.overshoot, self.n_jobs = task, examples, overshoot, n_jobs
+        self.price = C1 / examples.total_weight
         self.cuts: tuple[Cut, ...] = ()
         self.alpha = np.zeros(0)
+        self._go_to(start, 0.0)
 
-    @property
-    def objective(self) -> float:
-        """½‖w_b‖² + C₁ · mean loss."""
-        return 0.5 * self.norm_squared + self.C1 * reference_loss(self.task, self.point, self.examples)[1]
+    def _go_to(self, point: Point, norm_squared: float) -> None:
+        self.point = Point(point.scores.copy(), point.plain.copy())
+        self.norm_squared = norm_squared
+        here = (point.scores, point.plain)
+        self.objective = (
+            0.5 * norm_squared + self.price * self.task.along(here, here, 0.0, self.examples, self.n_jobs)[0]
+        )
 
     def move(self, working_set: WorkingSet, target: Point) -> Point:
         """Move w_b to the minimum on the line to the QP's solution; returns where the next cut is wanted."""
-        inner = float(working_set.alpha @ working_set.best_products)
-        far = working_set.norm_squared
-        along = Point(target.scores - self.point.scores, target.plain - self.point.plain)
-        k = self._minimise(along, inner - self.norm_squared, far - 2 * inner + self.norm_squared)
+        inner, far = float(working_set.alpha @ working_set.best_products), working_set.norm_squared
+        linear, quadratic = inner - self.norm_squared, far - 2 * inner + self.norm_squared
+        k, self.objective = self._minimise(target, linear, quadratic)
+        self.norm_squared += 2 * k * linear + k * k * quadratic
+        working_set.best_products += k * (working_set.qp.G @ working_set.alpha - working_set.best_products)
         self._mix(working_set, k)
-        toward = working_set.qp.G @ working_set.alpha
-        working_set.best_products = (1 - k) * working_set.best_products + k * toward
-        self.norm_squared += 2 * k * (inner - self.norm_squared) + k * k * (far - 2 * inner + self.norm_squared)
-        self.point = _between(self.point, along, k)
-        return _between(self.point, _minus(target, self.point), self.overshoot)
+        scores = np.empty_like(target.scores)
+        flat = [array.reshape(-1) for array in (self.point.scores, target.scores, scores)]
+        run_tiles(
+            lambda lo, hi: move_tiles(flat[0], flat[1], k, self.overshoot, flat[2], lo, hi),
+            -(-len(flat[0]) // ROWS_PER_TILE),
+            self.n_jobs,
+        )
+        plain = self.point.plain + k * (target.plain - self.point.plain)
+        self.point = Point(self.point.scores, plain)
+        return Point(scores, plain + self.overshoot * (target.plain - plain))
 
-    def product(self, cut: Cut) -> float:
-        """⟨w_b, g⟩ of a new cut."""
-        return float(np.sum(cut.coef * self.point.scores[cut.rows])) + float(cut.plain @ self.point.plain)
+    def _minimise(self, target: Point, linear: float, quadratic: float) -> tuple[float, float]:
+        """Root k ≥ 0 of the objective's slope along the line, by the Illinois method, and the objective there."""
+        base = (self.point.scores, self.point.plain)
+        direction = (target.scores - base[0], target.plain - base[1])
 
-    def restart(self, working_set: WorkingSet, solution, point: Point) -> float:
-        """Make the QP's solution (its cuts, alpha and norm_squared) the best point; returns the objective there."""
-        working_set.best_products = working_set.qp.G @ working_set.alpha
-        self.point, self.norm_squared = point, solution.norm_squared
-        self.cuts, self.alpha = solution.cuts, solution.alpha
-        return self.objective
+        def at(k: float) -> tuple[float, float]:
+            loss, slope = self.task.along(base, direction, k, self.examples, self.n_jobs)
+            value = 0.5 * (self.norm_squared + 2 * k * linear + k * k * quadratic) + self.price * loss
+            return value, linear + k * quadratic + self.price * slope
 
-    def _minimise(self, along: Point, linear: float, quadratic: float) -> float:
-        """Root of the objective's slope along the line, k ≥ 0, by the Illinois method."""
-        share = self.examples.weights / self.examples.total_weight
-
-        def slope(k: float) -> float:
-            here = _between(self.point, along, k)
-            augmented = self.task.augment(here.scores, here.plain, self.examples)
-            by_row = np.einsum("ij,ij->i", augmented.coef, along.scores)
-            by_row_share = share if self.examples.offsets is None else share[self.examples.example_of_rows()]
-            gain = float(by_row_share @ by_row)
-            if augmented.plain is not None:
-                gain += float(share @ (augmented.plain @ along.plain))
-            return linear + k * quadratic - self.C1 * gain
-
-        low, slope_low = 0.0, slope(0.0)
+        low, (value, slope_low) = 0.0, at(0.0)
         if slope_low >= 0:
-            return 0.0
-        high, slope_high = 1.0, slope(1.0)
-        while slope_high < 0 and high < 64:
-            low, slope_low = high, slope_high
-            high, slope_high = 2 * high, slope(2 * high)
-        first, side = abs(slope_low), 0
+            return low, value
+        first = -slope_low
+        high, (value, slope_high) = 1.0, at(1.0)
+        while slope_high < 0 and high < MAX_STEP:
+            low, slope_low, high = high, slope_high, 2 * high
+            value, slope_high = at(high)
+        k, side = high, 0
         for _ in range(MAX_TRIALS):
+            if slope_high <= slope_low:
+                break
             k = (low * slope_high - high * slope_low) / (slope_high - slope_low)
-            value = slope(k)
-            if abs(value) <= SLOPE_TOLERANCE * first:
-                return k
-            if value < 0:
-                low, slope_low = k, value
+            value, slope = at(k)
+            if abs(slope) <= SLOPE_TOLERANCE * first:
+                break
+            if slope < 0:
+                low, slope_low = k, slope
                 slope_high, side = (0.5 * slope_high if side < 0 else slope_high), -1
             else:
-                high, slope_high = k, value
+                high, slope_high = k, slope
                 slope_low, side = (0.5 * slope_low if side > 0 else slope_low), 1
-        return k
+        return k, value
 
     def _mix(self, working_set: WorkingSet, k: float) -> None:
         """w_b ← (1 − k) w_b + k w_t, as weights on cuts."""
@@ -108,10 +118,12 @@ class BestPoint:
         self.cuts = tuple(cut for cut, _ in kept)
         self.alpha = np.array([alpha for _, alpha in kept])
 
+    def product(self, cut: Cut) -> float:
+        """⟨w_b, g⟩ of a new cut."""
+        return float(np.sum(cut.coef * self.point.scores[cut.rows])) + float(cut.plain @ self.point.plain)
 
-def _between(start: Point, along: Point, k: float) -> Point:
-    return Point(start.scores + k * along.scores, start.plain + k * along.plain)
-
-
-def _minus(end: Point, start: Point) -> Point:
-    return Point(end.scores - start.scores, end.plain - start.plain)
+    def restart(self, working_set: WorkingSet, solution, point: Point) -> None:
+        """Make the QP's solution (its cuts, alpha and norm_squared) the best point."""
+        working_set.best_products = working_set.qp.G @ working_set.alpha
+        self.cuts, self.alpha = solution.cuts, solution.alpha
+        self._go_to(point, solution.norm_squared)

@@ -46,6 +46,7 @@ from slimsvm.cuts import (
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import SMALL_TOLERANCE, Fit, Problem, Status
+from slimsvm.tasks import Augmented
 
 Array = np.ndarray
 
@@ -120,7 +121,9 @@ class CuttingPlaneRun:
         self.point = self.target = Point(self.book.scores, np.zeros(self.task.n_plain))
         self.centre: Any = None
         if plan.line_search:
-            self.centre = BestPoint(self.task, self.examples, problem.C1, plan.overshoot, self.point)
+            self.centre = BestPoint(
+                self.task, self.examples, problem.C1, plan.overshoot, self.point, self.kernel_rows.n_jobs
+            )
         self.latest = self.best = Solution((), np.zeros(0), 0.0, None)
         self.lower_bound = 0.0 if oracle.exact else None
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
@@ -142,12 +145,11 @@ class CuttingPlaneRun:
 
     def step(self) -> dict[str, Any]:
         """One pass of the algorithm above."""
-        working_set, C1 = self.working_set, self.problem.C1
+        working_set = self.working_set
         oracle = ViolatedOracle(self.plan.warm_up) if self.warming_up else self.oracle
         augmented, loss, objective = None, None, None
         if oracle.needs_all_scores:
-            augmented, loss = reference_loss(self.task, self.point, self.examples)
-            objective = self.centre.objective if self.centre else 0.5 * working_set.norm_squared + C1 * loss
+            augmented, loss, objective = self.evaluate()
             self.note(objective)
             self.converged = self.within_tolerance(objective)
             if self.restart_due and not self.warming_up and self.within_tolerance(objective, RESTART_FACTOR):
@@ -164,7 +166,7 @@ class CuttingPlaneRun:
         if self.warming_up and self.converged:
             self.end_warm_up()
             oracle = self.oracle
-            augmented, loss = reference_loss(self.task, self.point, self.examples)
+            augmented, loss, objective = self.evaluate()
         if not self.converged:
             threshold = self.working_set.xi + self.epsilon(objective)
             state = CutState(self.task, self.examples, self.book, self.working_set, self.target, augmented)
@@ -182,6 +184,15 @@ class CuttingPlaneRun:
         record["n_basis"] = sum(len(cut.rows) for cut in self.latest.cuts)
         return record
 
+    def evaluate(self) -> tuple[Augmented, float, float]:
+        """Loss-augmented argmax where the next cut is wanted; mean loss and objective of the best point there is."""
+        if self.centre is None:
+            augmented, loss = reference_loss(self.task, self.point, self.examples)
+            return augmented, loss, 0.5 * self.working_set.norm_squared + self.problem.C1 * loss
+        augmented = self.task.augment(self.point.scores, self.point.plain, self.examples)
+        objective = self.centre.objective
+        return augmented, (objective - 0.5 * self.centre.norm_squared) / self.problem.C1, objective
+
     def restart(self) -> float:
         """Move the best point to the QP's solution once, close to the end; returns the objective there.
 
@@ -189,7 +200,8 @@ class CuttingPlaneRun:
         few more iterations make a model of half the vectors and fewer.
         """
         self.restart_due = False
-        objective = self.centre.restart(self.working_set, self.latest, self.target)
+        self.centre.restart(self.working_set, self.latest, self.target)
+        objective = self.centre.objective
         self.best = Solution((), np.zeros(0), 0.0, None)
         self.note(objective)
         self.converged = self.within_tolerance(objective)

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.numerics.losses import ROWS_PER_TILE
+from slimsvm.numerics.threads import run_tiles
+
 Array = np.ndarray
 
 
@@ -161,6 +164,27 @@ class Task:
         """Best labels for scores (n_rows, n_outputs); ties to the lowest label."""
         raise TypeError(f"{type(self).__name__} must define decode(scores, plain, examples)")
 
+    def along(self, base, direction, k: float, examples: Examples, n_jobs: int = 1) -> tuple[float, float]:
+        """Weighted sum of the losses at base + k·direction, and its slope in k.
+
+        Parameters
+        ----------
+        base, direction : pairs (scores, plain)
+        k : float
+        examples : Examples
+        n_jobs : int
+            Threads, for tasks that override this with a compiled pass.
+        """
+        scores, plain = base[0] + k * direction[0], base[1] + k * direction[1]
+        augmented = self.augment(scores, plain, examples)
+        value = float(examples.weights @ losses(augmented, scores, plain, examples))
+        by_row = np.einsum("ij,ij->i", augmented.coef, direction[0])
+        weights = examples.weights if examples.offsets is None else examples.weights[examples.example_of_rows()]
+        slope = -float(weights @ by_row)
+        if augmented.plain is not None:
+            slope -= float(examples.weights @ (augmented.plain @ direction[1]))
+        return value, slope
+
     def error(self, predicted: Array, examples: Examples) -> float:
         """Weighted training error of predicted labels (share of rows by default)."""
         weights = examples.weights[examples.example_of_rows()]
@@ -176,6 +200,15 @@ def losses(augmented: Augmented, scores: Array, plain: Array, examples: Examples
     if augmented.plain is not None:
         values = values - augmented.plain @ plain
     return values
+
+
+def along_by_tiles(function, examples: Examples, n_jobs: int) -> tuple[float, float]:
+    """Sum of what a compiled ``*_along`` leaves for each tile: function(lo, hi, out)."""
+    n_tiles = -(-examples.n_rows // ROWS_PER_TILE)
+    out = np.empty((n_tiles, 2))
+    run_tiles(lambda lo, hi: function(lo, hi, out), n_tiles, n_jobs)
+    loss, gain = out.sum(axis=0)
+    return float(loss), -float(gain)
 
 
 def unit_weights(sample_weight: Array | None, n: int) -> Array:

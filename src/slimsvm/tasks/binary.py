@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.losses import binary_augment
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm.numerics.losses import binary_along, binary_augment
+from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Binary(Task):
         if y.ndim != 1 or unknown.any():
             found = f"{y[unknown][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
             raise ValueError(f"binary labels must be -1 and +1 (or 0 and 1), one per row; found {found}")
-        labels = np.where(y > 0, 1, -1).astype(np.int64)
+        labels = np.where(y > 0, 1, -1).astype(np.int8)
         return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
@@ -53,6 +53,12 @@ class Binary(Task):
         delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, 1))
         binary_augment(examples.labels, self.cost_negative, self.cost_positive, scores, delta, coef)
         return Augmented(delta=delta, coef=coef)
+
+    def along(self, base, direction, k, examples: Examples, n_jobs=1):
+        """See `Task.along`."""
+        fixed = (examples.labels, self.cost_negative, self.cost_positive)
+        where = (examples.weights, base[0], direction[0], float(k))
+        return along_by_tiles(lambda lo, hi, out: binary_along(*fixed, *where, lo, hi, out), examples, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """+1 where the score is positive, −1 elsewhere."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.numerics.losses import multiclass_augment
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm.numerics.losses import multiclass_along, multiclass_augment
+from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,12 @@ class Multiclass(Task):
         delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, self.n_classes))
         multiclass_augment(examples.labels, self.cost, scores, delta, coef)
         return Augmented(delta=delta, coef=coef)
+
+    def along(self, base, direction, k, examples: Examples, n_jobs=1):
+        """See `Task.along`."""
+        fixed = (examples.labels, self.cost)
+        where = (examples.weights, base[0], direction[0], float(k))
+        return along_by_tiles(lambda lo, hi, out: multiclass_along(*fixed, *where, lo, hi, out), examples, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """Column of the largest score, the lowest among equals."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.losses import epsilon_insensitive_augment
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm.numerics.losses import epsilon_insensitive_along, epsilon_insensitive_augment
+from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,14 @@ class Regression(Task):
         delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, 1))
         epsilon_insensitive_augment(examples.labels, float(self.epsilon), scores, delta, coef)
         return Augmented(delta=delta, coef=coef)
+
+    def along(self, base, direction, k, examples: Examples, n_jobs=1):
+        """See `Task.along`."""
+        fixed = (examples.labels, float(self.epsilon))
+        where = (examples.weights, base[0], direction[0], float(k))
+        return along_by_tiles(
+            lambda lo, hi, out: epsilon_insensitive_along(*fixed, *where, lo, hi, out), examples, n_jobs
+        )
 
     def decode(self, scores, plain, examples=None):
         """The score itself."""
