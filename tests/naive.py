@@ -1,0 +1,180 @@
+"""Slow truths: each function is the plainest way to compute what the library computes fast."""
+
+import itertools
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+
+def simplex_qp(G, h, C):
+    """Best a of max h'a - 1/2 a'G a, a >= 0, sum(a) <= C: the stationary point of every face is tried."""
+    t = len(h)
+    best, best_value = np.zeros(t), 0.0
+    for size in range(1, t + 1):
+        for face in itertools.combinations(range(t), size):
+            face = list(face)
+            inner = np.linalg.lstsq(G[np.ix_(face, face)], h[face])[0]
+            bordered = np.ones((size + 1, size + 1))
+            bordered[:size, :size] = G[np.ix_(face, face)]
+            bordered[size, size] = 0.0
+            outer = np.linalg.lstsq(bordered, np.append(h[face], C))[0][:size]
+            for part in (inner, outer):
+                a = np.zeros(t)
+                a[face] = part
+                feasible = (a >= 0).all() and a.sum() <= C * (1 + 1e-9)
+                if feasible and h @ a - 0.5 * a @ G @ a > best_value:
+                    best, best_value = a, h @ a - 0.5 * a @ G @ a
+    return best
+
+
+# ---- losses, by writing out every labelling of an example
+#
+# `options(y)` gives all labellings of one example in order (lowest labels first) as (delta (L,), coef (L, rows, m),
+# plain (L, p)): what each of them would add to the objective, delta - <coef, scores> - <plain, v>.
+
+
+def _option_arrays(options, n_rows, m, p=0):
+    delta = np.array([option[0] for option in options], dtype=float)
+    coef = np.array([option[1] for option in options], dtype=float).reshape(len(options), n_rows, m)
+    plain = np.array([option[2] if p else [] for option in options], dtype=float).reshape(len(options), p)
+    return delta, coef, plain
+
+
+def binary_options(y, cost_negative=1.0, cost_positive=1.0):
+    """Guess -1, guess +1 for one row of label y."""
+    cost = cost_positive if y > 0 else cost_negative
+    return _option_arrays([(cost * (guess != y), [[y / 2 - guess / 2]]) for guess in (-1, 1)], 1, 1)
+
+
+def multiclass_options(y, cost):
+    """Every class in turn for one row of class y."""
+    unit = np.eye(len(cost))
+    return _option_arrays([(cost[y][c], [unit[y] - unit[c]]) for c in range(len(cost))], 1, len(cost))
+
+
+def regression_options(y, epsilon):
+    """The target lies inside the tube, above it, below it."""
+    return _option_arrays([(0, [[0]]), (y - epsilon, [[1]]), (-y - epsilon, [[-1]])], 1, 1)
+
+
+def chain_features(labels, k):
+    """Emissions (rows, k) and counts of transitions (k * k,) of one labelled sequence."""
+    counts = np.zeros((k, k))
+    np.add.at(counts, (labels[:-1], labels[1:]), 1)
+    return np.eye(k)[labels], counts.ravel()
+
+
+def chain_options(y, k):
+    """Every sequence of labels; Hamming loss."""
+    emissions, counts = chain_features(np.array(y), k)
+    options = []
+    for guess in itertools.product(range(k), repeat=len(y)):
+        other, other_counts = chain_features(np.array(guess), k)
+        options.append((np.sum(np.array(guess) != y), emissions - other, counts - other_counts))
+    return _option_arrays(options, len(y), k, k * k)
+
+
+def all_rows_options(y, loss):
+    """Every labelling of all rows at once; `loss(y, guess)` in [0, 1]."""
+    options = []
+    for guess in itertools.product((-1, 1), repeat=len(y)):
+        options.append((loss(np.array(y), np.array(guess)), (np.array(y) - guess)[:, None] / (2 * len(y))))
+    return _option_arrays(options, len(y), 1)
+
+
+def error_rate(y, guess):
+    """Share of wrong labels."""
+    return np.mean(y != guess)
+
+
+def f1_loss(y, guess):
+    """1 - F1; no positive anywhere is faultless."""
+    both = np.sum((y > 0) & (guess > 0))
+    either = np.sum(y > 0) + np.sum(guess > 0)
+    return 1 - 2 * both / either if either else 0.0
+
+
+def option_values(options, scores, plain):
+    """delta - <coef, scores> - <plain, v> of every labelling."""
+    delta, coef, plain_part = options
+    return delta - np.einsum("lrm,rm->l", coef, scores) - plain_part @ plain
+
+
+# ---- kernels and the whole problem
+
+
+def kernel_matrix(kernel, X, Z):
+    """k(x_i, z_j), one pair after the other."""
+
+    def one(x, z):
+        gamma = np.asarray(getattr(kernel, "gamma", 1.0))
+        if kernel.name == "rbf":
+            return np.exp(-np.sum(gamma * (x - z) ** 2))
+        if kernel.name == "laplacian":
+            return np.exp(-np.sum(gamma * np.abs(x - z)))
+        if kernel.name == "poly":
+            return (gamma * (x @ z) + kernel.coef0) ** kernel.degree
+        if kernel.name == "sigmoid":
+            return np.tanh(gamma * (x @ z) + kernel.coef0)
+        return x @ z
+
+    if kernel.name == "callable":
+        return np.asarray(kernel.function(np.asarray(X, float), np.asarray(Z, float)))
+    if kernel.name == "precomputed":
+        return np.asarray(X, float)[:, np.asarray(Z, int).ravel()]
+    return np.array([[one(x, z) for z in np.asarray(Z, float)] for x in np.asarray(X, float)])
+
+
+def objective(K_basis, K_rows, coef, intercept, plain, examples, C):
+    """1/2 |w|^2 + sum C_e loss_e of a kernel expansion.
+
+    `examples`: list of (rows, options, weight); K_basis (k, k), K_rows (n, k), coef (k, m).
+    """
+    norm = np.sum(coef * (K_basis @ coef)) + np.sum(np.square(intercept)) + np.sum(np.square(plain))
+    scores = K_rows @ coef + intercept
+    losses = [weight * option_values(options, scores[rows], plain).max() for rows, options, weight in examples]
+    return norm / 2 + C * sum(losses)
+
+
+@threadpool_limits.wrap(limits=1)  # many small solves: threads would only wait for each other
+def optimum(K, examples, C, intercept=True, tol=1e-10):
+    """(primal, dual) of min 1/2 |w|^2 + sum C_e loss_e, the smallest and largest seen: the answer proves itself.
+
+    The dual, max c'z - 1/2 z'H z over z >= 0 with sum of z over an example's labellings <= C_e, by an interior-point
+    method: Newton's steps on the KKT conditions with complementarity relaxed to a mu that goes to zero.
+    """
+    n, m, p = len(K), examples[0][1][1].shape[2], examples[0][1][2].shape[1]
+    K = K + 1.0 if intercept else K
+    c, D, V, group = [], [], [], []
+    for e, (rows, (delta, coef, plain), _) in enumerate(examples):
+        for j in np.flatnonzero(coef.any(axis=(1, 2)) | plain.any(axis=1)):
+            full = np.zeros((n, m))
+            full[rows] = coef[j]
+            c.append(delta[j]), D.append(full), V.append(plain[j]), group.append(e)
+    c, D, V, group = np.array(c), np.array(D), np.array(V), np.array(group)
+    KD = np.einsum("ij,ljm->lim", K, D, optimize=True)
+    H = D.reshape(len(D), -1) @ KD.reshape(len(D), -1).T + V @ V.T
+    u = C * np.array([weight for _, _, weight in examples])
+    G = (group == np.arange(len(u))[:, None]).astype(float)
+    z = (u / (2 * np.maximum(G.sum(axis=1), 1)))[group]
+    s, t, lam = np.ones(len(z)), u - G @ z, np.ones(len(u))
+    primal, dual = np.inf, -np.inf
+    for _ in range(60):
+        mu = 0.1 * (z @ s + t @ lam) / (len(z) + len(t))
+        r_z, r_t = c - H @ z - G.T @ lam + s, u - G @ z - t
+        system = H + np.diag(s / z + 1e-15 * np.trace(H)) + G.T @ ((lam / t)[:, None] * G)
+        dz = np.linalg.solve(system, r_z + mu / z - s - G.T @ ((mu - lam * r_t) / t - lam))
+        dt = r_t - G @ dz
+        ds, dlam = mu / z - s - s * dz / z, mu / t - lam - lam * dt / t
+        step = 1.0
+        for value, change in ((z, dz), (s, ds), (t, dt), (lam, dlam)):
+            if (change < 0).any():
+                step = min(step, 0.99 * np.min(-value[change < 0] / change[change < 0]))
+        z, s, t, lam = z + step * dz, s + step * ds, t + step * dt, lam + step * dlam
+        feasible = z * np.minimum(1, u / np.maximum(G @ z, 1e-300))[group]
+        norm, scores, plain = feasible @ H @ feasible, np.einsum("l,lim->im", feasible, KD), feasible @ V
+        losses = [ue * option_values(o, scores[rows], plain).max() for (rows, o, _), ue in zip(examples, u)]
+        dual, primal = max(dual, c @ feasible - norm / 2), min(primal, norm / 2 + sum(losses))
+        if primal - dual <= tol * max(abs(primal), 1e-9):
+            break
+    return primal, dual
