@@ -1,0 +1,202 @@
+"""Files of named arrays and a JSON header. Nothing in a file is ever executed.
+
+Layout, integers little-endian:
+
+    magic             8 bytes  "slimsvm" and a line feed
+    format version    uint32
+    SHA-256          32 bytes  of everything that follows
+    file size         uint64   bytes in all
+    header length     uint64
+    header                     JSON: {"header": what the caller gave, "arrays": [{name, dtype, shape, offset}, ...]}
+    arrays                     raw, C order, little-endian, each at a multiple of 64 bytes from the start of the file
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import struct
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"slimsvm\n"
+VERSION = 1
+
+_BEFORE_HASH = struct.Struct("<8sI32s")
+_AFTER_HASH = struct.Struct("<QQ")
+_PREFIX = _BEFORE_HASH.size + _AFTER_HASH.size
+_ALIGNMENT = 64
+_DTYPES = re.compile(r"\|[biu]1|<[iu][248]|<f[248]|<U[1-9][0-9]*")
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file, is of a newer format, or was truncated or altered."""
+
+
+def write_model(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a model file: whole, or not at all.
+
+    The file takes its name only when all of it is on the disk; on any failure a file that had the name before is
+    untouched.
+
+    Parameters
+    ----------
+    path : str or path-like
+    header : dict
+        JSON values: dicts with str keys, lists, str, int, finite float, bool, None.
+    arrays : dict of str to ndarray
+        Integers, floats up to 64 bits, booleans, fixed-width strings; any shape, order and byte order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The header or an array holds what a file cannot; the message says where.
+    OSError
+        The file could not be written (`FileNotFoundError`, `PermissionError`, disk full, ...); it names `path`.
+
+    Examples
+    --------
+    >>> import tempfile, os, numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.slim")
+    >>> write_model(path, {"kernel": "rbf"}, {"coef": np.ones((2, 1))})
+    >>> read_model(path)
+    ({'kernel': 'rbf'}, {'coef': array([[1.],
+           [1.]])})
+    """
+    _check_json(header, "header")
+    parts = _parts(header, {name: _storable(name, array) for name, array in arrays.items()})
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(8)}.tmp")
+    try:
+        try:
+            with open(temporary, "xb") as file:
+                for part in parts:
+                    file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read a file that `write_model` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    header : dict
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    ModelFileError
+        It is not a model file, has a newer format, or was truncated or altered.
+    OSError
+        It cannot be read, `FileNotFoundError` if there is none.
+    """
+    with open(path, "rb") as file:
+        start = file.read(_PREFIX)
+        if start[: len(MAGIC)] != MAGIC:
+            raise ModelFileError(f"{path} is not a slimsvm model file")
+        if len(start) < _PREFIX:
+            raise ModelFileError(f"{path} is truncated: {len(start)} bytes are less than a model file begins with")
+        _, version, digest = _BEFORE_HASH.unpack_from(start)
+        size, header_length = _AFTER_HASH.unpack_from(start, _BEFORE_HASH.size)
+        if version != VERSION:
+            raise ModelFileError(f"{path} has format version {version}; this version of slimsvm reads {VERSION}")
+        found = os.fstat(file.fileno()).st_size
+        if found != size:
+            raise ModelFileError(f"{path} is truncated or altered: it has {found} bytes and should have {size}")
+        file.seek(0)
+        content = np.fromfile(file, np.uint8)
+    if hashlib.sha256(content[_BEFORE_HASH.size :].data).digest() != digest:
+        raise ModelFileError(f"{path} was altered: its checksum does not match")
+    try:
+        index = json.loads(content[_PREFIX : _PREFIX + header_length].tobytes())
+        return index["header"], {entry["name"]: _array(content, entry) for entry in index["arrays"]}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ModelFileError(f"{path} is not as a model file should be: {error}") from error
+
+
+def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[bytes | memoryview]:
+    """Return the bytes of the file in order, in pieces."""
+    # The offsets are part of the header whose length they depend on: it is padded to the size of the longest possible.
+    entries: list[dict[str, Any]] = [
+        {"name": name, "dtype": array.dtype.str, "shape": array.shape, "offset": 10**18}
+        for name, array in arrays.items()
+    ]
+    room = len(json.dumps({"header": header, "arrays": entries}, allow_nan=False))
+    at = _aligned(_PREFIX + room)
+    for entry, array in zip(entries, arrays.values(), strict=True):
+        entry["offset"] = at
+        at = _aligned(at + array.nbytes)
+    text = json.dumps({"header": header, "arrays": entries}, allow_nan=False).encode("ascii").ljust(room)
+    size = at
+    parts: list[bytes | memoryview] = [_AFTER_HASH.pack(size, len(text)), text]
+    at = _PREFIX + len(text)
+    for entry, array in zip(entries, arrays.values(), strict=True):
+        parts += [bytes(entry["offset"] - at), array.reshape(-1).view(np.uint8).data]
+        at = entry["offset"] + array.nbytes
+    parts.append(bytes(size - at))
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return [_BEFORE_HASH.pack(MAGIC, VERSION, digest.digest()), *parts]
+
+
+def _aligned(n: int) -> int:
+    return -(-n // _ALIGNMENT) * _ALIGNMENT
+
+
+def _storable(name: str, array: np.ndarray) -> np.ndarray:
+    """Return the array in C order, little-endian, of a type that files hold."""
+    array = np.asarray(array)
+    dtype = array.dtype.newbyteorder("<")
+    if dtype.kind == "U" and dtype.itemsize == 0:
+        dtype = np.dtype("<U1")
+    if not _DTYPES.fullmatch(dtype.str):
+        raise TypeError(
+            f"array {name!r} has dtype {array.dtype}; a model file holds integers and floats up to 64 bits, booleans "
+            "and fixed-width strings"
+        )
+    return np.asarray(array, dtype, order="C")
+
+
+def _array(content: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
+    """Return the array that an entry of the header describes."""
+    if not _DTYPES.fullmatch(entry["dtype"]):
+        raise ValueError(f"dtype {entry['dtype']!r}")
+    dtype = np.dtype(entry["dtype"])
+    shape = tuple(entry["shape"])
+    first, n_bytes = entry["offset"], math.prod(shape) * dtype.itemsize
+    if min((first, *shape)) < 0 or first + n_bytes > len(content):
+        raise ValueError(f"array {entry['name']!r} lies outside the file")
+    raw = content[first : first + n_bytes].view(dtype).reshape(shape)
+    return raw.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _check_json(value: Any, where: str) -> None:
+    """Raise an error that says where a header holds what JSON does not give back unchanged."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{where} has the key {key!r}; keys must be str")
+            _check_json(item, f"{where}[{key!r}]")
+    elif isinstance(value, list | tuple):
+        for k, item in enumerate(value):
+            _check_json(item, f"{where}[{k}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{where} is {value}; a model file holds finite numbers only")
+    elif not (value is None or isinstance(value, str | int | float)):
+        raise TypeError(f"{where} is a {type(value).__name__}, which is not a JSON value")
