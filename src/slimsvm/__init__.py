@@ -1,15 +1,20 @@
 """Kernel machines that stay small."""
 
-from slimsvm import datasets, kernels
-from slimsvm.estimators import SVC, SVR
-from slimsvm.estimators.files import load
-from slimsvm.model import KernelExpansion
-from slimsvm.modelfile import ModelFileError
-from slimsvm.solvers import ExactCuts, UniformCuts, ViolatedCuts
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slimsvm import datasets, kernels
+    from slimsvm.estimators import SVC, SVR
+    from slimsvm.estimators.files import load
+    from slimsvm.model import KernelExpansion
+    from slimsvm.modelfile import ModelFileError
+    from slimsvm.solvers import CPSP, ExactCuts, UniformCuts, ViolatedCuts
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CPSP",
     "SVC",
     "SVR",
     "ExactCuts",
@@ -21,3 +26,33 @@ __all__ = [
     "kernels",
     "load",
 ]
+
+# Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn and Numba.
+_HOMES = {
+    "CPSP": "solvers",
+    "SVC": "estimators",
+    "SVR": "estimators",
+    "ExactCuts": "solvers",
+    "KernelExpansion": "model",
+    "ModelFileError": "modelfile",
+    "UniformCuts": "solvers",
+    "ViolatedCuts": "solvers",
+    "load": "estimators.files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported now."""
+    if name in _HOMES:
+        value = getattr(import_module(f"slimsvm.{_HOMES[name]}"), name)
+    elif name in __all__:
+        value = import_module(f"slimsvm.{name}")
+    else:
+        raise AttributeError(f"module 'slimsvm' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All public names, imported or not."""
+    return sorted({*globals(), *__all__})
