@@ -163,8 +163,6 @@ def _storable(name: str, array: np.ndarray) -> np.ndarray:
     """Return the array in C order, little-endian, of a type that files hold."""
     array = np.asarray(array)
     dtype = array.dtype.newbyteorder("<")
-    if dtype.kind == "U" and dtype.itemsize == 0:
-        dtype = np.dtype("<U1")
     if not _DTYPES.fullmatch(dtype.str):
         raise TypeError(
             f"array {name!r} has dtype {array.dtype}; a model file holds integers and floats up to 64 bits, booleans "

@@ -1,0 +1,195 @@
+"""What every solver returns: a kernel expansion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.kernels import KERNELS, CallableKernel, Kernel, KernelRows, Precomputed
+from slimsvm.rows import Block, as_csr, is_sparse
+
+DTYPES = ("float32", "float64")
+CSR_PARTS = ("data", "indices", "indptr")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """f_c(x) = sum_j coef_jc k(b_j, x) + intercept_c, and the plain parameters of structured problems.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (K, d), csr_array, or ndarray of shape (K, 1) for a precomputed kernel
+        The vectors b_j; for a precomputed kernel the positions of training rows.
+    coef : float64 ndarray of shape (K, m)
+    intercept : float64 ndarray of shape (m,)
+    plain : float64 ndarray of shape (p,)
+        Parameters without a kernel (label transitions of a chain).
+    kernel : Kernel
+    dtype : {"float32", "float64"}
+        Type kernel values are computed in.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together or `dtype` is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Linear
+    >>> basis, coef = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0], [3.0]])
+    >>> model = KernelExpansion(basis, coef, np.array([0.5]), np.zeros(0), Linear(), "float64")
+    >>> model.scores(np.array([[1.0, 1.0]]))
+    array([[7.5]])
+    >>> model.norm_squared()
+    37.0
+    """
+
+    basis: Any
+    coef: np.ndarray
+    intercept: np.ndarray
+    plain: np.ndarray
+    kernel: Kernel
+    dtype: str
+
+    def __post_init__(self):
+        basis = as_csr(self.basis) if is_sparse(self.basis) else np.asarray(self.basis)
+        object.__setattr__(self, "basis", basis)
+        for name in ("coef", "intercept", "plain"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        shapes = basis.shape, self.coef.shape, self.intercept.shape, self.plain.shape
+        fits = basis.ndim == self.coef.ndim == 2 and len(self.coef) == basis.shape[0]
+        if not (fits and self.intercept.shape == self.coef.shape[1:] and self.plain.ndim == 1):
+            raise ValueError(
+                "basis, coef, intercept and plain must have shapes (K, d), (K, m), (m,), (p,), "
+                f"got {', '.join(map(str, shapes))}"
+            )
+
+    @property
+    def n_basis(self) -> int:
+        """Number of basis vectors."""
+        return len(self.coef)
+
+    def scores(self, X: Block, n_jobs: int | None = None) -> np.ndarray:
+        """Scores of rows: bitwise the same in any batch and for any number of threads.
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (n, d)
+            For a precomputed kernel, K(rows, training rows).
+        n_jobs : int or None
+            Threads (None: all cores).
+
+        Returns
+        -------
+        float64 ndarray of shape (n, m)
+
+        Raises
+        ------
+        ValueError
+            If X has not as many features as the basis.
+        """
+        rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs)
+        return rows.scores(rows.points_of(self.basis), self.coef) + self.intercept
+
+    def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
+        """Squared norm sum_c coef_c' K_BB coef_c + |plain|^2 in float64, the intercept left out.
+
+        K_BB is summed up block by block, never stored.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n, n), for precomputed kernels only
+            The training rows' kernel matrix, which the model does not keep.
+        n_jobs : int or None
+            Threads (None: all cores).
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the kernel is precomputed and there is no `gram`, or the other way round.
+        """
+        precomputed = isinstance(self.kernel, Precomputed)
+        if precomputed != (gram is not None):
+            found = "there is none" if gram is None else f"the kernel is {self.kernel!r}"
+            raise ValueError(f"gram, the training rows' kernel matrix, goes with a precomputed kernel: {found}")
+        rows = self.basis if gram is None else gram[self.basis[:, 0]]
+        f = replace(self, intercept=np.zeros_like(self.intercept), dtype="float64").scores(rows, n_jobs)
+        return float(np.sum(self.coef * f) + self.plain @ self.plain)
+
+    def merged(self) -> KernelExpansion:
+        """Return the same function with every vector once and none without coefficients, in order of first occurrence.
+
+        Returns
+        -------
+        KernelExpansion
+        """
+        first_of: dict[bytes, int] = {}
+        owner = np.array([first_of.setdefault(key, j) for j, key in enumerate(_row_keys(self.basis))], np.int64)
+        coef = np.zeros_like(self.coef)
+        np.add.at(coef, owner, self.coef)
+        kept = np.flatnonzero(coef.any(axis=1))
+        return replace(self, basis=self.basis[kept], coef=coef[kept])
+
+    def to_file_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return header and arrays for `slimsvm.modelfile.write_model`.
+
+        Raises
+        ------
+        TypeError
+            If the kernel is a user's function or a class that cannot be saved.
+        """
+        if isinstance(self.kernel, CallableKernel):
+            raise TypeError("a model whose kernel is a function of yours cannot be saved: a model file holds no code")
+        kernel, arrays = self.kernel.to_header()
+        header = {"kernel": kernel, "dtype": self.dtype, "basis_shape": list(self.basis.shape)}
+        arrays |= {"coef": self.coef, "intercept": self.intercept, "plain": self.plain}
+        if is_sparse(self.basis):
+            arrays |= {f"basis_{part}": getattr(self.basis, part) for part in CSR_PARTS}
+        else:
+            arrays["basis"] = self.basis
+        return header, arrays
+
+    @classmethod
+    def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> KernelExpansion:
+        """Return the model that `to_file_parts` described; entries it did not make are left alone.
+
+        Raises
+        ------
+        KeyError
+            If an entry is missing.
+        ValueError
+            If the entries do not fit together, or the kernel is unknown.
+        """
+        name = header["kernel"]["kernel"]
+        if name not in KERNELS:
+            raise ValueError(f"unknown kernel {name!r}; known kernels: {', '.join(sorted(KERNELS))}")
+        basis: Any = arrays.get("basis")
+        if basis is None:
+            parts = tuple(arrays[f"basis_{part}"] for part in CSR_PARTS)
+            basis = sp.csr_array(parts, shape=tuple(header["basis_shape"]))
+            basis.check_format(full_check=True)
+        kernel = KERNELS[name].from_header(header["kernel"], arrays)
+        return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], kernel, header["dtype"])
+
+
+def _row_keys(basis: Any) -> Iterator[bytes]:
+    """Yield, per row, bytes that are equal where the rows are."""
+    if is_sparse(basis):
+        basis = basis.copy()
+        basis.eliminate_zeros()
+        for lo, hi in zip(basis.indptr[:-1], basis.indptr[1:], strict=True):
+            yield basis.indices[lo:hi].tobytes() + basis.data[lo:hi].tobytes()
+    else:
+        for row in basis:
+            yield (row + 0).tobytes()  # -0.0 becomes 0.0
