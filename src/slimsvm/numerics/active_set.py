@@ -321,26 +321,18 @@ def maximise_on_simplex(G, h, n, C, kappa, tol, max_pivots, a, R, V, free, p):
         Symmetric; its first n rows and columns count. Row and column `SLACK` are zero.
     h : float64 array, at least (n,)
         `h[SLACK]` is zero.
-    n : int
-        Number of coordinates, the slack included.
-    C : float
-        Their sum, positive.
+    n, C : int, float
+        Number of coordinates, the slack included, and their sum, positive.
     kappa : float
         The constant added to G in the factor; the largest G_jj whenever a factor is begun.
-    tol : float
-        Largest KKT residual to stop at.
-    max_pivots : int
-        Largest number of changes of F.
+    tol, max_pivots : float, int
+        Largest KKT residual to stop at, and largest number of changes of F.
     a : float64 array, at least (n,)
         In: any start; it is made feasible. Out: the solution.
-    R : float64 array, at least (n, n)
-        In and out: upper triangular factor of G'_FF.
-    V : float64 array (2, at least n)
-        In and out: row `ONES` holds R'^-1 1; the other is working space.
-    free : int64 array, at least (n,)
-        In and out: the coordinates in F, in the order of R's columns.
-    p : int
-        Size of F; 0 where there is no factor yet.
+    R, V : float64 arrays, at least (n, n) and (2, n)
+        In and out: upper triangular factor of G'_FF; in row `ONES` R'^-1 1, the other is working space.
+    free, p : int64 array, at least (n,), and int
+        In and out: the coordinates in F, in the order of R's columns, and how many; 0 where there is no factor yet.
 
     Returns
     -------
