@@ -178,3 +178,22 @@ def optimum(K, examples, C, intercept=True, tol=1e-10):
         if primal - dual <= tol * max(abs(primal), 1e-9):
             break
     return primal, dual
+
+
+def pivoted_cholesky(K, rank, tolerance):
+    """Pivots and factor of the greedy pivoted Cholesky factorisation of a whole matrix K, largest residual first."""
+    n = len(K)
+    residual, pivots = K.astype(np.float64).copy(), []
+    factor = np.zeros((n, 0))
+    stop = tolerance * np.diagonal(K).max()
+    while len(pivots) < min(rank, n):
+        diagonal = np.diagonal(residual).copy()
+        diagonal[pivots] = -np.inf
+        p = int(np.argmax(diagonal))
+        if diagonal[p] <= stop:
+            break
+        pivots.append(p)
+        column = residual[:, p] / np.sqrt(diagonal[p])
+        factor = np.column_stack([factor, column])
+        residual = residual - np.outer(column, column)
+    return np.array(pivots), factor

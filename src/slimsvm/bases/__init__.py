@@ -1,0 +1,42 @@
+"""Bases chosen before training: which vectors span the model."""
+
+from __future__ import annotations
+
+from slimsvm.bases.base import RANK_TOLERANCE, Basis
+from slimsvm.bases.incomplete_cholesky import IncompleteCholesky
+from slimsvm.bases.kmeans import KMeans
+from slimsvm.bases.nystrom import Nystrom
+
+BASES: dict[str, type[Basis]] = {basis.name: basis for basis in (Nystrom, KMeans, IncompleteCholesky)}
+
+__all__ = ["BASES", "RANK_TOLERANCE", "Basis", "IncompleteCholesky", "KMeans", "Nystrom", "get_basis"]
+
+
+def get_basis(basis: str | Basis) -> Basis:
+    """Basis of a name, or the object itself.
+
+    Parameters
+    ----------
+    basis : str or Basis
+        A key of `BASES`, or an object with `choose`.
+
+    Returns
+    -------
+    Basis
+
+    Raises
+    ------
+    ValueError
+        Unknown name; the known ones are listed.
+
+    Examples
+    --------
+    >>> from slimsvm.bases import get_basis
+    >>> get_basis("nystrom")
+    Nystrom()
+    """
+    if isinstance(basis, Basis):
+        return basis
+    if not isinstance(basis, str) or basis not in BASES:
+        raise ValueError(f"basis must be one of {', '.join(map(repr, BASES))} or a Basis object; found {basis!r}")
+    return BASES[basis]()

@@ -1,0 +1,128 @@
+"""Centres of k-means clusters."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import cluster
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.bases.base import Array, Basis, check_n_vectors, contents
+from slimsvm.kernels import RBF, KernelRows, Precomputed
+from slimsvm.numerics.threads import one_blas_thread
+from slimsvm.rows import is_sparse
+
+BATCH_SIZE = 4096
+PASSES = 10  # over the sample: more moves the centres too little to matter for a basis
+INIT_SIZE = 300  # rows, or three for each centre, that the first centres are drawn from by k-means++
+# Sparse rows have dense centres: no more bytes than this are spent on them.
+MAX_CENTRE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class KMeans(Basis):
+    """Centres of k-means clusters (in mini-batches above 4,096 rows), for each class apart where there are classes.
+
+    Every class gets the same number of centres (fewer where it has fewer distinct rows). For an RBF kernel with one
+    gamma per feature the distances are those of the kernel.
+
+    Parameters
+    ----------
+    sample_size : int, default=50000
+        Clusters are made of at most this many rows (uniformly drawn), or ten for each centre if that is more.
+    per_class : bool, default=True
+        False clusters all rows together, whatever their labels.
+
+    References
+    ----------
+    Zhang, Tsang, Kwok: Improved Nyström Low-Rank Approximation and Error Analysis, ICML 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.bases import KMeans
+    >>> from slimsvm.kernels import RBF, KernelRows
+    >>> rows = KernelRows(RBF(1.0), np.array([[0.0], [0.2], [5.0], [5.2]]))
+    >>> np.sort(KMeans().choose(rows, 2, np.random.default_rng(0)), axis=0).round(6)
+    array([[0.1],
+           [5.1]])
+    """
+
+    sample_size: int = 50_000
+    per_class: bool = True
+    name: ClassVar[str] = "kmeans"
+
+    def __post_init__(self):
+        if self.sample_size < 1:
+            raise ValueError(f"sample_size must be at least 1, found {self.sample_size!r}")
+
+    def choose(self, kernel_rows: KernelRows, n_vectors, rng, labels=None) -> Any:
+        """See `Basis.choose`; centres, dense for dense rows and CSR for CSR rows."""
+        check_n_vectors(n_vectors)
+        rows = kernel_rows.rows
+        if isinstance(kernel_rows.kernel, Precomputed):
+            raise ValueError(
+                "k-means centres are new vectors, and a precomputed kernel only knows training rows: "
+                "choose basis='nystrom' or 'incomplete-cholesky'"
+            )
+        n_bytes = n_vectors * rows.n_features * rows.exact_dtype.itemsize
+        if rows.is_sparse and n_bytes > MAX_CENTRE_BYTES:
+            raise ValueError(
+                f"{n_vectors} centres of rows with {rows.n_features} features take {n_bytes / 1e6:.0f} MB, since "
+                "centres of sparse rows are dense: choose basis='nystrom' or 'incomplete-cholesky'"
+            )
+        index = np.arange(rows.n_rows)
+        limit = max(self.sample_size, 10 * n_vectors)
+        if rows.n_rows > limit:
+            index = np.sort(rng.choice(rows.n_rows, limit, replace=False))
+        classes = np.zeros(len(index), np.int64)
+        if self.per_class and labels is not None:
+            classes = np.unique(labels[index], return_inverse=True)[1]
+        seed = int(rng.integers(2**31 - 1))
+        scale = _scale(kernel_rows)
+        with one_blas_thread():
+            parts, wanted = [], n_vectors
+            by_size = np.argsort(np.bincount(classes), kind="stable")
+            for done, label in enumerate(by_size.tolist()):
+                block = rows.take(index[classes == label], rows.exact_dtype)
+                # Small classes first: what they cannot fill goes to the larger ones.
+                share = wanted // (len(by_size) - done)
+                if share:
+                    parts.append(_centres(block, share, scale, seed))
+                    wanted -= parts[-1].shape[0]
+        return sp.csr_array(sp.vstack(parts, format="csr")) if rows.is_sparse else np.concatenate(parts)
+
+
+def _scale(kernel_rows: KernelRows) -> Array | None:
+    """Factors of the features that make the kernel's distances Euclidean; None where all are alike."""
+    gamma = getattr(kernel_rows.kernel, "gamma", None)
+    return np.sqrt(gamma) if isinstance(kernel_rows.kernel, RBF) and isinstance(gamma, tuple) else None
+
+
+def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
+    """At most k distinct centres of a block's rows, of the block's kind."""
+    sparse = is_sparse(block)
+    distinct = {content: row for row, content in enumerate(contents(block))}
+    if len(distinct) <= k:
+        return block[np.sort(list(distinct.values()))]
+    if scale is not None:
+        block = sp.csr_array(block * scale) if sparse else block * scale
+    if sparse and block.indptr.dtype != np.int32:
+        small = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
+        block = sp.csr_array(small, shape=block.shape)
+    options = dict(n_init=1, max_iter=PASSES, random_state=seed)
+    if block.shape[0] <= BATCH_SIZE:
+        model = cluster.KMeans(k, **options)
+    else:
+        model = cluster.MiniBatchKMeans(k, batch_size=BATCH_SIZE, init_size=max(3 * k, INIT_SIZE), **options)
+    with warnings.catch_warnings():
+        # Rows that differ by rounding errors only: clusters may coincide, and fewer centres come back.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        centres = np.unique(model.fit(block).cluster_centers_, axis=0)
+    if scale is not None:
+        centres = (centres / scale).astype(block.dtype)
+    return sp.csr_array(centres) if sparse else centres
