@@ -132,7 +132,9 @@ class Units:
     by_row: bool
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """``size`` units with replacement, each with its probability (None: all alike)."""
+        """``size`` units with replacement, each with its probability (None: all alike); none where there are none."""
+        if not len(self.index):
+            return self.index
         if self.probability is None:
             return self.index[rng.integers(0, len(self.index), size)]
         return rng.choice(self.index, size, p=self.probability)
@@ -168,7 +170,7 @@ class ViolatedOracle:
             value = cut.c - float(np.sum(cut.coef * target.scores[cut.rows])) - float(cut.plain @ target.plain)
             if best is None or value > best_value:
                 best, best_value = cut, value
-            if not self.redraw:
+            if not self.redraw or not len(units.index):
                 break
         return Proposal(best, redraws=redraws)
 

@@ -20,8 +20,9 @@ from slimsvm.tasks import Examples, Task
 Array = np.ndarray
 
 MAX_STEP = 64.0
-MAX_TRIALS = 8
+MAX_TRIALS = 30
 SLOPE_TOLERANCE = 0.02
+WIDTH_TOLERANCE = 1e-3
 # A cut whose share in w_b has decayed below this is forgotten.
 NEGLIGIBLE = 1e-9
 
@@ -84,19 +85,27 @@ class BestPoint:
             return value, linear + k * quadratic + self.price * slope
 
         low, (value, slope_low) = 0.0, at(0.0)
+        best = value, low
         if slope_low >= 0:
             return low, value
         first = -slope_low
         high, (value, slope_high) = 1.0, at(1.0)
+        best = min(best, (value, high))
         while slope_high < 0 and high < MAX_STEP:
             low, slope_low, high = high, slope_high, 2 * high
             value, slope_high = at(high)
-        k, side = high, 0
+            best = min(best, (value, high))
+        side, widths = 0, [np.inf, np.inf]
         for _ in range(MAX_TRIALS):
-            if slope_high <= slope_low:
+            if slope_high <= slope_low or high - low <= WIDTH_TOLERANCE * high:
                 break
+            # At a kink, where the slope jumps, secants creep along one side of it: then halve the bracket.
             k = (low * slope_high - high * slope_low) / (slope_high - slope_low)
+            if high - low > 0.5 * widths[-2]:
+                k, side = 0.5 * (low + high), 0
+            widths.append(high - low)
             value, slope = at(k)
+            best = min(best, (value, k))
             if abs(slope) <= SLOPE_TOLERANCE * first:
                 break
             if slope < 0:
@@ -105,6 +114,7 @@ class BestPoint:
             else:
                 high, slope_high = k, slope
                 slope_low, side = (0.5 * slope_low if side > 0 else slope_low), 1
+        value, k = best
         return k, value
 
     def _mix(self, working_set: WorkingSet, k: float) -> None:

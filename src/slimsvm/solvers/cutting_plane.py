@@ -46,7 +46,7 @@ from slimsvm.cuts import (
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import SMALL_TOLERANCE, Fit, Problem, Status
-from slimsvm.tasks import Augmented
+from slimsvm.tasks import Augmented, losses
 
 Array = np.ndarray
 
@@ -57,6 +57,8 @@ WARM_UP_TOLERANCE = 0.5
 RESTART_FACTOR = 2.0
 # Coefficients are left out as long as the objective rises by less than this share of the tolerance.
 TRIM_SHARE = 0.1
+# Exact cuts end after this many iterations in which neither bound nor objective moved by this share of itself.
+STALL, ROUNDING = 20, 1e-13
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class CuttingPlaneRun:
         self.latest = self.best = Solution((), np.zeros(0), 0.0, None)
         self.lower_bound = 0.0 if oracle.exact else None
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
+        self.progress = np.inf, 0.0, 0
         self.warming_up = self.restart_due = plan.warm_up is not None and state is None
         if state is not None:
             self.restore(state)
@@ -151,7 +154,7 @@ class CuttingPlaneRun:
         if oracle.needs_all_scores:
             augmented, loss, objective = self.evaluate()
             self.note(objective)
-            self.converged = self.within_tolerance(objective)
+            self.converged = self.within_tolerance(objective) or self.stalled()
             if self.restart_due and not self.warming_up and self.within_tolerance(objective, RESTART_FACTOR):
                 objective = self.restart()
         record = {
@@ -169,6 +172,7 @@ class CuttingPlaneRun:
             augmented, loss, objective = self.evaluate()
         if not self.converged:
             threshold = self.working_set.xi + self.epsilon(objective)
+            augmented = self.violated(augmented, threshold)
             state = CutState(self.task, self.examples, self.book, self.working_set, self.target, augmented)
             proposal = oracle.find(state, threshold, self.rng)
             record["redraws"] = proposal.redraws
@@ -193,6 +197,18 @@ class CuttingPlaneRun:
         objective = self.centre.objective
         return augmented, (objective - 0.5 * self.centre.norm_squared) / self.problem.C1, objective
 
+    def violated(self, augmented: Any, threshold: float) -> Any:
+        """The loss-augmented argmax whose cut the QP's solution violates: here if so, at that solution otherwise.
+
+        A cut near the best point may teach the QP nothing, e.g. where no example violates its margin there.
+        """
+        if self.centre is None or self.point is self.target:
+            return augmented
+        loss = losses(augmented, self.target.scores, self.target.plain, self.examples)
+        if self.examples.weights @ loss > threshold * self.examples.total_weight:
+            return augmented
+        return self.task.augment(self.target.scores, self.target.plain, self.examples)
+
     def restart(self) -> float:
         """Move the best point to the QP's solution once, close to the end; returns the objective there.
 
@@ -216,6 +232,21 @@ class CuttingPlaneRun:
         return gap <= self.tol * self.problem.C1 and (
             self.tol_relative is None or gap <= self.tol_relative * abs(objective)
         )
+
+    def stalled(self) -> bool:
+        """Whether exact cuts have neither raised the bound nor lowered the objective for a while.
+
+        That is rounding's work: every violated exact cut raises the bound. Losses are known to about 1e-16, so at a
+        large C₁ the gap cannot fall below about 1e-16·C₁.
+        """
+        if self.lower_bound is None or self.warming_up:
+            return False
+        objective, bound, _ = self.progress
+        if self.best.objective < objective * (1 - ROUNDING) or self.lower_bound > bound * (1 + ROUNDING):
+            self.progress = self.best.objective, self.lower_bound, 0
+        else:
+            self.progress = objective, bound, self.progress[2] + 1
+        return self.progress[2] >= STALL
 
     def epsilon(self, objective: float | None) -> float:
         """By how much a sampled cut must be violated, on the mean loss."""
@@ -286,7 +317,9 @@ class CuttingPlaneRun:
             objective = self.objective(model, best.norm_squared) if self.plan.final_objective else float("nan")
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = CutsState(self.latest.cuts, self.kernel_rows.n_rows)
-        return Fit(model, status, objective, self.lower_bound, history, counters, state, basis_rows)
+        # Where the two cross, rounding is all there is between them.
+        bound = None if self.lower_bound is None else min(self.lower_bound, objective)
+        return Fit(model, status, objective, bound, history, counters, state, basis_rows)
 
     def model(self, solution: Solution) -> tuple[KernelExpansion, float | None, Array]:
         """Σ α_j g_j as a kernel expansion over the rows of its cuts, with its objective and those rows."""
