@@ -2,6 +2,7 @@
 
 from slimsvm.cuts.cut import Cut, weighted_sum
 from slimsvm.cuts.oracles import CutState, ExactOracle, Point, Proposal, UniformOracle, ViolatedOracle, reference_loss
+from slimsvm.cuts.projected import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
 from slimsvm.cuts.stabilise import BestPoint
 from slimsvm.cuts.working_set import WorkingSet
@@ -16,6 +17,7 @@ __all__ = [
     "ExactOracle",
     "FullScores",
     "Point",
+    "ProjectedScores",
     "Proposal",
     "SampledScores",
     "UniformOracle",

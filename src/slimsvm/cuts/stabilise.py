@@ -36,6 +36,8 @@ class BestPoint:
         Scores of all rows and plain parameters.
     objective : float
         ½‖w_b‖² + C₁ · mean loss.
+    step : float
+        k of the last move w_b ← (1 − k) w_b + k w_t.
     cuts, alpha : tuple of Cut, ndarray
         w_b = Σ alpha_j g_j.
     """
@@ -45,6 +47,7 @@ class BestPoint:
         self.price = C1 / examples.total_weight
         self.cuts: tuple[Cut, ...] = ()
         self.alpha = np.zeros(0)
+        self.step = 0.0
         self._go_to(start, 0.0)
 
     def _go_to(self, point: Point, norm_squared: float) -> None:
@@ -60,6 +63,7 @@ class BestPoint:
         inner, far = float(working_set.alpha @ working_set.best_products), working_set.norm_squared
         linear, quadratic = inner - self.norm_squared, far - 2 * inner + self.norm_squared
         k, self.objective = self._minimise(target, linear, quadratic)
+        self.step = k
         self.norm_squared += 2 * k * linear + k * k * quadratic
         working_set.best_products += k * (working_set.qp.G @ working_set.alpha - working_set.best_products)
         self._mix(working_set, k)

@@ -66,6 +66,10 @@ class WorkingSet:
         self.cuts = [self.cuts[j] for j in index]
         self.alpha, self.idle, self.best_products = self.qp.alpha, self.idle[index], self.best_products[index]
 
+    def replace_gram(self, gram: Array) -> None:
+        """Go on with other inner products of the same cuts, from the same α."""
+        self.qp = SimplexQP.from_gram(gram, self.qp.h.copy(), self.alpha, tol=QP_TOLERANCE)
+
     def merge(self, index: Array) -> Array:
         """Replace some cuts by Σ α_j (c_j, g_j) / Σ α_j, appended at the end; returns the weights of that mean.
 

@@ -171,7 +171,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         ------
         NotFittedError
             Before ``fit``.
-        ValueError
+        TypeError
             The kernel is the user's function, which a file of data cannot hold.
         OSError
             The file cannot be written; an older file of that name is left as it was.

@@ -74,6 +74,8 @@ def load(path):
     except (KeyError, TypeError) as error:
         raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
     for name, value in fitted.items():
+        if value == UNSAVED:  # an objective that was not computed
+            value = float("nan")
         setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef

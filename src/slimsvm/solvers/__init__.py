@@ -1,8 +1,14 @@
 """Solvers: one file per published algorithm."""
 
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
 
-SOLVERS = {"exact-cuts": ExactCuts, "uniform-cuts": UniformCuts, "violated-cuts": ViolatedCuts}
+SOLVERS = {
+    "exact-cuts": ExactCuts,
+    "uniform-cuts": UniformCuts,
+    "violated-cuts": ViolatedCuts,
+    "cpsp": CPSP,
+}
 
-__all__ = ["SOLVERS", "ExactCuts", "Fit", "Problem", "Solver", "Status", "UniformCuts", "ViolatedCuts"]
+__all__ = ["CPSP", "SOLVERS", "ExactCuts", "Fit", "Problem", "Solver", "Status", "UniformCuts", "ViolatedCuts"]

@@ -48,11 +48,15 @@ class CuttingPlaneSolver(Solver):
             raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
         if parameters.get("step", "full") not in ("line-search", "full"):
             raise ValueError(f"step must be 'line-search' or 'full', found {self.step!r}")
-        for count in ("max_idle", "sample_size", "patience", "warm_up"):
+        for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut"):
             if parameters.get(count) is not None:
                 check_count(count, parameters[count])
         if not 0 <= parameters.get("overshoot", 0) <= 1:
             raise ValueError(f"overshoot must be between 0 and 1, found {self.overshoot!r}")
+        return self.make_run(problem, state)
+
+    def make_run(self, problem: Problem, state: CutsState | None) -> CuttingPlaneRun:
+        """The run, once the parameters are known to be good."""
         return CuttingPlaneRun(problem, self.oracle(problem), self.plan(problem), state)
 
 

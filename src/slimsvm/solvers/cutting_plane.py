@@ -112,13 +112,7 @@ class CuttingPlaneRun:
         self.task, self.examples = problem.task, problem.examples
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()
-        intercept = problem.intercept == "regularized"
-        self.book: Any
-        if oracle.needs_all_scores:
-            cache = oracle.exact or self.kernel_rows.n_features >= CACHE_FROM_FEATURES
-            self.book = FullScores(self.kernel_rows, self.task.n_outputs, intercept, problem.memory_limit, cache)
-        else:
-            self.book = SampledScores(self.kernel_rows, self.task.n_outputs, intercept)
+        self.book: Any = self.make_book(problem.intercept == "regularized")
         self.working_set = WorkingSet()
         self.point = self.target = Point(self.book.scores, np.zeros(self.task.n_plain))
         self.centre: Any = None
@@ -133,6 +127,13 @@ class CuttingPlaneRun:
         self.warming_up = self.restart_due = plan.warm_up is not None and state is None
         if state is not None:
             self.restore(state)
+
+    def make_book(self, intercept: bool) -> Any:
+        """Where scores come from."""
+        if not self.oracle.needs_all_scores:
+            return SampledScores(self.kernel_rows, self.task.n_outputs, intercept)
+        cache = self.oracle.exact or self.kernel_rows.n_features >= CACHE_FROM_FEATURES
+        return FullScores(self.kernel_rows, self.task.n_outputs, intercept, self.problem.memory_limit, cache)
 
     def restore(self, state: CutsState) -> None:
         """Go on from the cuts of an earlier fit of the same rows."""

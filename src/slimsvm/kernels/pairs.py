@@ -1,0 +1,28 @@
+"""Kernel values between basis vectors themselves, in float64, for every kernel alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.kernels.given import Precomputed
+from slimsvm.kernels.kernel_rows import KernelRows
+
+
+def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
+    """k(a_i, b_j) of raw basis vectors as a float64 array (len(A), len(B)).
+
+    A precomputed kernel's vectors are positions of training rows: their values are read off the rows' matrix.
+    """
+    if isinstance(kernel_rows.kernel, Precomputed):
+        block = kernel_rows.block(kernel_rows.points_of(B), rows=np.asarray(A)[:, 0].astype(np.int64))
+        return block.astype(np.float64)
+    return kernel_rows.kernel.block(A, B)
+
+
+def squared_lengths(kernel_rows: KernelRows, A: Any) -> np.ndarray:
+    """k(a_i, a_i) of raw basis vectors, float64."""
+    if isinstance(kernel_rows.kernel, Precomputed):
+        return kernel_rows.diag(np.asarray(A)[:, 0].astype(np.int64))
+    return kernel_rows.kernel.diag(A)

@@ -1,0 +1,157 @@
+r"""Cutting-plane subspace pursuit.
+
+Joachims and Yu, "Sparse Kernel SVMs via Cutting-Plane Training", ECML/MLJ 2009, Algorithm 2.
+
+Problem: min ½‖w‖² + C₁ · mean loss over w in the span of at most `max_basis` vectors φ(b_j), found while training:
+
+    repeat
+        g = exact cut at w, ŵ its point; while the basis B has room: add the preimage of g − ĝ to B
+        ĝ_j = projections of all live cuts onto span(B); G_jk = ⟨ĝ_j, ĝ_k⟩; solve the QP; w = Σ α_j ĝ_j
+    until B is full (or nothing new is found) and objective − QP value ≤ tolerance
+
+Since ⟨w, g⟩ = ⟨w, ĝ⟩ for every w in span(B), the QP's value bounds the objective *within that span* from below; the
+history has it as ``bound_in_basis``. Against the kernel's own optimum the paper guarantees objective ≤ optimum +
+C₁ (δ √(2 C₁) + ε), δ the largest residual ‖g − ĝ‖.
+
+Parts: the exact oracle, the loop and the line search of `solvers.cutting_plane`; `cuts.projected` for projections and
+Cholesky factor; a preimage strategy of `bases.preimage`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.bases.preimage import Residual, get_preimage
+from slimsvm.cuts import Cut, ExactOracle, ProjectedScores
+from slimsvm.model import KernelExpansion
+from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.cuts import CuttingPlaneSolver
+from slimsvm.solvers.cutting_plane import CutsState, CuttingPlaneRun, Plan
+
+Array = np.ndarray
+
+# Vectors in a row that lie in the span of the basis before it counts as complete.
+MAX_REFUSED = 10
+
+# Vectors in the span of the basis in all before the basis counts as complete.
+
+
+class CPSPRun(CuttingPlaneRun):
+    """The loop of `CuttingPlaneRun` over projected cuts."""
+
+    def __init__(self, problem: Problem, solver: CPSP, plan: Plan, state: CutsState | None):
+        self.solver, self.preimage = solver, get_preimage(solver.preimage)
+        super().__init__(problem, ExactOracle(), plan, None)
+        self.coordinates = np.zeros_like(self.book.coordinates)
+        self.constant = np.zeros(self.task.n_outputs)
+        self.lower_bound = None
+        if state is not None:
+            self.restore(state)
+
+    def make_book(self, intercept: bool) -> ProjectedScores:
+        """Projected cuts over a basis that grows by preimages of their residuals."""
+
+        def find(cut: Cut, basis: Any, basis_coef: Array) -> Any:
+            return self.preimage.find(Residual(self.kernel_rows, cut.rows, cut.coef, basis, basis_coef), self.rng)
+
+        size = (self.solver.max_basis, self.solver.vectors_per_cut)
+        return ProjectedScores(self.kernel_rows, self.task.n_outputs, intercept, *size, find)
+
+    def step(self) -> dict[str, Any]:
+        """One pass; beside the usual record the basis, the bound within it and what the last cut's vectors gained."""
+        record = super().step()
+        record["bound_in_basis"] = record["model_value"]
+        record["n_basis"] = self.book.n_basis
+        record["residual_gain"], record["refused"] = self.book.gained, self.book.refused
+        return record
+
+    def within_tolerance(self, objective: float, factor: float = 1.0) -> bool:
+        """The usual rule, once the basis is full or the last residual's preimage lay in its span."""
+        exhausted = self.book.is_full or self.book.refused >= MAX_REFUSED
+        return exhausted and super().within_tolerance(objective, factor)
+
+    def resolve(self) -> None:
+        """Solve the QP and move; the best point's coordinates follow its step."""
+        super().resolve()
+        k = self.centre.step if self.centre is not None else 1.0
+        self.coordinates = (1 - k) * self.coordinates + k * self.book.coordinates
+        self.constant = (1 - k) * self.constant + k * self.book.constant
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The best point (or, with full steps, the QP's solution) over the basis."""
+        point = self.centre.point if self.centre is not None else self.target
+        loss = self.task.along((point.scores, point.plain), (point.scores, point.plain), 0.0, self.examples)[0]
+        norm_squared = float(np.sum(self.coordinates**2) + self.constant @ self.constant + point.plain @ point.plain)
+        basis = self.book.basis
+        if basis is None:
+            basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64))
+        model = KernelExpansion(
+            basis=basis,
+            coef=self.book.coefficients(self.coordinates),
+            intercept=self.constant,
+            plain=point.plain,
+            kernel=self.problem.kernel,
+            dtype=np.dtype(self.kernel_rows.dtype).name,
+        )
+        counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": self.working_set.value}
+        state = CutsState(self.latest.cuts, self.kernel_rows.n_rows)
+        return Fit(model, status, 0.5 * norm_squared + self.problem.C * loss, None, history, counters, state)
+
+
+class CPSP(CuttingPlaneSolver):
+    """Cutting-plane subspace pursuit: at most ``max_basis`` learned vectors, whatever n is.
+
+    Parameters
+    ----------
+    max_basis : int, default=500
+        Vectors in the model.
+    preimage : {"fixed-point", "training-rows", "gradient"} or object, default="fixed-point"
+        Where vectors come from: "fixed-point" anywhere in input space (RBF kernel), "training-rows" the best of 59
+        random rows (every kernel), "gradient" ascent (differentiable kernels).
+    vectors_per_cut : int, default=1
+        Vectors added with every cut until the basis is full.
+    tol_relative : float or None, default=0.01
+        Beside ``tol`` (ε on the mean loss) also ask that objective and bound within the basis differ by at most this
+        share; None is the paper's rule.
+    step : {"line-search", "full"}, default="line-search"
+        As in `ExactCuts`.
+    overshoot : float, default=0.1
+        As in `ExactCuts`.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+
+    Examples
+    --------
+    >>> from slimsvm import CPSP, SVC
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVC(solver=CPSP(max_basis=5), C=10, random_state=0).fit(X, y)
+    >>> clf.n_basis_, bool(clf.score(X, y) > 0.9)
+    (5, True)
+    """
+
+    def __init__(
+        self,
+        max_basis=500,
+        preimage="fixed-point",
+        vectors_per_cut=1,
+        tol_relative=0.01,
+        step="line-search",
+        overshoot=0.1,
+        max_idle=20,
+    ):
+        self.max_basis = max_basis
+        self.preimage = preimage
+        self.vectors_per_cut = vectors_per_cut
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.max_idle = max_idle
+
+    def make_run(self, problem: Problem, state: CutsState | None) -> CPSPRun:
+        """A run over projected cuts."""
+        get_preimage(self.preimage).check(problem.kernel, problem.rows.is_sparse)
+        plan = Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot)
+        return CPSPRun(problem, self, plan, state)
