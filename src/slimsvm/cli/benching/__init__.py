@@ -1,0 +1,1 @@
+"""What the benchmarks share: trials, the methods that are compared, tables of their records."""
