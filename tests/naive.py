@@ -143,7 +143,7 @@ def optimum(K, examples, C, intercept=True, tol=1e-10):
     The dual, max c'z - 1/2 z'H z over z >= 0 with sum of z over an example's labellings <= C_e, by an interior-point
     method: Newton's steps on the KKT conditions with complementarity relaxed to a mu that goes to zero.
     """
-    n, m, p = len(K), examples[0][1][1].shape[2], examples[0][1][2].shape[1]
+    n, m = len(K), examples[0][1][1].shape[2]
     K = K + 1.0 if intercept else K
     c, D, V, group = [], [], [], []
     for e, (rows, (delta, coef, plain), _) in enumerate(examples):

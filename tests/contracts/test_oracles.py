@@ -1,0 +1,206 @@
+"""What every oracle promises: which cut it makes, and what sampled cuts have to do with the exact one."""
+
+import numpy as np
+import pytest
+
+import naive
+from slimsvm.cuts import ORACLES, CutState, ExactOracle, UniformOracle, ViolatedOracle, reference_loss
+from slimsvm.kernels import RBF
+from slimsvm.rows import as_rows
+from slimsvm.solvers import ExactCuts, Problem, UniformCuts
+from tasks_for_tests import CASES
+
+# F1 is left out of averages of uniform samples: the mean of F1 over subsets is not F1 over all.
+BIASED = {("uniform", "f1")}
+WITHOUT_REDRAW = {
+    "exact": lambda r: ExactOracle(),
+    "uniform": lambda r: UniformOracle(r),
+    "violated": lambda r: ViolatedOracle(r, redraw=False),
+}
+
+
+def test_every_registered_oracle_is_tested():
+    assert set(ORACLES) == set(WITHOUT_REDRAW)
+
+
+@pytest.fixture(params=sorted(CASES))
+def name(request):
+    return request.param
+
+
+def state_after(case, seed, n_steps, sampled=False, C=0.5):
+    """An oracle's view of a fit a few steps on, and the slow truth of that point: (state, scores, plain)."""
+    task, X, _, examples = case.problem(seed)
+    problem = Problem(as_rows(X), examples, task, RBF(0.3), C=C, precision="float64", random_state=seed)
+    # Several steps of one solver; the other one's book is asked at the point they lead to.
+    run = (UniformCuts(sample_size=20) if sampled else ExactCuts(step="full")).start(problem, None)
+    for _ in range(n_steps):
+        run.step()
+    K = naive.kernel_matrix(RBF(0.3), X, X) + 1.0
+    scores = sum((a * K[:, cut.rows] @ cut.coef for cut, a in zip(run.working_set.cuts, run.working_set.alpha)))
+    plain = sum(a * cut.plain for cut, a in zip(run.working_set.cuts, run.working_set.alpha))
+    augmented = None if sampled else reference_loss(task, run.target, examples)[0]
+    return CutState(task, examples, run.book, run.working_set, run.target, augmented), scores, plain
+
+
+def exact_cut(case, examples, scores, plain):
+    """(c, dense g over rows and columns, plain part) as the weighted mean over examples, written out."""
+    c, g, v = 0.0, np.zeros_like(scores), np.zeros_like(plain)
+    for rows, options, weight in case.written_out(examples):
+        best = naive.option_values(options, scores[rows], plain).argmax()
+        share = weight / examples.weights.sum()
+        c += share * options[0][best]
+        g[rows] += share * options[1][best]
+        v += share * options[2][best]
+    return c, g, v
+
+
+def as_dense(cut, shape):
+    assert np.all(np.diff(cut.rows) > 0)
+    assert cut.rows.dtype == np.int64
+    g = np.zeros(shape)
+    g[cut.rows] = cut.coef
+    np.testing.assert_allclose(cut.intercept, g.sum(axis=0), atol=1e-14)
+    return g
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_exact_cut_is_the_mean_over_all_examples(name, seed):
+    case = CASES[name]
+    state, scores, plain = state_after(case, seed, 3)
+    np.testing.assert_allclose(state.target.scores, scores, atol=1e-12)
+    cut = ExactOracle().find(state, np.inf, None).cut
+    c, g, v = exact_cut(case, state.examples, scores, plain)
+    assert cut.c == pytest.approx(c, rel=1e-12)
+    np.testing.assert_allclose(as_dense(cut, g.shape), g, atol=1e-14)
+    np.testing.assert_allclose(cut.plain, v, atol=1e-14)
+    assert (cut.coef != 0).any(axis=1).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("oracle", sorted(WITHOUT_REDRAW))
+def test_cuts_average_to_the_exact_cut(name, oracle, seed):
+    if (oracle, name) in BIASED:
+        return
+    case, n_draws, rng = CASES[name], 400, np.random.default_rng(seed)
+    state, scores, plain = state_after(case, seed, 3, sampled=oracle == "uniform")
+    c, g, v = exact_cut(case, state.examples, scores, plain)
+    exact = np.concatenate([[c], g.ravel(), v])
+    drawn = []
+    for _ in range(n_draws):
+        cut = WITHOUT_REDRAW[oracle](5).find(state, -np.inf, rng).cut
+        drawn.append(np.concatenate([[cut.c], as_dense(cut, g.shape).ravel(), cut.plain]))
+    error = np.abs(np.mean(drawn, axis=0) - exact)
+    # Five standard deviations of each coefficient, and of all together.
+    deviation = np.std(drawn, axis=0) / np.sqrt(n_draws)
+    assert (error <= 5 * deviation + 2 * np.abs(exact).max() / n_draws).all()
+    assert np.sum(error**2) <= 4 * np.sum(deviation**2) + 1e-20
+    if oracle == "exact":
+        assert error.max() < 1e-12
+    elif name != "f1":
+        assert len(np.unique(np.array(drawn), axis=0)) > 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("threshold", [0.001, 0.01])
+def test_a_sampled_cut_is_violated_whenever_the_exact_one_is(name, seed, threshold):
+    """By more than eps at the solution of the QP; after any number of steps."""
+    violated = 0
+    for n_steps in (1, 2, 4):
+        state, scores, plain = state_after(CASES[name], seed, n_steps)
+        exact = ExactOracle().find(state, np.inf, None).cut
+        limit = state.working_set.xi + threshold
+        if exact.c - np.sum(exact.coef * scores[exact.rows]) - exact.plain @ plain <= limit:
+            continue
+        violated += 1
+        proposal = ViolatedOracle(3).find(state, limit, np.random.default_rng(seed))
+        cut = proposal.cut
+        assert cut.c - np.sum(cut.coef * scores[cut.rows]) - cut.plain @ plain > limit
+        assert proposal.redraws >= 0
+    assert violated > 0
+
+
+def test_redraws_are_counted_and_needed():
+    """A small sample is not violated every time; without the redraw such cuts come through."""
+    state, scores, _ = state_after(CASES["binary"], 0, 6)
+    limit = state.working_set.xi + 0.001
+    rng = np.random.default_rng(0)
+    redraws = [ViolatedOracle(3).find(state, limit, rng).redraws for _ in range(50)]
+    assert max(redraws) > 0
+    cuts = [ViolatedOracle(3, redraw=False).find(state, limit, rng).cut for _ in range(50)]
+    values = [cut.c - np.sum(cut.coef * scores[cut.rows]) for cut in cuts]
+    assert min(values) < limit < max(values)
+
+
+def test_sampled_cuts_have_at_most_the_examples_asked_for(name):
+    for oracle in ("uniform", "violated"):
+        state, _, _ = state_after(CASES[name], 0, 2, sampled=oracle == "uniform")
+        cut = WITHOUT_REDRAW[oracle](4).find(state, -np.inf, np.random.default_rng(0)).cut
+        of_example = state.examples.example_of_rows()[cut.rows]
+        n_units = len(np.unique(of_example)) if state.task.decomposes else len(cut.rows)
+        assert 0 < n_units <= 4
+
+
+def test_violated_constant_is_that_of_all_examples(name):
+    """Algorithm 3's c is exact; only g is sampled."""
+    state, scores, plain = state_after(CASES[name], 1, 3)
+    c, _, _ = exact_cut(CASES[name], state.examples, scores, plain)
+    rng = np.random.default_rng(0)
+    for redraw in (True, False):
+        assert ViolatedOracle(4, redraw).find(state, 0.01, rng).cut.c == pytest.approx(c, rel=1e-12)
+
+
+def test_costs_of_zero_do_not_drop_terms():
+    """A wrong class that costs nothing still has a coefficient: it must be among what is sampled."""
+    case = CASES["multiclass-costs"]
+    state, scores, plain = state_after(case, 0, 3)
+    task, examples = state.task, state.examples
+    scores = scores.copy()
+    free = np.flatnonzero(examples.labels == 1)
+    scores[free] = [0.0, 0.0, 5.0]
+    augmented = task.augment(scores, plain, examples)
+    assert (augmented.delta[free] == 0).all()
+    assert augmented.coef[free].any()
+    state = CutState(task, examples, state.book, state.working_set, state.target, augmented)
+    rng = np.random.default_rng(0)
+    seen = np.concatenate([ViolatedOracle(4, redraw=False).find(state, 0, rng).cut.rows for _ in range(100)])
+    assert set(free) <= set(seen)
+
+
+@pytest.mark.parametrize("patience", [1, 4])
+def test_uniform_gives_up_after_so_many_samples_in_a_row(name, patience):
+    state, _, _ = state_after(CASES[name], 0, 2, sampled=True)
+    proposal = UniformOracle(20, patience).find(state, np.inf, np.random.default_rng(0))
+    assert proposal.cut is None
+    assert proposal.redraws == patience
+    assert np.isfinite(proposal.loss)
+
+
+def test_uniform_judges_by_the_samples_loss():
+    """With every row in the sample many times over, the estimate is the loss over all rows."""
+    case = CASES["binary"]
+    state, scores, plain = state_after(case, 0, 2, sampled=True)
+    proposal = UniformOracle(100_000, 1).find(state, np.inf, np.random.default_rng(0))
+    values = [w * naive.option_values(o, scores[rows], plain).max() for rows, o, w in case.written_out(state.examples)]
+    assert proposal.loss == pytest.approx(sum(values) / state.examples.weights.sum(), rel=0.02)
+
+
+def test_uniform_products_are_those_with_the_live_cuts(name):
+    state, _, _ = state_after(CASES[name], 0, 3, sampled=True)
+    proposal = UniformOracle(10).find(state, -np.inf, np.random.default_rng(0))
+    cut, X = proposal.cut, CASES[name].problem(0)[1]
+    K = naive.kernel_matrix(RBF(0.3), X, X) + 1.0
+    for live, product in zip(state.working_set.cuts, proposal.products):
+        expected = np.sum(live.coef * (K[np.ix_(live.rows, cut.rows)] @ cut.coef))
+        assert product == pytest.approx(expected, abs=1e-12)
+
+
+def test_nothing_violated_gives_an_empty_cut():
+    """Where no example has a coefficient there is nothing to draw from: an empty cut, not an error."""
+    state, _, _ = state_after(CASES["binary"], 0, 2)
+    task, examples = state.task, state.examples
+    augmented = task.augment(1e3 * examples.labels[:, None].astype(float), np.zeros(0), examples)
+    assert not augmented.coef.any()
+    state = CutState(task, examples, state.book, state.working_set, state.target, augmented)
+    cut = ViolatedOracle(5).find(state, 0.0, np.random.default_rng(0)).cut
+    assert (cut.c, len(cut.rows)) == (0.0, 0)
