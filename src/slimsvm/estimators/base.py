@@ -20,10 +20,12 @@ from slimsvm.estimators.validation import (
 from slimsvm.kernels import CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS, Fit, Problem, Solver
-from slimsvm.solvers.base import SMALL_N
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
+
+# Rows up to which solver="auto" solves to a computed gap; above, cuts over all violated rows get too long.
+MAX_EXACT_N = 300_000
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -64,15 +66,36 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return kernel
 
     def _resolve_solver(self, n: int) -> Solver:
-        """The solver object that ``solver`` stands for."""
+        """The solver object that ``solver`` and ``max_basis`` stand for."""
         if isinstance(self.solver, Solver):
+            cap = self.solver.get_params(deep=False).get("max_basis")
+            if self.max_basis is not None and self.max_basis != cap:
+                found = "has no cap on vectors" if cap is None else f"has max_basis={cap}"
+                raise ValueError(
+                    f"max_basis={self.max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
+                )
             return self.solver
-        if isinstance(self.solver, str) and self.solver == "auto":
-            return SOLVERS["exact-cuts" if n <= SMALL_N else "violated-cuts"]()
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
+        if self.max_basis is not None:
+            check_limit("max_basis", self.max_basis, integer=True)
+        name = self.solver
+        if isinstance(name, str) and name == "auto":
+            if self.max_basis is not None:
+                name = "cpsp"
+            else:
+                name = "exact-cuts" if n <= MAX_EXACT_N else "violated-cuts"
+        if not isinstance(name, str) or name not in SOLVERS:
             known = ", ".join(["'auto'", *map(repr, SOLVERS)])
             raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
-        return SOLVERS[self.solver]()
+        solver = SOLVERS[name]()
+        if self.max_basis is not None:
+            if "max_basis" not in solver.get_params(deep=False):
+                capped = [known for known, cls in SOLVERS.items() if "max_basis" in cls().get_params(deep=False)]
+                raise ValueError(
+                    f"solver={name!r} has no cap on vectors, found max_basis={self.max_basis}; these have: "
+                    f"{', '.join(map(repr, capped))}"
+                )
+            solver.set_params(max_basis=self.max_basis)
+        return solver
 
     def _drop_zero_weights(self, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None, Array]:
         """Rows of positive weight, with their positions in X: a row of weight 0 is as if it were not there."""

@@ -55,8 +55,11 @@ class SVC(ClassifierMixin, KernelMachine):
     random_state : int, RandomState, Generator or None, default=None
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
-        "auto", "exact-cuts", "violated-cuts", "uniform-cuts", or an object with its own parameters such as
-        ``ViolatedCuts(sample_size=1000)``. "auto" takes "exact-cuts" up to 2,000 rows and "violated-cuts" above.
+        A name of `slimsvm.solvers.SOLVERS` ("exact-cuts", "violated-cuts", "uniform-cuts", "cpsp", ...), or an object
+        with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes "cpsp" where ``max_basis`` is
+        given, else "exact-cuts" up to 300,000 rows and "violated-cuts" above.
+    max_basis : int or None, default=None
+        At most this many learned vectors, whatever the number of rows. For solvers that have such a cap.
     intercept : {"regularized", "none"}, default="regularized"
         A constant feature 1 whose weight counts in ‖w‖², or none at all.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
@@ -132,6 +135,7 @@ class SVC(ClassifierMixin, KernelMachine):
         break_ties=False,
         random_state=None,
         solver="auto",
+        max_basis=None,
         intercept="regularized",
         cost_matrix=None,
         max_seconds=None,
@@ -156,6 +160,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self.break_ties = break_ties
         self.random_state = random_state
         self.solver = solver
+        self.max_basis = max_basis
         self.intercept = intercept
         self.cost_matrix = cost_matrix
         self.max_seconds = max_seconds

@@ -28,7 +28,7 @@ class SVR(RegressorMixin, KernelMachine):
         Price of one row's loss.
     epsilon : float, default=0.1
         Half-width of the tube in which residuals cost nothing, in the units of y.
-    random_state, solver, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
+    random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
         As in `SVC`.
 
     Attributes
@@ -66,6 +66,7 @@ class SVR(RegressorMixin, KernelMachine):
         max_iter=-1,
         random_state=None,
         solver="auto",
+        max_basis=None,
         intercept="regularized",
         max_seconds=None,
         precision="auto",
@@ -86,6 +87,7 @@ class SVR(RegressorMixin, KernelMachine):
         self.max_iter = max_iter
         self.random_state = random_state
         self.solver = solver
+        self.max_basis = max_basis
         self.intercept = intercept
         self.max_seconds = max_seconds
         self.precision = precision
