@@ -22,6 +22,7 @@ Records = list[dict[str, Any]]
 MakeProblem = Callable[[], Problem]
 
 BOARD_TEST_ROWS = 20_000
+BOARD_ROWS = 100_000  # among the peers
 ADULT_ROWS = 22_697
 FIXED_C1 = 1e4
 SVC_ROWS = 100_000
@@ -176,7 +177,7 @@ def peers(scope: Scope, session: Session) -> Records:
         return replace(make(), intercept="regularized")
 
     problems = [(name, partial(benchmark_set, name, *settings)) for name, settings in PEER_SETTINGS.items()]
-    problems.append(("checkerboard", partial(board, scope.sizes_up_to(100_000)[-1])))
+    problems.append(("checkerboard", partial(board, min(BOARD_ROWS, scope.max_n or BOARD_ROWS))))
     made = [(name, partial(with_intercept, make)) for name, make in problems]
     return compare("peers", compared, made, scope, session)
 
