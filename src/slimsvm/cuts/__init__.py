@@ -5,6 +5,7 @@ from slimsvm.cuts.oracles import CutState, ExactOracle, Point, Proposal, Uniform
 from slimsvm.cuts.projected import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
 from slimsvm.cuts.stabilise import BestPoint
+from slimsvm.cuts.state import CutsState
 from slimsvm.cuts.working_set import WorkingSet
 
 ORACLES = {"exact": ExactOracle, "uniform": UniformOracle, "violated": ViolatedOracle}
@@ -14,6 +15,7 @@ __all__ = [
     "BestPoint",
     "Cut",
     "CutState",
+    "CutsState",
     "ExactOracle",
     "FullScores",
     "Point",

@@ -108,10 +108,6 @@ class FullScores:
         self.last_exact = coef, products
         return products
 
-    def clear(self) -> None:
-        """Give all slots back."""
-        self.keep(np.zeros(0, dtype=np.int64))
-
     def combine(self, alpha: Array) -> None:
         """Set ``scores`` to Σ α_j A_j over all rows, (n_rows, n_outputs) float64."""
         scores = np.empty_like(self.scores)

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from slimsvm.bases.preimage import Residual, get_preimage
-from slimsvm.cuts import Cut, ExactOracle, ProjectedScores
+from slimsvm.cuts import Cut, CutsState, ExactOracle, ProjectedScores
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.cuts import CuttingPlaneSolver
-from slimsvm.solvers.cutting_plane import CutsState, CuttingPlaneRun, Plan
+from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
 
 Array = np.ndarray
 
@@ -96,8 +96,7 @@ class CPSPRun(CuttingPlaneRun):
             dtype=np.dtype(self.kernel_rows.dtype).name,
         )
         counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": self.working_set.value}
-        state = CutsState(self.latest.cuts, self.kernel_rows.n_rows)
-        return Fit(model, status, 0.5 * norm_squared + self.problem.C * loss, None, history, counters, state)
+        return Fit(model, status, 0.5 * norm_squared + self.problem.C * loss, None, history, counters, self.state())
 
 
 class CPSP(CuttingPlaneSolver):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from slimsvm.cuts import ExactOracle, UniformOracle, ViolatedOracle
+from slimsvm.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.solvers.base import SMALL_N, Problem, Solver
-from slimsvm.solvers.cutting_plane import CutsState, CuttingPlaneRun, Plan
+from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
 
 
 def check_count(name: str, value: Any) -> None:

@@ -34,6 +34,7 @@ import numpy as np
 from slimsvm.cuts import (
     BestPoint,
     Cut,
+    CutsState,
     CutState,
     FullScores,
     Point,
@@ -69,14 +70,6 @@ class Solution:
     alpha: Array
     norm_squared: float
     objective: Any
-
-
-@dataclass(frozen=True)
-class CutsState:
-    """The active cuts of a fit, enough to go on from: cuts hold for any kernel and C of the same rows."""
-
-    cuts: tuple[Cut, ...]
-    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ class CuttingPlaneRun:
         self.latest = self.best = Solution((), np.zeros(0), 0.0, None)
         self.lower_bound = 0.0 if oracle.exact else None
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
-        self.progress = np.inf, 0.0, 0
+        self.progress = np.full(2, np.inf), 0
         self.warming_up = self.restart_due = plan.warm_up is not None and state is None
         if state is not None:
             self.restore(state)
@@ -136,16 +129,22 @@ class CuttingPlaneRun:
         return FullScores(self.kernel_rows, self.task.n_outputs, intercept, self.problem.memory_limit, cache)
 
     def restore(self, state: CutsState) -> None:
-        """Go on from the cuts of an earlier fit of the same rows."""
-        if state.n_rows != self.kernel_rows.n_rows:
+        """Go on from the cuts of an earlier fit of the same examples."""
+        state.check(self.task, self.examples)
+        if not state.cuts:
+            return
+        sampled = self.oracle.exact and not state.exact
+        if sampled and self.centre is None:
             raise ValueError(
-                f"warm start: the earlier fit had {state.n_rows} rows, this one has {self.kernel_rows.n_rows}; "
-                "a warm start needs the same rows"
+                "warm start: the earlier fit's cuts are sampled, which bound nothing; exact cuts go on from them with "
+                "step='line-search' only"
             )
+        self.warming_up = sampled
         for cut in state.cuts:
-            self.add(cut, exact=self.oracle.exact)
-        if state.cuts:
-            self.resolve()
+            self.add(cut, exact=state.exact and self.oracle.exact)
+        self.resolve()
+        if sampled:
+            self.end_warm_up()
 
     def step(self) -> dict[str, Any]:
         """One pass of the algorithm above."""
@@ -240,14 +239,13 @@ class CuttingPlaneRun:
         That is rounding's work: every violated exact cut raises the bound. Losses are known to about 1e-16, so at a
         large C₁ the gap cannot fall below about 1e-16·C₁.
         """
-        if self.lower_bound is None or self.warming_up:
+        if not self.oracle.exact or self.warming_up:
             return False
-        objective, bound, _ = self.progress
-        if self.best.objective < objective * (1 - ROUNDING) or self.lower_bound > bound * (1 + ROUNDING):
-            self.progress = self.best.objective, self.lower_bound, 0
-        else:
-            self.progress = objective, bound, self.progress[2] + 1
-        return self.progress[2] >= STALL
+        now = np.array([self.best.objective, self.working_set.value])
+        before, times = self.progress
+        moved = not np.all(np.abs(now - before) <= ROUNDING * np.abs(now))
+        self.progress = (now, 0) if moved else (before, times + 1)
+        return self.progress[1] >= STALL
 
     def epsilon(self, objective: float | None) -> float:
         """By how much a sampled cut must be violated, on the mean loss."""
@@ -259,7 +257,7 @@ class CuttingPlaneRun:
         """Forget the sampled cuts and go on with exact ones from the best point, whose violated rows are few."""
         self.warming_up = self.converged = False
         self.working_set = WorkingSet()
-        self.book.clear()
+        self.book.keep(np.zeros(0, dtype=np.int64))
         self.point = self.centre.point
 
     def add(self, cut: Cut, products: Array | None = None, exact: bool = False) -> None:
@@ -317,10 +315,14 @@ class CuttingPlaneRun:
         if objective is None:
             objective = self.objective(model, best.norm_squared) if self.plan.final_objective else float("nan")
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
-        state = CutsState(self.latest.cuts, self.kernel_rows.n_rows)
+        state = self.state()
         # Where the two cross, rounding is all there is between them.
         bound = None if self.lower_bound is None else min(self.lower_bound, objective)
         return Fit(model, status, objective, bound, history, counters, state, basis_rows)
+
+    def state(self) -> CutsState:
+        """What a later fit can go on from."""
+        return CutsState(self.latest.cuts, self.task, self.examples, self.oracle.exact and not self.warming_up)
 
     def model(self, solution: Solution) -> tuple[KernelExpansion, float | None, Array]:
         """Σ α_j g_j as a kernel expansion over the rows of its cuts, with its objective and those rows."""
