@@ -32,8 +32,9 @@ def _axes(ax: Any) -> Any:
 def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = None) -> Any:
     """Draw the objective of a fit, and its lower bound and gap where there are such, on a logarithmic axis.
 
-    The value that sampled cuts put on their own model is drawn dashed: it bounds nothing. A fit that computes its
-    objective only at the end (`UniformCuts`) shows it as a point.
+    The value that sampled cuts put on their own model is drawn dashed: it bounds nothing. So is what bounds the
+    objective within the span of a basis only (`CPSP`). A fit that computes its objective only at the end
+    (`UniformCuts`) shows it as a point.
 
     Parameters
     ----------
@@ -74,8 +75,10 @@ def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = No
     _line(ax, at, lower, "lower bound", color="C1")
     _line(ax, at, gap, "gap", color="C2")
     if not np.isfinite(lower).any():
-        model_value = _column(history, "model_value")
-        _line(ax, at, model_value, "model value, not a bound", color="C1", linestyle="--")
+        key, label = "model_value", "model value, not a bound"
+        if "bound_in_basis" in history[-1]:
+            key, label = "bound_in_basis", "bound within the basis"
+        _line(ax, at, _column(history, key), label, color="C1", linestyle="--")
     final = getattr(estimator_or_history, "objective_", None)
     if not np.isfinite(objective).any() and final is not None and np.isfinite(final):
         ax.plot(at[-1:], [final], "o", color="C0", label="objective at the end")

@@ -1,11 +1,13 @@
 import subprocess
 import sys
+import warnings
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.datasets import checkerboard
@@ -58,6 +60,19 @@ def test_sampled_cuts_show_no_bound(board):
     assert ax.get_xlabel() == "kernel evaluations"
     assert ax.get_yscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(drawn)
+
+
+def test_a_bound_within_the_basis_is_called_so(board):
+    clf = SVC(gamma=10.0, max_basis=10, random_state=0, max_iter=15, solver="cpsp")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(*board)
+    drawn = lines(plot_convergence(clf))
+    assert set(drawn) == {"objective", "bound within the basis"}
+    assert drawn["bound within the basis"].get_linestyle() == "--"
+    np.testing.assert_array_equal(
+        drawn["bound within the basis"].get_ydata()[-3:], column(clf.history_[-3:], "bound_in_basis")
+    )
 
 
 def test_uniform_cuts_show_the_objective_of_the_end(board):

@@ -1,7 +1,7 @@
 """Sampled cuts against exact ones, scikit-learn's SVC and trees: the paper's experiments, with its settings.
 
 Parts: scaling (the paper's figures 1 to 3 and table 1), fixed-c1 (work at C n = 10,000), sample-size (figures 4 to 7),
-peers (five sets beside what users would take instead). All of it takes a day on four cores; --quick takes minutes.
+peers (five sets beside what users would take instead). All of it takes many hours; --quick takes minutes.
 Without --append an earlier run's file is replaced.
 """
 

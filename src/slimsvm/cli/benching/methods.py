@@ -61,9 +61,7 @@ def _cuts(name: str, solver: Solver, oracle: str, sample_size: int | None, steps
 def _report_cuts(clf: SVC, problem: Problem, train_scores: Array) -> Mapping[str, Any]:
     objective = clf.objective_
     if not np.isfinite(objective):
-        intercept = float(clf.intercept_[0])
-        on_basis = clf.decision_function(clf.basis_vectors_) if clf.n_basis_ else np.zeros(0)
-        norm_squared = float(clf.basis_coef_[:, 0] @ (on_basis - intercept)) + intercept**2
+        norm_squared = clf.model_.norm_squared() + float(clf.intercept_[0]) ** 2
         objective = hinge_objective(problem, train_scores, norm_squared)
     return {
         "status": clf.status_,
