@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slimsvm.numerics.maps import EXP2, IDENTITY, POWER, TANH
-from slimsvm.numerics.tiles import CHUNK
 
-__all__ = ["EXP2", "IDENTITY", "POWER", "TANH", "Chunks", "Folding", "Selection"]
+__all__ = ["EXP2", "IDENTITY", "POWER", "TANH", "Folding", "Selection"]
 
 
 @dataclass(frozen=True)
@@ -53,30 +52,3 @@ class Selection:
     n: int
     first: int = 0
     index: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-
-
-@dataclass(frozen=True)
-class Chunks:
-    """Points in chunks that fit the nearest cache: chunk q is cuts[q], …, cuts[q + 1] - 1 and belongs to owner[q].
-
-    ``empty`` are the segments without points.
-    """
-
-    n_segments: int
-    cuts: np.ndarray
-    owner: np.ndarray
-    empty: np.ndarray
-
-    @classmethod
-    def of(cls, segments: np.ndarray) -> Chunks:
-        """Chunks of each segment, of even width."""
-        cuts, owner = [0], []
-        for s, (lo, hi) in enumerate(zip(segments[:-1].tolist(), segments[1:].tolist())):
-            if hi > lo:
-                n_chunks = -(-(hi - lo) // CHUNK)
-                width = -(-(hi - lo) // (16 * n_chunks)) * 16
-                ends = [min(hi, lo + width * (i + 1)) for i in range(n_chunks)]
-                cuts += ends
-                owner += [s] * n_chunks
-        empty = np.flatnonzero(segments[1:] == segments[:-1])
-        return cls(len(segments) - 1, np.array(cuts, np.int64), np.array(owner, np.int64), empty)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.kernels.base import Kernel
-from slimsvm.kernels.folding import Chunks, Selection
+from slimsvm.kernels.folding import Selection
 from slimsvm.kernels.operands import (
     DenseFolder,
     FoldedRows,
@@ -21,8 +21,8 @@ from slimsvm.kernels.operands import (
     points_for_dense,
 )
 from slimsvm.kernels.shift_invariant import LOG2_E
-from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs
-from slimsvm.numerics.tiles import TILE
+from slimsvm.numerics.panels import ROWS_PER_TILE
+from slimsvm.numerics.threads import resolve_n_jobs
 from slimsvm.rows import Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
@@ -114,7 +114,7 @@ class KernelRows:
         self.n_jobs = resolve_n_jobs(n_jobs)
         self.counter = EvalCounter() if counter is None else counter
         self._folding = kernel.folding(self.n_features)
-        self._block_rows = max(4 * TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
+        self._block_rows = max(4 * ROWS_PER_TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
         self._radius: float | None = None
         self._centred = self._folding is not None and self._folding.shift_invariant and not self.rows.is_sparse
         if not self._centred:
@@ -141,7 +141,9 @@ class KernelRows:
             if self._folding is not None and self._folding.norms:
                 everything = Selection(self.n_rows)
                 kept = [self._kept] if self._kept else (self._folded(part) for _, part in self._cut(everything))
-                self._radius = max((float(-rows.half.min()) for rows in kept if len(rows.half)), default=0.0) / LOG2_E
+                self._radius = (
+                    max((float(-rows.data.half.min()) for rows in kept if len(rows.data.half)), default=0.0) / LOG2_E
+                )
         return self._radius
 
     def points(self, index: np.ndarray) -> Points:
@@ -189,18 +191,14 @@ class KernelRows:
         k = len(points)
         if coef.ndim != 2 or len(coef) != k:
             raise ValueError(f"coef must have shape ({k}, m), got {coef.shape}")
-        offsets = np.array([0, k]) if segments is None else np.asarray(segments)
-        if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] or offsets[-1] != k or (np.diff(offsets) < 0).any():
-            raise ValueError(f"segments must be offsets that rise from 0 to {k}, got {offsets}")
-        chunks = Chunks.of(offsets)
+        offsets = np.array([0, k]) if segments is None else _check_segments(segments, k)
         n, choice = self._choice(rows)
-        shape = (n, chunks.n_segments, coef.shape[1])
+        shape = (n, len(offsets) - 1, coef.shape[1])
         result_shape = (shape[0], shape[2]) if segments is None else shape
         out = _result(out, result_shape, self.dtype)
         table = out.reshape(shape)
-        with one_blas_thread():
-            for at, operand, selection in self._parts(choice, len(points)):
-                operand.scores(selection, points, coef, chunks, table[at : at + selection.n], self.n_jobs)
+        for at, operand, selection in self._parts(choice, k):
+            operand.scores(selection, points, coef, offsets, table[at : at + selection.n], self.n_jobs)
         self.counter.add(n * k)
         return out
 
@@ -208,9 +206,8 @@ class KernelRows:
         """Kernel values of rows (as in `scores`) and points, shape (b, k)."""
         n, choice = self._choice(rows)
         out = np.empty((n, len(points)), self.dtype)
-        with one_blas_thread():
-            for at, operand, selection in self._parts(choice, len(points)):
-                operand.block(selection, points, out[at : at + selection.n], self.n_jobs)
+        for at, operand, selection in self._parts(choice, len(points)):
+            operand.block(selection, points, out[at : at + selection.n], self.n_jobs)
         self.counter.add(n * len(points))
         return out
 
@@ -261,7 +258,7 @@ class KernelRows:
 
     def _folded_bytes(self) -> int:
         entries = self.rows.n_stored if self.rows.is_sparse else self.n_rows * self.n_features
-        return self.dtype.itemsize * (entries + self.n_rows)
+        return self.dtype.itemsize * (entries + self.n_rows) + 8 * self.n_rows
 
     def _folded(self, choice: Selection) -> FoldedRows:
         assert self._folding is not None
@@ -283,6 +280,13 @@ class KernelRows:
             return
         for at, part in self._cut(choice, max(1, BLOCK_BYTES // (8 * max(1, n_points, self.n_features)))):
             yield at, RawRows(self.kernel, self._raw(part), self.dtype), Selection(part.n)
+
+
+def _check_segments(segments: np.ndarray, k: int) -> np.ndarray:
+    offsets = np.require(segments, np.int64, ["C", "W", "A"])
+    if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] or offsets[-1] != k or (np.diff(offsets) < 0).any():
+        raise ValueError(f"segments must be offsets that rise from 0 to {k}, got {offsets}")
+    return offsets
 
 
 def _result(out: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -8,19 +8,33 @@ and dense meet here and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.kernels.folding import Chunks, Folding, Selection
+from slimsvm.kernels.folding import EXP2, Folding, Selection
 from slimsvm.numerics import folding as fold
-from slimsvm.numerics import tiles
-from slimsvm.numerics.threads import run_tiles
+from slimsvm.numerics import simd
+from slimsvm.numerics.panels import (
+    CSC_INNER,
+    CSC_MANHATTAN,
+    CSR_INNER,
+    CSR_MANHATTAN,
+    INNER,
+    MANHATTAN,
+    ROWS_PER_TILE,
+    PanelData,
+    Weights,
+    kernel_tiles,
+    sum_rows,
+)
+from slimsvm.numerics.threads import one_blas_thread, run_tiles
+from slimsvm.numerics.tiles import RowData
 from slimsvm.rows import Block, is_sparse
 
-SMALL_WORK = 100_000  # multiply-adds below which handing tiles to threads costs more than it saves
+SMALL_WORK = 4_000_000  # multiply-adds below which handing tiles to threads costs more than it saves
+FOLD_STEP = 100_000  # numbers folded at a time by one thread
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
 
@@ -35,8 +49,8 @@ class Points:
     raw : ndarray or CSR of shape (k, d)
         The vectors themselves.
     form : int
-        Which product of `slimsvm.numerics.tiles` they are laid out for.
-    data : PointData
+        Which product of `slimsvm.numerics.panels` they are laid out for.
+    data : PanelData
         What compiled code reads.
     """
 
@@ -52,7 +66,7 @@ class Operand(ABC):
 
     @abstractmethod
     def scores(
-        self, rows: Selection, points: Points, coef: np.ndarray, chunks: Chunks, out: np.ndarray, n_jobs: int
+        self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """Set out[i, s] = sum over the points j of segment s of k(x_i, p_j) coef[j], for the selected rows."""
 
@@ -62,39 +76,39 @@ class Operand(ABC):
 
 
 class FoldedRows(Operand):
-    """Rows folded for a kernel, dense or CSR.
+    """Rows folded for a kernel, dense or CSR; ``data`` is what compiled code reads."""
 
-    Attributes
-    ----------
-    data : RowData
-        What compiled code reads.
-    half : ndarray of shape (n,)
-        -|x'|^2 / 2 of the folded rows where the kernel uses norms.
-    """
-
-    def __init__(self, folding: Folding, data: tiles.RowData):
+    def __init__(self, folding: Folding, data: RowData):
         self.folding, self.data = folding, data
-        self.half = data.half
 
     def scores(
-        self, rows: Selection, points: Points, coef: np.ndarray, chunks: Chunks, out: np.ndarray, n_jobs: int
+        self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """See `Operand.scores`."""
-        operands = (self.data, points.data, rows.index, rows.first, coef, chunks.cuts, chunks.owner)
-        kind = (points.form, self.folding.code, self.folding.degree)
-        out[:, chunks.empty] = 0
-        self._run(lambda lo, hi: tiles.score_tiles(*operands, *kind, lo, hi, out), rows.n, len(points), n_jobs)
+        weights = Weights(*fold.cut_weights(coef, segments, panel_of(coef.dtype)))
+        operands = (self.data, points.data, rows.index, rows.first, weights, len(segments) - 1, coef.shape[1])
+        self._run(operands, rows.n, points, out, n_jobs)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """See `Operand.block`."""
-        operands = (self.data, points.data, rows.index, rows.first)
-        kind = (points.form, self.folding.code, self.folding.degree)
-        self._run(lambda lo, hi: tiles.block_tiles(*operands, *kind, lo, hi, out), rows.n, len(points), n_jobs)
+        nothing = Weights(np.empty(0, out.dtype), _NO_INDPTR, _NO_INDPTR)
+        self._run((self.data, points.data, rows.index, rows.first, nothing, 1, 0), rows.n, points, out[:, None], n_jobs)
 
-    def _run(self, function: Callable[[int, int], None], n_rows: int, n_points: int, n_jobs: int) -> None:
-        if n_rows * n_points * (self.data.n_features + 8) < SMALL_WORK:
+    def _run(self, operands: tuple, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
+        if n_rows * len(points) * (self.data.n_features + 16) < SMALL_WORK:
             n_jobs = 1
-        run_tiles(function, -(-n_rows // tiles.TILE), n_jobs)
+        fixed = (*operands, points.form, self.folding.code, self.folding.degree)
+        run_tiles(lambda *tiles: kernel_tiles(*fixed, *tiles, out), -(-n_rows // ROWS_PER_TILE), n_jobs)
+
+
+def panel_of(dtype: np.dtype) -> int:
+    """Points per panel."""
+    return simd.PANEL_FLOAT32 if dtype == np.float32 else simd.PANEL_FLOAT64
+
+
+def _scale(folding: Folding, dtype: np.dtype) -> float:
+    """Constant that kernel values come out too large by."""
+    return simd.EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
 
 
 class DenseFolder:
@@ -102,80 +116,84 @@ class DenseFolder:
 
     def __init__(self, folding: Folding, centre: np.ndarray, n_rows: int, dtype: np.dtype, n_jobs: int):
         self.folding, self.centre, self.n_jobs = folding, centre, n_jobs
-        self.values, self.half = np.empty((n_rows, len(centre)), dtype), np.empty(n_rows, dtype)
+        self.values = np.empty((n_rows, len(centre)), dtype)
+        self.half, self.factor = np.empty(n_rows, dtype), np.empty(n_rows)
 
-    def add(self, raw: np.ndarray, at: int) -> None:
-        """Fold a block into the places from ``at`` on."""
-        out, half = self.values[at : at + len(raw)], self.half[at : at + len(raw)]
-        fold_dense(raw, self.centre, self.folding.row_scale, self.folding.norms, out, half, self.n_jobs)
+    def add(self, raw: np.ndarray, at: int, scale: float | np.ndarray | None = None) -> None:
+        """Fold a block into the places from ``at`` on; by ``scale`` in place of that of rows."""
+        raw = np.require(raw, requirements=["C", "W", "A"])  # one compiled version for read-only and other arrays
+        n, step = len(raw), max(1, FOLD_STEP // max(1, raw.shape[1]))
+        places = slice(at, at + n)
+        out, half, factor = self.values[places], self.half[places], self.factor[places]
+        scale = self.folding.row_scale if scale is None else scale
+        feature_scale = np.broadcast_to(np.asarray(scale, np.float64), self.centre.shape).copy()
+        norm = fold.SQUARED if self.folding.norms else fold.NO_NORM
+        operands = (raw, self.centre, feature_scale, norm, _scale(self.folding, self.values.dtype))
+        run_tiles(
+            lambda lo, hi: fold.fold_rows(*operands, lo * step, min(n, hi * step), out, half, factor),
+            -(-n // step),
+            self.n_jobs,
+        )
 
     def operand(self) -> FoldedRows:
         """The operand, once all blocks are in."""
-        data = tiles.RowData(self.values.reshape(-1), self.half, _NO_INDICES, _NO_INDPTR, len(self.centre))
-        return FoldedRows(self.folding, data)
+        return FoldedRows(
+            self.folding,
+            RowData(self.values.reshape(-1), self.half, self.factor, _NO_INDICES, _NO_INDPTR, len(self.centre)),
+        )
 
 
-def fold_dense(raw: Any, centre: np.ndarray, scale: Any, norms: bool, out: np.ndarray, half: np.ndarray, n_jobs: int):
-    """Fold dense rows into ``out`` and ``half``, by threads."""
-    raw = np.require(raw, requirements=["C", "W", "A"])  # one compiled version for read-only and other arrays
-    scale = np.broadcast_to(np.asarray(scale, np.float64), centre.shape).copy()
-    norm = fold.SQUARED if norms else fold.NO_NORM
-    n, step = len(raw), max(1, SMALL_WORK // max(1, raw.shape[1]))
-    run_tiles(
-        lambda lo, hi: fold.fold_rows(raw, centre, scale, norm, lo * step, min(n, hi * step), out, half),
-        -(-n // step),
-        n_jobs,
-    )
-
-
-def fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) -> tuple[np.ndarray, ...]:
-    """Folded values, half norms, columns and offsets of CSR rows."""
+def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) -> RowData:
+    """Folded values, half norms, factors, columns and offsets of CSR rows."""
     index_type = np.int32 if raw.shape[1] <= np.iinfo(np.int32).max else np.int64
     indices = np.require(raw.indices, index_type, ["C", "W", "A"])
     indptr = np.require(raw.indptr, np.int64, ["C", "W", "A"])
-    values, half = np.empty(raw.nnz, dtype), np.empty(raw.shape[0], dtype)
-    norm = fold.SQUARED if folding.norms else fold.MANHATTAN_NORM if folding.manhattan else fold.NO_NORM
-    scale = np.broadcast_to(np.asarray(scale, np.float64), raw.shape[1]).copy()
+    values, half, factor = np.empty(raw.nnz, dtype), np.empty(raw.shape[0], dtype), np.empty(raw.shape[0])
+    norm = fold.SQUARED if folding.norms else fold.ABSOLUTE if folding.manhattan else fold.NO_NORM
+    feature_scale = np.broadcast_to(np.asarray(scale, np.float64), raw.shape[1]).copy()
     raw_values = np.require(raw.data, requirements=["C", "W", "A"])
-    fold.fold_csr(raw_values, indices, indptr, scale, norm, values, half)
-    return values, half, indices, indptr
+    fold.fold_csr(raw_values, indices, indptr, feature_scale, norm, _scale(folding, dtype), values, half, factor)
+    return RowData(values, half, factor, indices, indptr, raw.shape[1])
 
 
 def folded_csr_rows(folding: Folding, raw: sp.csr_array, dtype: np.dtype) -> FoldedRows:
     """Operand of CSR rows."""
-    values, half, indices, indptr = fold_csr(raw, folding.row_scale, folding, dtype)
-    return FoldedRows(folding, tiles.RowData(values, half, indices, indptr, raw.shape[1]))
+    return FoldedRows(folding, _fold_csr(raw, folding.row_scale, folding, dtype))
+
+
+def _base(folding: Folding, half: np.ndarray, n_panels: int, panel: int) -> np.ndarray:
+    base = np.zeros(n_panels * panel, half.dtype)
+    base[: len(half)] = half if folding.norms or folding.manhattan else folding.shift
+    return base
 
 
 def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.dtype) -> Points:
     """Vectors folded as points for dense rows."""
     array = raw.toarray() if is_sparse(raw) else raw
-    values, half = np.empty(array.shape, dtype), np.empty(len(array), dtype)
-    fold_dense(array, centre, folding.point_scale, folding.norms, values, half, 1)
-    if not folding.norms:
-        half[:] = folding.shift
-    form = tiles.GEMM
-    if folding.manhattan:
-        form, values = tiles.MANHATTAN, np.ascontiguousarray(values.T)
-    return Points(raw, form, tiles.PointData(values.reshape(-1), half, _NO_INDICES, _NO_INDPTR))
+    folder = DenseFolder(folding, centre, len(array), dtype, 1)
+    folder.add(array, 0, folding.point_scale)
+    (k, d), panel = folder.values.shape, panel_of(dtype)
+    n_panels = -(-k // panel)
+    panels = np.zeros(n_panels * panel * d, dtype)
+    fold.pack_dense(folder.values, d, panel, panels)
+    data = PanelData(panels, _base(folding, folder.half, n_panels, panel), _NO_INDICES, _NO_INDPTR)
+    return Points(raw, MANHATTAN if folding.manhattan else INNER, data)
 
 
 def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
     """Vectors folded as points for CSR rows: dense by feature, or CSC where few of them share a feature."""
-    k, d = raw.shape
-    csr = raw if is_sparse(raw) else sp.csr_array(raw)
-    values, half, indices, indptr = fold_csr(csr, folding.point_scale, folding, dtype)
-    folded = sp.csr_array((values, indices, indptr), shape=(k, d))
-    if not (folding.norms or folding.manhattan):
-        half[:] = folding.shift
-    if not is_sparse(raw) or _mostly_dense(indices, k, d, dtype.itemsize):
-        form = tiles.CSR_MANHATTAN if folding.manhattan else tiles.CSR_INNER
-        by_feature = np.ascontiguousarray(folded.toarray().T)
-        return Points(raw, form, tiles.PointData(by_feature.reshape(-1), half, _NO_INDICES, _NO_INDPTR))
-    form = tiles.CSR_CSC_MANHATTAN if folding.manhattan else tiles.CSR_CSC_INNER
-    csc = folded.tocsc()
-    data = tiles.PointData(csc.data, half, csc.indices.astype(np.int32), csc.indptr.astype(np.int64))
-    return Points(raw, form, data)
+    (k, d), panel = raw.shape, panel_of(dtype)
+    folded = _fold_csr(raw if is_sparse(raw) else sp.csr_array(raw), folding.point_scale, folding, dtype)
+    n_panels = -(-k // panel)
+    base = _base(folding, folded.half, n_panels, panel)
+    if not is_sparse(raw) or _mostly_dense(folded.indices, k, d, dtype.itemsize):
+        panels = np.zeros(n_panels * panel * d, dtype)
+        fold.pack_csr(folded.values, folded.indices, folded.indptr, d, panel, panels)
+        form = CSR_MANHATTAN if folding.manhattan else CSR_INNER
+        return Points(raw, form, PanelData(panels, base, _NO_INDICES, _NO_INDPTR))
+    csc = sp.csr_array((folded.values, folded.indices, folded.indptr), shape=(k, d)).tocsc()
+    form = CSC_MANHATTAN if folding.manhattan else CSC_INNER
+    return Points(raw, form, PanelData(csc.data, base, csc.indices.astype(np.int32), csc.indptr.astype(np.int64)))
 
 
 def _mostly_dense(indices: np.ndarray, k: int, d: int, itemsize: int) -> bool:
@@ -193,15 +211,14 @@ class RawRows(Operand):
         self.kernel, self.raw, self.dtype = kernel, raw, dtype
 
     def _values(self, points: Points) -> np.ndarray:
-        return np.require(self.kernel.block(self.raw, points.raw, self.dtype), self.dtype, ["C", "W", "A"])
+        with one_blas_thread():
+            return np.require(self.kernel.block(self.raw, points.raw, self.dtype), self.dtype, ["C", "W", "A"])
 
     def scores(
-        self, rows: Selection, points: Points, coef: np.ndarray, chunks: Chunks, out: np.ndarray, n_jobs: int
+        self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """See `Operand.scores`; the rows are all of the block's."""
-        out[:, chunks.empty] = 0
-        by_output = np.ascontiguousarray(coef.T)
-        tiles.sum_rows(self._values(points), by_output, chunks.cuts, chunks.owner, out)
+        sum_rows(self._values(points), np.ascontiguousarray(coef.T), segments, out)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """See `Operand.block`; the rows are all of the block's."""

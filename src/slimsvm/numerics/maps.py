@@ -25,8 +25,8 @@ def exp2(z: Any) -> Any:
 
     Below -80 (float32) or -900 (float64) it stays at the value there, about 1e-24 or 1e-271: small against any sum, and
     far enough from the denormal numbers that its product with a coefficient is none either (they made distant points
-    four times as slow as near ones). z = n + r with n an integer, |r| <= 1/2: adding and taking away 1.5 * 2**23 rounds, the low bits
-    of the sum are n, which is added to the exponent of the polynomial (minimax, p(0) = 1) of 2**r.
+    four times as slow as near ones). z = n + r with n an integer, |r| <= 1/2: adding and taking away 1.5 * 2**23
+    rounds, the low bits of the sum are n, which is added to the exponent of the polynomial (minimax, p(0) = 1) of 2**r.
     """
     raise NotImplementedError
 
@@ -78,13 +78,6 @@ def _exp2(z):
     return None
 
 
-@njit(cache=True, nogil=True, fastmath=NO_REORDER)
-def exp2_all(z, out):
-    """Set out = exp2(z), elementwise on 1-D arrays."""
-    for i in range(z.size):
-        out[i] = exp2(z[i])
-
-
 @njit(nogil=True, fastmath=SUMS)
 def _int_power(z, degree):
     result = z
@@ -111,20 +104,3 @@ def map_tile(S, half_rows, half_points, code, degree):
             elif code == TANH:
                 for j in range(row.size):
                     row[j] = np.tanh(row[j])
-
-
-@njit(nogil=True, fastmath=SUMS, error_model="numpy")
-def map_sum(S, half_rows, half_points, coef, code, degree, total):
-    """total[i] += sum_j map(S[i, j] + half_rows[i] + half_points[j]) coef[j]; S may be overwritten."""
-    zero = S.dtype.type(0)
-    if code != EXP2:
-        map_tile(S, half_rows, half_points, code, degree)
-    for i in range(S.shape[0]):
-        row, h, t = S[i], half_rows[i], zero
-        if code == EXP2:
-            for j in range(row.size):
-                t += coef[j] * exp2(min(row[j] + half_points[j] + h, zero))
-        else:
-            for j in range(row.size):
-                t += coef[j] * row[j]
-        total[i] += t
