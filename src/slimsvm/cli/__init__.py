@@ -1,0 +1,96 @@
+"""The command line: ``slimsvm train | predict | info | datasets | bench``.
+
+Results go to standard output, progress and notes to standard error. Exit codes: 0 done, 1 bad input or failed work
+(one sentence on standard error), 2 wrong usage. Nothing here imports the library before the command is known, so that
+``slimsvm --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from slimsvm.cli.output import describe_error, one_line_warnings, say
+
+# Each is a module of this package with `add_arguments(parser)` and `run(args) -> int`.
+COMMANDS = {
+    "train": "train a model on a data file and save it",
+    "predict": "predict the labels of a data file",
+    "info": "say what is in a model file",
+    "datasets": "list the benchmark sets and where they were found",
+    "bench": "run a benchmark",
+}
+TRACEBACK = "SLIMSVM_TRACEBACK"
+
+
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """Parser of the whole command line; only the command that ``argv`` begins with knows its arguments."""
+    parser = argparse.ArgumentParser(
+        prog="slimsvm",
+        description="Kernel machines that stay small.",
+        epilog="Exit codes: 0 done, 1 bad input or failed work, 2 wrong usage. `slimsvm COMMAND --help` says more.",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        known = commands.add_parser(
+            name, help=text, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        )
+        if name in argv[:1]:
+            module = import_module(f"slimsvm.cli.{name}")
+            known.description = module.__doc__
+            module.add_arguments(known)
+            known.set_defaults(run=module.run, parser=known)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        What follows the program's name; by default that of this process.
+
+    Returns
+    -------
+    int
+        0 done, 1 bad input or failed work, 2 wrong usage.
+    """
+    argv = sys.argv[1:] if argv is None else list(argv)
+    try:
+        with one_line_warnings():
+            code = dispatch(argv)
+        sys.stdout.flush()
+        return code
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except BrokenPipeError:
+        # Whoever read standard output has seen enough (`| head`); Python would complain again when it closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        say("error: interrupted")
+        return 1
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        say(f"error: {describe_error(error)}")
+        return 1
+
+
+def dispatch(argv: list[str]) -> int:
+    """Parse and run one command."""
+    parser = build_parser(argv)
+    args = parser.parse_args(argv)
+    if args.version:
+        from slimsvm import __version__
+
+        print(f"slimsvm {__version__}")
+        return 0
+    if args.command is None:
+        parser.error("say what to do: " + ", ".join(COMMANDS))
+    return args.run(args)

@@ -1,0 +1,219 @@
+"""A first look: slimsvm beside scikit-learn's SVC on a few data sets, in one or two minutes.
+
+Checkerboards and the handwritten digits that come with scikit-learn need no file; benchmark sets are taken where they
+are found (`slimsvm datasets` says where that is looked for). Prints a table and writes a plot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC as LibSVC
+
+from slimsvm.cli import options
+from slimsvm.cli.output import count, machine, one_line_warnings, say, table, write_json
+from slimsvm.datasets import checkerboard, find, load
+from slimsvm.estimators import SVC
+
+Array = np.ndarray
+
+PEER = "scikit-learn SVC"
+SOLVERS = ("exact-cuts", "violated-cuts")
+# C and gamma of published experiments, which scikit-learn's SVC gets too, and how many rows it trains on in seconds.
+SETS: dict[str, tuple[dict[str, float], int]] = {
+    "adult": ({"C": 32, "gamma": 2**-7}, 10_000),
+    "ijcnn1": ({"C": 32, "gamma": 2}, 20_000),
+    "cod-rna": ({"C": 32, "gamma": 2**-3}, 20_000),
+}
+BOARD_ROWS = 20_000
+TEST_ROWS = 10_000
+# No fit of ours takes longer than this; the table would say so.
+MAX_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A data set with its split and the kernel machine's parameters."""
+
+    name: str
+    params: dict[str, Any]
+    X_train: Array
+    y_train: Array
+    X_test: Array
+    y_test: Array
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demonstration; returns 0."""
+    parser = argparse.ArgumentParser(prog="python -m slimsvm.cli.demo", description=__doc__)
+    parser.add_argument("--output", default="demo", metavar="DIR", help="folder to write to (default: %(default)s)")
+    parser.add_argument(
+        "--rows",
+        type=options.positive_integer,
+        default=20_000,
+        help="no more rows than this to train on; of larger sets a random part is taken (default: %(default)s, adult: "
+        "10000, because SVC's time grows with the square of it)",
+    )
+    args = parser.parse_args(argv)
+    folder = Path(args.output)
+    on = machine()
+    print(f"slimsvm {on['slimsvm']}, {on['cores']} cores, {on['processor']}\n")
+    with one_line_warnings():
+        warnings.simplefilter("always", ConvergenceWarning)
+        say("a first tiny fit of each solver compiles what the timings below must not contain")
+        warm_up()
+        rows, fits = [], {}
+        for trial in trials(args.rows):
+            for solver in (*SOLVERS, PEER):
+                say(f"{trial.name}: {solver}")
+                row, fits[trial.name, solver] = measure(trial, solver)
+                rows.append(row)
+    print(table([printed(row) for row in rows]))
+    print(
+        "\nseconds: of training; predict: of the test rows (at most 10,000). kernel evaluations: of training; LIBSVM,"
+    )
+    print(f"inside {PEER}, does not count them. gap: the objective is at most this far above the optimum; sampled")
+    print("cuts (violated-cuts) do not know. Everyone has the same C and gamma.")
+    write_json(folder / "demo.json", {"machine": on, "rows": rows})
+    written = [folder / "demo.json"]
+    if find_spec("matplotlib") is None:
+        say("no plot: matplotlib is not installed (pip install 'slimsvm[plots]')")
+    else:
+        written.append(draw(rows, fits, folder / "demo.png"))
+    print(f"written: {', '.join(map(str, written))}")
+    return 0
+
+
+def warm_up() -> None:
+    """Tiny fits that have everything compiled: both precisions, two classes and more."""
+    X, y = checkerboard(200, random_state=0)
+    for solver in SOLVERS:
+        for precision in ("float32", "float64"):
+            for labels in (y, y + (X[:, 0] > 2)):
+                estimator = SVC(C=1, gamma=10, solver=solver, precision=precision, max_iter=100, random_state=0)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    estimator.fit(X, labels).predict(X)
+
+
+def trials(max_rows: int) -> Iterator[Trial]:
+    """The data sets, one at a time: those that need no file, and those that are found."""
+    digits = load_digits()
+    order = np.random.default_rng(0).permutation(len(digits.target))
+    X, y = digits.data[order].astype(np.float32), digits.target[order]
+    yield part("digits", {"C": 10, "gamma": 0.001}, (X[:1200], y[:1200], X[1200:], y[1200:]), max_rows)
+    board = (*checkerboard(BOARD_ROWS, random_state=0), *checkerboard(TEST_ROWS, random_state=1))
+    yield part("checkerboard", {"C": 1, "gamma": 10}, board, max_rows)
+    for name, (params, rows) in SETS.items():
+        if find(name) is None:
+            say(f"{name}: not found, left out (`slimsvm datasets` says where data are looked for)")
+            continue
+        data = load(name, download=False)
+        arrays = (data.X_train.astype(np.float32), data.y_train, data.X_test.astype(np.float32), data.y_test)
+        yield part(name, params, arrays, min(rows, max_rows))
+
+
+def part(name: str, params: dict[str, Any], arrays: Sequence[Array], max_rows: int) -> Trial:
+    """At most ``max_rows`` random rows to train on and `TEST_ROWS` to test on, always the same ones."""
+    rng = np.random.default_rng(0)
+    X_train, y_train, X_test, y_test = arrays
+    train = np.sort(rng.permutation(len(y_train))[:max_rows])
+    test = np.sort(rng.permutation(len(y_test))[:TEST_ROWS])
+    return Trial(name, params, X_train[train], y_train[train], X_test[test], y_test[test])
+
+
+def measure(trial: Trial, solver: str) -> tuple[dict[str, Any], Any]:
+    """Train and test once: what came of it, and the fitted machine."""
+    if solver == PEER:
+        estimator: Any = LibSVC(**trial.params)
+    else:
+        # float32 because "auto" would solve sets of up to 2,000 rows to ten digits, which SVC does not try.
+        estimator = SVC(**trial.params, solver=solver, precision="float32", max_seconds=MAX_SECONDS, random_state=0)
+    begun = time.perf_counter()
+    estimator.fit(trial.X_train, trial.y_train)
+    trained = time.perf_counter()
+    predicted = estimator.predict(trial.X_test)
+    tested = time.perf_counter()
+    row = {
+        "data": trial.name,
+        "n_train": len(trial.y_train),
+        "n_test": len(trial.y_test),
+        "solver": solver,
+        "error_rate": float(np.mean(predicted != trial.y_test)),
+        "fit_seconds": trained - begun,
+        "predict_seconds": tested - trained,
+        "n_vectors": len(estimator.support_vectors_),
+        "n_kernel_evals": getattr(estimator, "n_kernel_evals_", None),
+        "relative_gap": relative_gap(estimator),
+        "status": getattr(estimator, "status_", "converged"),
+    }
+    return row, estimator
+
+
+def relative_gap(estimator: Any) -> float | None:
+    """How far the objective is from the optimum at most, as a share of it; None where nothing bounds it."""
+    bound = getattr(estimator, "lower_bound_", None)
+    return None if bound is None else float((estimator.objective_ - bound) / estimator.objective_)
+
+
+def printed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as the table shows it."""
+    evaluations, gap = row["n_kernel_evals"], row["relative_gap"]
+    shown = {
+        "data": row["data"],
+        "rows": row["n_train"],
+        "solver": row["solver"],
+        "test error %": f"{100 * row['error_rate']:.2f}",
+        "seconds": f"{row['fit_seconds']:.2f}",
+        "predict": f"{row['predict_seconds']:.2f}",
+        "vectors": row["n_vectors"],
+        "kernel evaluations": None if evaluations is None else count(evaluations),
+        "gap %": None if gap is None else f"{100 * gap:.2f}",
+    }
+    return shown if row["status"] == "converged" else {**shown, "ended by": row["status"]}
+
+
+def draw(rows: Sequence[dict[str, Any]], fits: dict[tuple[str, str], Any], path: Path) -> Path:
+    """Error against seconds of every fit, and the convergence of exact cuts on the last set."""
+    from matplotlib.figure import Figure
+
+    from slimsvm.plots import plot_convergence
+
+    figure = Figure(figsize=(12, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    for solver, marker in zip((*SOLVERS, PEER), "ovs*"):
+        of_solver = [row for row in rows if row["solver"] == solver]
+        left.scatter(
+            [row["fit_seconds"] for row in of_solver],
+            [100 * row["error_rate"] for row in of_solver],
+            c=[f"C{names.index(row['data'])}" for row in of_solver],
+            marker=marker,
+            s=90 if solver == PEER else 45,
+        )
+        left.scatter([], [], c="grey", marker=marker, label=solver)
+    for at, name in enumerate(names):
+        left.scatter([], [], c=f"C{at}", marker="s", label=name)
+    left.set(xscale="log", xlabel="seconds of training", ylabel="test error, %", title="one colour per data set")
+    left.legend(fontsize="small")
+    last = names[-1], "exact-cuts"
+    plot_convergence(fits[last], ax=right)
+    right.set_title(f"{last[0]}, {last[1]}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

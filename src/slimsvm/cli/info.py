@@ -1,0 +1,103 @@
+"""Say what is in a model file: kernel, basis vectors, classes, objective, how the fit ended, parameters."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from typing import Any
+
+from slimsvm.cli.output import count, print_fields, print_json, size
+from slimsvm.estimators import ESTIMATORS
+from slimsvm.estimators.files import load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``slimsvm info``."""
+    parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load the file and describe it."""
+    estimator = load(args.model)
+    report = describe(estimator, args.model)
+    if args.json:
+        print_json(report)
+    else:
+        print_report(report)
+    return 0
+
+
+def describe(estimator: Any, path: str) -> dict[str, Any]:
+    """Everything `--json` says."""
+    classes = getattr(estimator, "classes_", None)
+    return {
+        "model": path,
+        "model_bytes": os.path.getsize(path),
+        "estimator": type(estimator).__name__,
+        "kernel": repr(estimator.kernel_),
+        "n_features": estimator.n_features_in_,
+        "classes": None if classes is None else classes.tolist(),
+        "n_basis": estimator.n_basis_,
+        "n_outputs": estimator.basis_coef_.shape[1],
+        "intercept": estimator.intercept_,
+        "precision": estimator.precision_,
+        "status": estimator.status_,
+        "n_iter": estimator.n_iter_,
+        "n_kernel_evals": estimator.n_kernel_evals_,
+        "objective": estimator.objective_,
+        "lower_bound": estimator.lower_bound_,
+        "parameters": {name: describe_value(value) for name, value in estimator.get_params(deep=False).items()},
+    }
+
+
+def describe_value(value: Any) -> Any:
+    """A parameter's value; a solver as its name and its own parameters."""
+    if hasattr(value, "get_params"):
+        return {"name": type(value).__name__, **value.get_params(deep=False)}
+    return value
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """The report as lines."""
+    objective, bound, classes = report["objective"], report["lower_bound"], report["classes"]
+    fields = {
+        "model": f"{report['model']}, {size(report['model_bytes'])}",
+        "estimator": report["estimator"],
+        "kernel": report["kernel"],
+        "features": f"{report['n_features']:,}",
+        "classes": None if classes is None else short_list(classes),
+        "basis vectors": f"{report['n_basis']:,}",
+        "precision": report["precision"],
+        "status": f"{report['status']}, {report['n_iter']:,} iterations",
+        "kernel evaluations": count(report["n_kernel_evals"]),
+        "objective": "not computed" if math.isnan(objective) else f"{objective:.6g}",
+        "lower bound": None if bound is None else f"{bound:.6g}",
+        "parameters": changed(report),
+    }
+    print_fields(fields)
+
+
+def changed(report: dict[str, Any]) -> str:
+    """The parameters that are not as by default."""
+    defaults = ESTIMATORS[report["estimator"]]().get_params(deep=False)
+    parts = [
+        f"{name}={show(value)}"
+        for name, value in report["parameters"].items()
+        if str(value) != str(describe_value(defaults[name]))
+    ]
+    return ", ".join([*parts, "others as by default"])
+
+
+def short_list(classes: list) -> str:
+    """The number of classes and the first of them."""
+    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    return f"{len(classes)}: {shown}"
+
+
+def show(value: Any) -> str:
+    """A parameter's value in a line."""
+    if isinstance(value, dict) and "name" in value:
+        return f"{value['name']}({', '.join(f'{k}={v}' for k, v in value.items() if k != 'name')})"
+    return str(value)

@@ -1,0 +1,180 @@
+"""What the commands print: one-line errors, warnings and notes, aligned fields, tables, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+NUMBER = re.compile(r"-|[-+]?[0-9][0-9,]*(\.[0-9]*)?(e[-+]?[0-9]+)?")
+
+
+class CommandError(ValueError):
+    """Input that a command cannot work with; the message is one sentence."""
+
+
+def say(text: str) -> None:
+    """One line on standard error, above a progress bar that is being shown."""
+    from tqdm import tqdm
+
+    tqdm.write(f"slimsvm: {' '.join(text.split())}", file=sys.stderr)
+
+
+def describe_error(error: BaseException) -> str:
+    """One sentence for whatever went wrong; what nobody foresaw is called by its type."""
+    if isinstance(error, OSError):
+        names = [os.fsdecode(name) for name in (error.filename,) if isinstance(name, (str, bytes, os.PathLike))]
+        return ": ".join([*names, error.strerror or str(error) or type(error).__name__])
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
+    if isinstance(error, ValueError):
+        return str(error)
+    return (
+        f"unexpected {type(error).__name__}: {error} (a defect of slimsvm: with SLIMSVM_TRACEBACK=1 in the "
+        "environment it shows where)"
+    )
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Show warnings as one line each."""
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        say(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def plain(value: Any) -> Any:
+    """The value in types that JSON has; NaN and infinity, which it has not, become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return str(value)
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Text of one JSON value."""
+    return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on standard output."""
+    print(to_json(value))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file for people and machines; its folder is made where it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(to_json(value, indent=1) + "\n", encoding="utf-8")
+
+
+def print_fields(fields: Mapping[str, Any]) -> None:
+    """Aligned lines `name  value` on standard output; fields of None are left out."""
+    shown = {name: value for name, value in fields.items() if value is not None}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as an aligned table with a header; columns in order of appearance, those of numbers to the right.
+
+    Examples
+    --------
+    >>> print(table([{"name": "a", "n": 5}, {"name": "bc", "n": None}]))
+    name  n
+    a     5
+    bc    -
+    """
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = {name: [_cell(row.get(name)) for row in rows] for name in columns}
+    numeric = {name: all(map(_is_number, cells[name])) for name in columns}
+    width = {name: max(map(len, [name, *cells[name]])) for name in columns}
+
+    def line(texts: Mapping[str, str]) -> str:
+        parts = (
+            texts[name].rjust(width[name]) if numeric[name] else texts[name].ljust(width[name]) for name in columns
+        )
+        return "  ".join(parts).rstrip()
+
+    body = [line({name: cells[name][at] for name in columns}) for at in range(len(rows))]
+    return "\n".join([line({name: name for name in columns}), *body])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.3g}"
+    return str(value)
+
+
+def _is_number(cell: str) -> bool:
+    return NUMBER.fullmatch(cell) is not None
+
+
+def count(number: float) -> str:
+    """A large count in short: 12,345 below a million, 1.23e+09 above.
+
+    Examples
+    --------
+    >>> count(12345), count(1234567890)
+    ('12,345', '1.23e+09')
+    """
+    return f"{number:,.0f}" if number < 1e6 else f"{number:.3g}"
+
+
+def size(n_bytes: int) -> str:
+    """A file's size for people.
+
+    Examples
+    --------
+    >>> size(512), size(20_480), size(3_500_000)
+    ('512 bytes', '20.5 kB', '3.5 MB')
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    return f"{n_bytes / 1e3:.3g} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.3g} MB"
+
+
+def machine() -> dict[str, Any]:
+    """What a timing depends on: processor, usable cores, versions."""
+    from importlib.metadata import version
+
+    from slimsvm.numerics.threads import resolve_n_jobs
+
+    names = ("slimsvm", "numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "processor": _processor(),
+        "cores": resolve_n_jobs(None),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in names},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or "unknown"

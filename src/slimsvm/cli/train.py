@@ -1,0 +1,356 @@
+"""Train a model on a data file, or on a benchmark set by its name, and save it.
+
+DATA is LIBSVM text (also .gz, .bz2, .xz), CSV with a header line, .npz with arrays X and y, or a name that
+`slimsvm datasets` lists. With such a name the set's own test part is the test, unless --test names a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.cli import options
+from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set, load_set, read_part
+from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
+from slimsvm.cli.scoring import describe_quality, quality
+from slimsvm.estimators import SVC, SVR
+from slimsvm.estimators.base import MAX_EXACT_N
+from slimsvm.kernels import KERNELS
+from slimsvm.solvers import SOLVERS, Solver
+
+KERNEL_NAMES = sorted(set(KERNELS) - {"callable"})
+# Options that are short for --set.
+SOLVER_OPTIONS = ("sample_size", "tol_relative", "max_basis")
+DEFAULTS = SVC().get_params(deep=False)
+EPSILON = SVR().epsilon
+
+
+def solver_help() -> str:
+    """Every solver with the parameters that --set takes and their defaults."""
+    lines = ["parameters of the solvers, for --set NAME=VALUE:"]
+    for name, solver in SOLVERS.items():
+        lines.append(f"  {name:<15} {_parameters(solver())}")
+    return "\n".join(lines)
+
+
+def _parameters(solver: Solver) -> str:
+    return ", ".join(f"{name}={value}" for name, value in solver.get_params(deep=False).items())
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``slimsvm train``."""
+    parser.epilog = solver_help()
+    parser.add_argument("data", metavar="DATA", help="data file, or name of a benchmark set")
+    parser.add_argument("model", metavar="MODEL", help="file to save the model in")
+    parser.add_argument("--test", metavar="FILE", help="print the error on this file too; it plays no part in training")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar and no notes on standard error")
+    add_reading_options(parser)
+    _add_problem_options(parser.add_argument_group("what is trained"))
+    _add_solver_options(parser.add_argument_group("how it is trained"))
+
+
+def _add_problem_options(group: Any) -> None:
+    group.add_argument(
+        "--task", choices=("classification", "regression"), default="classification", help="default: %(default)s"
+    )
+    group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
+    group.add_argument(
+        "--gamma",
+        type=options.gamma,
+        default=DEFAULTS["gamma"],
+        metavar="G",
+        help="a positive number; several with commas between, one per feature (rbf, laplacian); scale: "
+        "1 / (features x variance of all entries); auto: 1 / features (default: %(default)s)",
+    )
+    group.add_argument(
+        "--degree",
+        type=options.positive_integer,
+        default=DEFAULTS["degree"],
+        help="of the polynomial kernel (default: %(default)s)",
+    )
+    group.add_argument(
+        "--coef0",
+        type=options.finite,
+        default=DEFAULTS["coef0"],
+        help="constant of the polynomial and sigmoid kernels (default: %(default)s)",
+    )
+    group.add_argument(
+        "-C", type=options.positive, default=DEFAULTS["C"], help="price of one row's loss (default: %(default)s)"
+    )
+    group.add_argument(
+        "--epsilon",
+        type=options.not_negative,
+        help=f"regression: half-width of the tube in which residuals cost nothing (default: {EPSILON})",
+    )
+    group.add_argument(
+        "--class-weight",
+        type=options.class_weight,
+        metavar="W",
+        help="classification: balanced, or factors as in --class-weight=-1:1,1:5 (default: all classes weigh the same)",
+    )
+    group.add_argument(
+        "--intercept",
+        choices=("regularized", "free", "none"),
+        default=DEFAULTS["intercept"],
+        help="a constant whose weight counts in the norm, one that does not (where the solver can), or none "
+        "(default: %(default)s)",
+    )
+
+
+def _add_solver_options(group: Any) -> None:
+    group.add_argument(
+        "--solver",
+        choices=("auto", *SOLVERS),
+        default="auto",
+        help=f"auto: cpsp with --max-basis, else exact-cuts up to {MAX_EXACT_N:,} rows and violated-cuts above "
+        "(default: auto)",
+    )
+    group.add_argument(
+        "--max-basis",
+        type=options.positive_integer,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="at most so many basis vectors in the model (default: the solver's; most have no cap)",
+    )
+    group.add_argument(
+        "--tol",
+        type=options.positive,
+        default=DEFAULTS["tol"],
+        help="stop when the mean loss is within this of what the cuts say (default: %(default)s)",
+    )
+    group.add_argument(
+        "--tol-relative",
+        type=options.positive_or_none,
+        default=argparse.SUPPRESS,
+        metavar="T",
+        help="and the gap is at most this share of the objective; none: --tol alone decides, as in the paper "
+        "(default: the solver's)",
+    )
+    group.add_argument(
+        "--sample-size",
+        type=options.positive_integer,
+        default=argparse.SUPPRESS,
+        metavar="R",
+        help="rows in a sampled cut (default: the solver's)",
+    )
+    group.add_argument(
+        "--set",
+        type=options.assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the solver, listed below; may be given several times",
+    )
+    group.add_argument(
+        "--max-iter", type=options.positive_integer, default=None, help="stop after so many iterations (default: none)"
+    )
+    group.add_argument(
+        "--max-seconds",
+        type=options.positive,
+        default=None,
+        help="stop after about this time (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model "
+        "so far",
+    )
+    group.add_argument(
+        "--precision",
+        choices=("auto", "float32", "float64"),
+        default=DEFAULTS["precision"],
+        help="of kernel values; auto: float64 up to 2,000 rows and where gamma is large, else float32 "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--memory-limit",
+        type=options.positive,
+        default=DEFAULTS["memory_limit"],
+        metavar="MB",
+        help="memory the solver may take beside data and model (default: %(default)s)",
+    )
+    group.add_argument(
+        "--n-jobs", type=options.jobs, default=None, help="threads (default: all cores); changes no bit of the result"
+    )
+    group.add_argument(
+        "--random-state",
+        type=options.seed,
+        default=0,
+        metavar="SEED",
+        help="seed of the solvers that sample (default: 0, so that a command repeated gives the same model)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, train, save, test, report."""
+    estimator = make_estimator(args)
+    check_model_path(args.model)
+    train, test = read_parts(args)
+    check_labels(train, args.task)
+    seconds = fit(estimator, train)
+    save(estimator, args.model)
+    report = describe_fit(estimator, train, seconds)
+    if test is not None and test.y is not None:
+        report["test"] = {
+            "data": test.name,
+            "n_rows": test.n_rows,
+            **quality(estimator, test.y, estimator.predict(test.X)),
+        }
+    report["model"], report["model_bytes"] = args.model, os.path.getsize(args.model)
+    if args.json:
+        print_json(report)
+    else:
+        print_report(report)
+    return 0
+
+
+def make_estimator(args: argparse.Namespace) -> Any:
+    """The estimator that the options describe; usage errors end the program."""
+    names = ("kernel", "gamma", "degree", "coef0", "C", "intercept", "tol", "precision", "memory_limit", "n_jobs")
+    params = {name: getattr(args, name) for name in names}
+    if isinstance(params["gamma"], list):
+        params["gamma"] = np.array(params["gamma"])
+    params |= {"random_state": args.random_state, "verbose": 0 if args.quiet else 1, "solver": make_solver(args)}
+    params |= {"max_iter": args.max_iter or -1, "max_seconds": args.max_seconds}
+    if args.solver == "auto":
+        params["max_basis"] = getattr(args, "max_basis", None)
+    if args.task == "regression":
+        if args.class_weight is not None:
+            args.parser.error("--class-weight is for classification only")
+        return SVR(epsilon=EPSILON if args.epsilon is None else args.epsilon, **params)
+    if args.epsilon is not None:
+        args.parser.error("--epsilon is for --task regression only")
+    return SVC(class_weight=args.class_weight, **params)
+
+
+def make_solver(args: argparse.Namespace) -> Any:
+    """``auto``, or the solver with the parameters given."""
+    given = dict(args.set)
+    given |= {name: getattr(args, name) for name in SOLVER_OPTIONS if hasattr(args, name)}
+    if args.solver == "auto":
+        given.pop("max_basis", None)
+        if given:
+            args.parser.error(f"{', '.join(given)}: parameters of a solver need --solver NAME, auto chooses one itself")
+        return "auto"
+    solver = SOLVERS[args.solver]()
+    defaults = solver.get_params(deep=False)
+    for name, value in given.items():
+        if name not in defaults:
+            args.parser.error(f"{args.solver} has no parameter {name!r}; it has {_parameters(solver)}")
+        _check_kind(args.parser, name, value, defaults[name])
+    return solver.set_params(**given)
+
+
+def _check_kind(parser: argparse.ArgumentParser, name: str, value: Any, default: Any) -> None:
+    """A truth value where the default is one, and a number or none where it is a number."""
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            parser.error(f"{name} must be true or false, found {value!r}")
+    elif isinstance(default, (int, float)) and (isinstance(value, (bool, str))):
+        parser.error(f"{name} must be a number, found {value!r}")
+
+
+def read_parts(args: argparse.Namespace) -> tuple[Part, Part | None]:
+    """Training rows, and test rows where there are such."""
+    if is_set(args.data):
+        data = load_set(args.data)
+        train = Part(args.data, data.X_train, data.y_train)
+        test: Part | None = Part(f"{args.data}, test part", data.X_test, data.y_test)
+    else:
+        train, test = read_part(args.data, args), None
+    if args.test is not None:
+        test = read_part(args.test, args, n_features=train.X.shape[1])
+    if not args.quiet:
+        kind = "dense" if isinstance(train.X, np.ndarray) else "sparse"
+        say(f"{train.name}: {train.n_rows:,} rows of {train.X.shape[1]:,} features, {kind}")
+    return train, test
+
+
+def check_labels(train: Part, task: str) -> None:
+    """Refuse labels that the task cannot have, in terms of the command's options."""
+    if task == "regression" and train.y.dtype.kind not in "biuf":
+        raise CommandError(f"{train.name}: found the label {str(train.y[0])!r}, regression needs numbers")
+    if task == "classification" and train.y.dtype.kind == "f":
+        fraction = train.y[train.y != np.floor(train.y)]
+        found = f"found the label {fraction[0]}, which is no whole number; " if len(fraction) else ""
+        raise CommandError(f"{train.name}: {found}for numbers to be predicted say --task regression")
+    if task == "classification" and np.all(train.y == train.y[0]):
+        raise CommandError(f"{train.name}: found one class only, {train.y[0]}; at least two are needed")
+
+
+def fit(estimator: Any, train: Part) -> float:
+    """Train, and return the seconds it took."""
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ConvergenceWarning)
+        estimator.fit(train.X, train.y)
+    return time.perf_counter() - begun
+
+
+def save(estimator: Any, path: str) -> None:
+    """Save the model; an older file of its name survives a failure."""
+    # How many threads and what to show is this command's business, not the model's.
+    estimator.set_params(n_jobs=None, verbose=False)
+    try:
+        estimator.save(path)
+    except OSError as error:
+        raise CommandError(
+            f"{path}: the model could not be saved: {error.strerror or describe_error(error)}"
+        ) from error
+
+
+def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
+    """Everything `--json` says of the fit."""
+    classes = getattr(estimator, "classes_", None)
+    return {
+        "data": train.name,
+        "n_rows": train.n_rows,
+        "n_features": train.X.shape[1],
+        "classes": None if classes is None else classes.tolist(),
+        "estimator": type(estimator).__name__,
+        "kernel": repr(estimator.kernel_),
+        "C": estimator.C,
+        "solver": type(estimator.solver_).__name__,
+        "solver_parameters": estimator.solver_.get_params(deep=False),
+        "random_state": estimator.random_state,
+        "precision": estimator.precision_,
+        "status": estimator.status_,
+        "n_iter": estimator.n_iter_,
+        "seconds": seconds,
+        "n_kernel_evals": estimator.n_kernel_evals_,
+        "n_basis": estimator.n_basis_,
+        "objective": estimator.objective_,
+        "lower_bound": estimator.lower_bound_,
+    }
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """The report as lines."""
+    classes = report["classes"]
+    fields = {
+        "data": f"{report['data']}: {report['n_rows']:,} rows, {report['n_features']:,} features"
+        + (f", {len(classes)} classes" if classes else ""),
+        "kernel": report["kernel"],
+        "solver": report["solver"],
+        "status": f"{report['status']}, {report['n_iter']:,} iterations",
+        "seconds": f"{report['seconds']:.2f}",
+        "kernel evaluations": count(report["n_kernel_evals"]),
+        "basis vectors": f"{report['n_basis']:,}",
+        "objective": describe_objective(report["objective"], report["lower_bound"]),
+        "test": describe_quality(report["test"]) if "test" in report else None,
+        "model": f"{report['model']}, {size(report['model_bytes'])}",
+    }
+    print_fields(fields)
+
+
+def describe_objective(objective: float, lower_bound: float | None) -> str:
+    """The objective and what is known of the distance to the optimum."""
+    if objective is None or np.isnan(objective):
+        return "not computed"
+    if lower_bound is None:
+        return f"{objective:.6g} (sampled cuts give no lower bound)"
+    gap = (objective - lower_bound) / objective if objective > 0 else 0.0
+    return f"{objective:.6g}, optimum at least {lower_bound:.6g} (gap {100 * gap:.2g} %)"

@@ -1,0 +1,505 @@
+"""The command line at work: train, predict, info, datasets, bench."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+from scipy.sparse import random_array
+
+import slimsvm
+from slimsvm import SVC, SVR, ExactCuts, ViolatedCuts
+from slimsvm.cli import COMMANDS, bench, main
+from slimsvm.cli.output import count, plain, size, table
+from slimsvm.datasets import available, checkerboard
+from slimsvm.kernels import KERNELS
+from slimsvm.solvers import SOLVERS
+
+
+def write_svmlight(path, X, y):
+    rows = [" ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value) for row in X.tolist()]
+    path.write_text("".join(f"{label} {row}\n" for label, row in zip(y.tolist(), rows)))
+
+
+def write_csv(path, X, y=None, label="label"):
+    header = [f"x{j}" for j in range(X.shape[1])] + ([label] if y is not None else [])
+    columns = X.tolist() if y is None else [[*row, target] for row, target in zip(X.tolist(), y.tolist())]
+    path.write_text("\n".join(",".join(map(str, row)) for row in [header, *columns]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def board():
+    X, y = checkerboard(300, side=2, random_state=0)
+    return X.astype(np.float64), y
+
+
+@pytest.fixture(scope="module")
+def files(board, tmp_path_factory):
+    """The same rows in each kind of file, and a model trained on them."""
+    folder = tmp_path_factory.mktemp("files")
+    X, y = board
+    write_svmlight(folder / "board.txt", X, y)
+    write_csv(folder / "board.csv", X, y)
+    write_csv(folder / "unlabelled.csv", X)
+    np.savez(folder / "board.npz", X=X, y=y)
+    np.savez(folder / "unlabelled.npz", X=X)
+    SVC(gamma=5.0, C=2.0, random_state=0).fit(X, y).save(folder / "board.slim")
+    return folder
+
+
+def run_json(capsys, *argv):
+    """The object that a command prints, standard error checked to be silent."""
+    quiet = ["--quiet"] if argv[0] in ("train", "predict") else []
+    assert main([*map(str, argv), "--json", *quiet]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def fields(out):
+    """Names and values of aligned lines."""
+    return dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
+
+
+def predictions(capsys, model, data, *options):
+    assert main(["predict", str(model), str(data), "--quiet", *options]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+# -- train -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["board.txt", "board.csv", "board.npz"])
+def test_train_gives_the_model_that_the_estimator_gives(capsys, tmp_path, files, board, name):
+    X, y = board
+    model = tmp_path / "m.slim"
+    report = run_json(capsys, "train", files / name, model, "--gamma", "5", "-C", "2", "--solver", "exact-cuts")
+    expected = SVC(gamma=5.0, C=2.0, solver=ExactCuts(), random_state=0).fit(X, y)
+    assert (report["n_rows"], report["n_features"], report["classes"]) == (300, 2, [-1, 1])
+    assert report["objective"] == pytest.approx(expected.objective_, rel=1e-9)
+    assert report["lower_bound"] <= report["objective"]
+    assert report["status"] == "converged"
+    assert report["n_kernel_evals"] == expected.n_kernel_evals_ > 0
+    assert report["model_bytes"] == model.stat().st_size
+    np.testing.assert_allclose(slimsvm.load(model).decision_function(X), expected.decision_function(X), atol=1e-7)
+
+
+def test_train_prints_lines_on_stdout_and_progress_on_stderr(capsys, tmp_path, files):
+    assert main(["train", str(files / "board.txt"), str(tmp_path / "m.slim"), "--test", str(files / "board.csv")]) == 0
+    out, err = capsys.readouterr()
+    lines = fields(out)
+    assert list(lines) == [
+        "data",
+        "kernel",
+        "solver",
+        "status",
+        "seconds",
+        "kernel evaluations",
+        "basis vectors",
+        "objective",
+        "test",
+        "model",
+    ]
+    assert lines["data"].endswith("board.txt: 300 rows, 2 features, 2 classes")
+    assert re.fullmatch(r"converged, \d+ iterations", lines["status"])
+    assert re.fullmatch(r"[0-9.e+]+, optimum at least [0-9.e+]+ \(gap .* %\)", lines["objective"])
+    assert re.fullmatch(r"error \d+\.\d\d % \(\d+ of 300 wrong\)", lines["test"])
+    assert "ExactCuts" in err
+    assert "it/s" in err
+
+
+def test_the_same_command_gives_the_same_file_for_any_number_of_threads(capsys, tmp_path, files):
+    for name, options in {"a": ["--n-jobs", "1"], "b": ["--n-jobs", "3"], "c": ["--random-state", "1"]}.items():
+        argv = ["train", str(files / "board.npz"), str(tmp_path / name), "--quiet", "--solver", "violated-cuts"]
+        assert main([*argv, "--sample-size", "20", "--precision", "float32", *options]) == 0
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_options_reach_estimator_and_solver(capsys, tmp_path, files):
+    options = "--kernel poly --degree 2 --coef0 1 --gamma 0.5 -C 3 --intercept none --tol 0.01 --max-iter 500"
+    options += " --max-seconds 50 --precision float64 --memory-limit 100 --random-state 7 --class-weight=-1:2,1:0.5"
+    options += " --solver violated-cuts --sample-size 50 --tol-relative none --set step=full --set max_idle=9"
+    model = tmp_path / "m.slim"
+    report = run_json(capsys, "train", files / "board.txt", model, *options.split())
+    assert report["solver_parameters"] == ViolatedCuts(50, None, "full", max_idle=9).get_params()
+    found = slimsvm.load(model).get_params(deep=False)
+    wanted = {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 0.5, "C": 3.0, "intercept": "none", "tol": 0.01}
+    wanted |= {"max_iter": 500, "max_seconds": 50.0, "precision": "float64", "memory_limit": 100.0, "random_state": 7}
+    wanted |= {"class_weight": {-1: 2.0, 1: 0.5}}
+    assert {name: found[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("solver", ["auto", "cpsp"])
+def test_a_cap_on_vectors(capsys, tmp_path, files, solver):
+    options = ["--gamma", "5", "--max-basis", "7", "--solver", solver]
+    report = run_json(capsys, "train", files / "board.txt", tmp_path / "m.slim", *options)
+    assert report["solver"] == "CPSP"
+    assert report["solver_parameters"]["max_basis"] == 7
+    assert 0 < report["n_basis"] <= 7
+
+
+def test_defaults_are_those_of_the_estimator(capsys, tmp_path, files):
+    model = tmp_path / "m.slim"
+    run_json(capsys, "train", files / "board.txt", model)
+    found, default = slimsvm.load(model).get_params(deep=False), SVC().get_params(deep=False)
+    assert {name for name in default if found[name] != default[name]} == {"random_state"}
+
+
+def test_one_gamma_per_feature(capsys, tmp_path, files, board):
+    X, y = board
+    report = run_json(capsys, "train", files / "board.csv", tmp_path / "m.slim", "--gamma", "5,2.5")
+    assert report["kernel"] == "RBF(gamma=(5.0, 2.5))"
+    expected = SVC(gamma=np.array([5.0, 2.5]), random_state=0).fit(X, y)
+    assert report["objective"] == pytest.approx(expected.objective_, rel=1e-9)
+
+
+def test_train_regression(capsys, tmp_path, board):
+    X = board[0]
+    y = np.sin(2 * X[:, 0]) + 0.25
+    write_csv(tmp_path / "train.csv", X, y)
+    options = ["--task", "regression", "--gamma", "1", "-C", "10", "--epsilon", "0.01"]
+    data = tmp_path / "train.csv"
+    report = run_json(capsys, "train", data, tmp_path / "m.slim", *options, "--test", data)
+    expected = SVR(gamma=1.0, C=10.0, epsilon=0.01, random_state=0).fit(X, y)
+    residual = y - expected.predict(X)
+    assert report["classes"] is None
+    assert report["test"]["mean_absolute_error"] == pytest.approx(np.abs(residual).mean(), abs=1e-6)
+    assert report["test"]["root_mean_squared_error"] == pytest.approx(np.sqrt((residual**2).mean()), abs=1e-6)
+    predicted = np.array(predictions(capsys, tmp_path / "m.slim", data), dtype=float)
+    np.testing.assert_allclose(predicted, expected.predict(X), atol=1e-6)
+
+
+def test_text_labels_and_several_classes(capsys, tmp_path, board):
+    X, y = board
+    names = np.where(y > 0, "even", np.where(X[:, 0] > 1, "odd, right", "odd"))
+    path = tmp_path / "train.tsv"
+    rows = "".join(f"{name}\t{row[0]}\t{row[1]}\n" for name, row in zip(names, X))
+    path.write_text("class\ta\tb\n" + rows)
+    report = run_json(capsys, "train", path, tmp_path / "m.slim", "--gamma", "5", "-C", "10", "--test", path)
+    assert report["classes"] == ["even", "odd", "odd, right"]
+    assert report["test"]["error_rate"] < 0.1
+    assert report["test"]["n_wrong"] == np.count_nonzero(names != predictions(capsys, tmp_path / "m.slim", path))
+
+
+def test_the_label_column_is_a_choice(capsys, tmp_path, board):
+    X, y = board
+    write_csv(tmp_path / "train.csv", X, y, label="side")
+    report = run_json(capsys, "train", tmp_path / "train.csv", tmp_path / "m.slim", "--target", "side")
+    assert report["classes"] == [-1, 1]
+
+
+def test_sparse_rows_stay_sparse_and_others_become_dense(capsys, tmp_path, files):
+    X = random_array((60, 400), density=0.02, rng=0).toarray()
+    y = np.where(X.sum(axis=1) > np.median(X.sum(axis=1)), 1, -1)
+    write_svmlight(tmp_path / "sparse.txt", X, y)
+    for path, kind in ((tmp_path / "sparse.txt", "sparse"), (files / "board.txt", "dense")):
+        assert main(["train", str(path), str(tmp_path / "m.slim")]) == 0
+        assert f"features, {kind}\n" in capsys.readouterr().err
+        model = slimsvm.load(tmp_path / "m.slim")
+        assert isinstance(model.basis_vectors_, np.ndarray) == (kind == "dense")
+    run_json(capsys, "train", tmp_path / "sparse.txt", tmp_path / "m.slim")
+    predicted = predictions(capsys, tmp_path / "m.slim", tmp_path / "sparse.txt")
+    assert predicted == list(map(str, SVC(random_state=0).fit(X, y).predict(X)))
+
+
+def test_zero_based_indices_can_be_declared(capsys, tmp_path, board):
+    X, y = board[0].copy(), board[1]
+    zero, shifted = tmp_path / "zero.txt", tmp_path / "shifted.txt"
+    write_svmlight(tmp_path / "one.txt", X, y)
+    lines = (tmp_path / "one.txt").read_text().replace(" 1:", " 0:").replace(" 2:", " 1:")
+    zero.write_text(lines)
+    shifted.write_text("".join(f"{line.split()[0]} {line.split()[2]}\n" for line in lines.splitlines()))
+    assert main(["train", str(zero), str(tmp_path / "m.slim"), "--quiet"]) == 0
+    capsys.readouterr()
+    # Without feature 0 nothing shows that indices begin at 0.
+    X[:, 0] = 0
+    expected = slimsvm.load(tmp_path / "m.slim").predict(X)
+    assert predictions(capsys, tmp_path / "m.slim", shifted, "--zero-based", "yes") == list(map(str, expected))
+    assert predictions(capsys, tmp_path / "m.slim", shifted) != list(map(str, expected))
+
+
+def test_a_benchmark_set_by_name_is_tested_on_its_own_test_part(capsys, tmp_path, data):
+    banana = data("banana")
+    options = ["--gamma", "1", "-C", "10", "--solver", "exact-cuts"]
+    report = run_json(capsys, "train", "banana", tmp_path / "m.slim", *options)
+    expected = SVC(gamma=1.0, C=10.0, solver="exact-cuts").fit(banana.X_train, banana.y_train)
+    assert (report["n_rows"], report["test"]["n_rows"]) == (400, 4900)
+    assert report["test"]["error_rate"] == pytest.approx(1 - expected.score(banana.X_test, banana.y_test), abs=5e-4)
+    again = run_json(capsys, "predict", tmp_path / "m.slim", "banana")
+    assert again["error_rate"] == report["test"]["error_rate"]
+
+
+def test_a_file_comes_before_a_benchmark_set(capsys, tmp_path, files, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "banana").write_bytes((files / "board.txt").read_bytes())
+    assert run_json(capsys, "train", "banana", "m.slim")["n_rows"] == 300
+
+
+def test_a_fit_that_stops_at_a_limit_says_so_in_one_line(capsys, tmp_path, files):
+    model = tmp_path / "m.slim"
+    assert main(["train", str(files / "board.txt"), str(model), "--max-iter", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["status"] == "iteration limit"
+    warned = [line for line in err.splitlines() if line.startswith("slimsvm: warning: ")]
+    assert len(warned) == 1
+    assert "stopped at the iteration limit after 2 iterations" in warned[0]
+    assert slimsvm.load(model).status_ == "iteration limit"
+
+
+def test_an_objective_that_was_not_computed(capsys, tmp_path, files):
+    argv = ["train", files / "board.txt", tmp_path / "m.slim", "--solver", "uniform-cuts", "--sample-size", "50"]
+    report = run_json(capsys, *argv, "--set", "final_objective=false")
+    assert report["objective"] is None
+    assert np.isnan(slimsvm.load(tmp_path / "m.slim").objective_)
+    assert run_json(capsys, "info", tmp_path / "m.slim")["objective"] is None
+    assert main(["info", str(tmp_path / "m.slim")]) == 0
+    assert fields(capsys.readouterr().out)["objective"] == "not computed"
+
+
+def test_an_interrupted_fit_saves_the_best_model_so_far(tmp_path):
+    X, y = checkerboard(20_000, random_state=0)
+    np.savez(tmp_path / "train.npz", X=X, y=y)
+    argv = ["train", "train.npz", "m.slim", "--gamma", "10", "--solver", "violated-cuts", "--json"]
+    argv += ["--tol", "1e-12", "--tol-relative", "none", "--set", "step=full", "--n-jobs", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slimsvm.cli", *argv], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    seen = b""
+    while not re.search(rb" [1-9][0-9]+it \[", seen):
+        seen += process.stderr.read(1)
+        assert process.poll() is None, seen.decode()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err.decode()
+    report = json.loads(out)
+    assert report["status"] == "interrupted"
+    assert b"slimsvm: warning: interrupted after " in err
+    model = slimsvm.load(tmp_path / "m.slim")
+    assert model.status_ == "interrupted"
+    assert model.n_basis_ > 0
+
+
+# -- predict ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["board.txt", "board.csv", "board.npz", "unlabelled.csv", "unlabelled.npz"])
+def test_predict_prints_one_label_per_line(capsys, files, board, name):
+    X, y = board
+    expected = slimsvm.load(files / "board.slim").predict(X)
+    assert main(["predict", str(files / "board.slim"), str(files / name)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == list(map(str, expected))
+    wrong = np.count_nonzero(expected != y)
+    told = f"slimsvm: {files / name}: error {100 * wrong / 300:.2f} % ({wrong} of 300 wrong)\n"
+    assert err == ("" if name.startswith("un") else told)
+
+
+def test_predict_writes_to_a_file(capsys, tmp_path, files, board):
+    output = tmp_path / "labels.txt"
+    report = run_json(capsys, "predict", files / "board.slim", files / "board.csv", "--output", output)
+    assert "predictions" not in report
+    assert report["output"] == str(output)
+    assert output.read_text().splitlines() == list(map(str, slimsvm.load(files / "board.slim").predict(board[0])))
+
+
+def test_predict_with_scores(capsys, tmp_path, files, board):
+    X = board[0]
+    model = slimsvm.load(files / "board.slim")
+    lines = predictions(capsys, files / "board.slim", files / "board.txt", "--scores")
+    labels, scores = zip(*(line.split("\t") for line in lines))
+    assert list(labels) == list(map(str, model.predict(X)))
+    np.testing.assert_array_equal(np.array(scores, dtype=float), model.decision_function(X))
+    report = run_json(capsys, "predict", files / "board.slim", files / "board.txt", "--scores")
+    np.testing.assert_array_equal(np.ravel(report["scores"]), model.decision_function(X))
+    assert report["predictions"] == model.predict(X).tolist()
+    three = SVC(gamma=5.0).fit(X, np.digitize(X[:, 0], [0.6, 1.2]))
+    three.save(tmp_path / "three.slim")
+    lines = predictions(capsys, tmp_path / "three.slim", files / "board.txt", "--scores")
+    np.testing.assert_array_equal(
+        [[float(cell) for cell in line.split("\t")[1:]] for line in lines], three.decision_function(X)
+    )
+
+
+def test_labels_that_mean_nothing_to_the_model_give_no_error_rate(capsys, tmp_path, files, board):
+    write_svmlight(tmp_path / "zeros.txt", board[0], np.zeros(300, dtype=int))
+    assert main(["predict", str(files / "board.slim"), str(tmp_path / "zeros.txt"), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "error_rate" not in json.loads(out)
+    assert (
+        err == f"slimsvm: {tmp_path / 'zeros.txt'}: none of its labels is a class of the model, so no error is told\n"
+    )
+
+
+def test_numbers_match_classes_that_are_texts(capsys, tmp_path, board):
+    X, y = board
+    write_csv(tmp_path / "train.csv", X, np.where(y > 0, "1", "none"))
+    assert main(["train", str(tmp_path / "train.csv"), str(tmp_path / "m.slim"), "--quiet"]) == 0
+    capsys.readouterr()
+    write_csv(tmp_path / "test.csv", X[y > 0], y[y > 0])
+    report = run_json(capsys, "predict", tmp_path / "m.slim", tmp_path / "test.csv")
+    assert report["error_rate"] < 0.5
+
+
+def test_a_reader_that_stops_early_is_no_failure_to_speak_of(files):
+    command = f"{sys.executable} -m slimsvm.cli predict board.slim board.txt --quiet | head -n 1"
+    answer = subprocess.run(["bash", "-c", command], cwd=files, capture_output=True, text=True, check=True)
+    assert answer.stdout.splitlines() == predict_first(files)
+    assert answer.stderr == ""
+
+
+def predict_first(files):
+    model = slimsvm.load(files / "board.slim")
+    X = np.load(files / "board.npz")["X"]
+    return [str(model.predict(X[:1])[0])]
+
+
+# -- info, datasets, bench -------------------------------------------------------------------------------------------
+
+
+def test_info(capsys, files):
+    model = slimsvm.load(files / "board.slim")
+    report = run_json(capsys, "info", files / "board.slim")
+    assert report["kernel"] == "RBF(gamma=5.0)"
+    assert report["classes"] == [-1, 1]
+    assert (report["n_features"], report["n_basis"]) == (2, model.n_basis_)
+    assert (report["objective"], report["lower_bound"]) == (model.objective_, model.lower_bound_)
+    assert report["status"] == "converged"
+    assert report["parameters"]["C"] == 2.0
+    assert report["model_bytes"] == (files / "board.slim").stat().st_size
+    assert main(["info", str(files / "board.slim")]) == 0
+    shown = fields(capsys.readouterr().out)
+    assert shown["classes"] == "2: -1, 1"
+    assert shown["parameters"] == "C=2.0, gamma=5.0, random_state=0, others as by default"
+
+
+def test_datasets_says_what_is_there_and_where(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLIMSVM_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("slimsvm.datasets.locate.Path.cwd", lambda: tmp_path)
+    (tmp_path / "covtype_subset.npz").write_bytes(b"")
+    report = run_json(capsys, "datasets")
+    sets = {entry["name"]: entry for entry in report["datasets"]}
+    assert list(sets) == [info.name for info in available()]
+    assert sets["covtype"]["found"]
+    assert sets["covtype"]["paths"] == [str(tmp_path / "covtype_subset.npz")]
+    assert report["folders"][0] == str(tmp_path)
+    assert main(["datasets"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(rf"^covtype +100000 +16476 +54 +2 +{re.escape(str(tmp_path))}$", out, re.MULTILINE)
+    assert f"  {tmp_path / 'cache' / 'slimsvm'} (not there)\n" in out
+
+
+@pytest.fixture
+def toy_bench(monkeypatch):
+    """A benchmark that needs no time."""
+
+    def add_arguments(parser):
+        parser.add_argument("--n", type=int, default=3)
+
+    def run(args):
+        return {"table": [{"n": n, "square": n * n} for n in range(args.n)], "note": np.float64(0.5)}
+
+    def plot(result, folder):
+        (folder / "toy.png").write_bytes(b"")
+        return [folder / "toy.png"]
+
+    module = types.SimpleNamespace(__doc__="A toy.", add_arguments=add_arguments, run=run, plot=plot)
+    monkeypatch.setitem(sys.modules, "toy_bench", module)
+    monkeypatch.setitem(bench.BENCHES, "toy", bench.Bench("toy_bench", "squares"))
+    return module
+
+
+def test_bench_prints_a_table_and_writes_everything(capsys, tmp_path, toy_bench):
+    assert main(["bench", "toy", "--n", "2", "--output", str(tmp_path / "out")]) == 0
+    out, err = capsys.readouterr()
+    assert out == "n  square\n0       0\n1       1\n"
+    assert [line.split(": ")[1] for line in err.splitlines()] == ["written"] * 2
+    record = json.loads((tmp_path / "out" / "toy.json").read_text())
+    assert record["table"] == [{"n": 0, "square": 0}, {"n": 1, "square": 1}]
+    assert (record["bench"], record["note"], record["options"]["n"]) == ("toy", 0.5, 2)
+    assert record["machine"]["slimsvm"] == slimsvm.__version__
+    assert (tmp_path / "out" / "toy.png").exists()
+    assert main(["bench", "toy", "--output", str(tmp_path), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["table"]) == 3
+
+
+def test_bench_without_matplotlib_says_so(capsys, tmp_path, toy_bench, monkeypatch):
+    monkeypatch.setattr(bench, "find_spec", lambda name: None)
+    assert main(["bench", "toy", "--output", str(tmp_path)]) == 0
+    assert "no plots: matplotlib is not installed" in capsys.readouterr().err
+    assert not (tmp_path / "toy.png").exists()
+
+
+# -- help and printing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(capsys, command):
+    assert main([command, "--help"]) == 0
+    assert f"usage: slimsvm {command}" in capsys.readouterr().out
+
+
+def test_help_of_train_names_every_kernel_and_every_solver_with_its_parameters(capsys):
+    main(["train", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    for name in set(KERNELS) - {"callable"}:
+        assert name in out
+    for name, solver in SOLVERS.items():
+        parameters = solver().get_params(deep=False)
+        assert f"{name} {', '.join(f'{key}={value}' for key, value in parameters.items())}" in out
+
+
+@pytest.mark.parametrize("name", bench.BENCHES)
+def test_every_benchmark_is_there_and_has_help(capsys, name):
+    assert main(["bench", name, "--help"]) == 0
+    assert f"usage: slimsvm bench {name}" in capsys.readouterr().out
+
+
+def test_help_of_bench_names_every_benchmark(capsys):
+    main(["bench", "--help"])
+    out = capsys.readouterr().out
+    assert all(name in out for name in bench.BENCHES)
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"slimsvm {slimsvm.__version__}\n"
+
+
+def test_the_help_answers_at_once():
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "slimsvm.cli", "--help"], capture_output=True, check=True)
+    assert time.perf_counter() - begun < 2
+
+
+def test_plain_has_no_value_that_json_lacks():
+    value = {"a": np.float64("nan"), 1: (np.int64(2), np.inf), "c": np.arange(2), "d": None, "e": ExactCuts}
+    assert plain(value) == {"a": None, "1": [2, None], "c": [0, 1], "d": None, "e": str(ExactCuts)}
+
+
+def test_table_aligns_numbers_to_the_right():
+    rows = [{"name": "a", "n": 5, "x": 0.12345}, {"name": "bcd", "n": None, "x": 123456.0, "more": "z"}]
+    assert table(rows).splitlines() == [
+        "name  n         x  more",
+        "a     5    0.1235  -",
+        "bcd   -  1.23e+05  z",
+    ]
+
+
+@pytest.mark.parametrize(("number", "text"), [(999_999, "999,999"), (1_000_000, "1e+06"), (6.82e7, "6.82e+07")])
+def test_count(number, text):
+    assert count(number) == text
+
+
+@pytest.mark.parametrize(
+    ("n", "text"), [(999, "999 bytes"), (1000, "1 kB"), (66_300, "66.3 kB"), (2_500_000, "2.5 MB")]
+)
+def test_size(n, text):
+    assert size(n) == text

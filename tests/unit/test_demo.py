@@ -1,0 +1,112 @@
+"""The demonstration, on few rows: its table, its files, and that it needs no data folder."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from slimsvm.cli import demo
+from slimsvm.datasets import find
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Few rows to test on, and no fit that takes long."""
+    monkeypatch.setattr(demo, "TEST_ROWS", 200)
+    monkeypatch.setattr(demo, "MAX_SECONDS", 5)
+
+
+def run(capsys, tmp_path):
+    assert demo.main(["--rows", "150", "--output", str(tmp_path / "out")]) == 0
+    out, err = capsys.readouterr()
+    return out, err, json.loads((tmp_path / "out" / "demo.json").read_text())
+
+
+def test_without_a_data_folder(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "find", lambda name: None)
+    out, err, record = run(capsys, tmp_path)
+    solvers = [*demo.SOLVERS, demo.PEER]
+    assert [(row["data"], row["solver"]) for row in record["rows"]] == [
+        (name, solver) for name in ("digits", "checkerboard") for solver in solvers
+    ]
+    for row in record["rows"]:
+        assert row["n_train"] == 150
+        assert row["error_rate"] < 0.5
+        assert row["n_vectors"] > 0
+        peer = row["solver"] == demo.PEER
+        assert (row["n_kernel_evals"] is None) == peer
+        assert (row["relative_gap"] is None) == (row["solver"] != "exact-cuts")
+        line = next(line for line in out.splitlines() if line.startswith(row["data"]) and row["solver"] in line)
+        assert f"  {100 * row['error_rate']:.2f}  " in line
+        assert str(row["n_vectors"]) in line.split()
+    assert "adult: not found, left out" in err
+    assert "compiles what the timings below must not contain" in err
+    assert (tmp_path / "out" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert out.splitlines()[-1] == f"written: {tmp_path / 'out' / 'demo.json'}, {tmp_path / 'out' / 'demo.png'}"
+
+
+def test_with_a_data_folder(capsys, tmp_path, data):
+    for name in demo.SETS:
+        data(name)
+    _, _, record = run(capsys, tmp_path)
+    assert list(dict.fromkeys(row["data"] for row in record["rows"])) == ["digits", "checkerboard", *demo.SETS]
+
+
+def test_without_matplotlib(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "find", lambda name: None)
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    out, err, _ = run(capsys, tmp_path)
+    assert "no plot: matplotlib is not installed" in err
+    assert out.splitlines()[-1] == f"written: {tmp_path / 'out' / 'demo.json'}"
+
+
+COMPILED_LATER = """
+import importlib, pkgutil
+import slimsvm.numerics as numerics
+from slimsvm.cli import demo
+
+def compiled():
+    modules = [importlib.import_module(f"slimsvm.numerics.{module.name}") for module in pkgutil.iter_modules(numerics.__path__)]
+    functions = {f"{item.__module__}.{item.__name__}": item for module in modules for item in vars(module).values() if hasattr(item, "nopython_signatures")}
+    return {(name, str(signature)) for name, item in functions.items() for signature in item.signatures}
+
+demo.find = lambda name: None
+demo.warm_up()
+before = compiled()
+for trial in demo.trials(2500):
+    for solver in demo.SOLVERS:
+        demo.measure(trial, solver)
+assert len(before) > 5, before
+print(*sorted(compiled() - before), sep="\\n")
+"""  # noqa: E501
+
+
+def test_everything_is_compiled_before_the_clock_starts():
+    argv = [sys.executable, "-c", COMPILED_LATER]
+    answer = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == ""
+
+
+def test_parts_are_the_same_random_rows_each_time():
+    X = np.arange(1000.0)[:, None]
+    arrays = (X, np.arange(1000), X, np.arange(1000))
+    a, b = (demo.part("x", {}, arrays, 50) for _ in range(2))
+    assert (len(a.y_train), len(a.y_test)) == (50, 200)
+    np.testing.assert_array_equal(a.y_train, b.y_train)
+    np.testing.assert_array_equal(a.X_train[:, 0], a.y_train)
+    assert a.y_train.max() > 500
+    assert len(demo.part("x", {}, arrays, 5000).y_train) == 1000
+
+
+def test_a_fit_that_a_limit_ended_is_marked(capsys):
+    row = {"data": "x", "n_train": 5, "solver": "s", "error_rate": 0.5, "fit_seconds": 1.0, "predict_seconds": 0.1}
+    row |= {"n_vectors": 3, "n_kernel_evals": 7, "relative_gap": None}
+    assert demo.printed({**row, "status": "time limit"})["ended by"] == "time limit"
+    assert "ended by" not in demo.printed({**row, "status": "converged"})
+
+
+def test_the_sets_of_the_demo_exist():
+    for name in demo.SETS:
+        find(name)
