@@ -162,8 +162,10 @@ def optimum(K, examples, C, intercept=True, tol=1e-10):
     for _ in range(60):
         mu = 0.1 * (z @ s + t @ lam) / (len(z) + len(t))
         r_z, r_t = c - H @ z - G.T @ lam + s, u - G @ z - t
-        system = H + np.diag(s / z + 1e-15 * np.trace(H)) + G.T @ ((lam / t)[:, None] * G)
-        dz = np.linalg.solve(system, r_z + mu / z - s - G.T @ ((mu - lam * r_t) / t - lam))
+        system = H + np.diag(s / z) + G.T @ ((lam / t)[:, None] * G)
+        scale = np.sqrt(np.diag(system))
+        system = system / np.outer(scale, scale) + 1e-14 * np.eye(len(z))
+        dz = np.linalg.solve(system, (r_z + mu / z - s - G.T @ ((mu - lam * r_t) / t - lam)) / scale) / scale
         dt = r_t - G @ dz
         ds, dlam = mu / z - s - s * dz / z, mu / t - lam - lam * dt / t
         step = 1.0

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -88,11 +88,16 @@ class ErrorRate(OverAllRows):
         return Augmented(np.array([wrong.mean()]), (wrong * y / len(y))[:, None])
 
 
+@lru_cache
+def f1_options(labels):
+    return naive.all_rows_options(np.array(labels), naive.f1_loss)
+
+
 class F1(OverAllRows):
     """1 − F1 by trying every labelling: for a handful of rows."""
 
     def augment(self, scores, plain, examples):
-        options = delta, coef, _ = naive.all_rows_options(examples.labels, naive.f1_loss)
+        options = delta, coef, _ = f1_options(tuple(examples.labels.tolist()))
         best = naive.option_values(options, scores, plain).argmax()
         return Augmented(delta[best : best + 1], coef[best])
 
@@ -164,7 +169,7 @@ CASES = {
         lambda rng, n: rng.integers(-8, 9, n) / 4,
         partial(naive.regression_options, epsilon=0.25),
     ),
-    "chain": Case(partial(Chain, 3), partial(sequences, 3), partial(naive.chain_options, k=3), max_rows=30),
+    "chain": Case(partial(Chain, 3), partial(sequences, 3), partial(naive.chain_options, k=3), max_rows=16),
     "error-rate": Case(ErrorRate, both_signs, partial(naive.all_rows_options, loss=naive.error_rate), max_rows=8),
     "f1": Case(F1, both_signs, partial(naive.all_rows_options, loss=naive.f1_loss), max_rows=8),
 }

@@ -60,7 +60,7 @@ class Residual:
         rho = block.astype(np.float64).T @ self.coef
         if self.basis is not None:
             rho += between(self.kernel_rows, vectors, self.basis) @ self.basis_coef
-        return np.sum(rho**2, axis=1) / squared_lengths(self.kernel_rows, vectors)
+        return explained(rho, squared_lengths(self.kernel_rows, vectors))
 
     def terms(self, rng: np.random.Generator) -> tuple[Any, Array]:
         """Raw vectors and coefficients of the expansion, or of an unbiased sample where it is long."""
@@ -78,6 +78,12 @@ class Residual:
         return stacked, np.concatenate([coef, self.basis_coef])
 
 
+def explained(rho: Array, own: Array) -> Array:
+    """Σ_c ρ_c² / k(b, b) of each vector; 0 where φ(b) = 0, as for a row of zeros and the linear kernel."""
+    total = np.sum(rho**2, axis=1)
+    return np.divide(total, own, out=np.zeros_like(total), where=own > 0)
+
+
 def as_dense(vectors: Any) -> Array:
     """A few vectors as a float64 array."""
     if isinstance(vectors, np.ndarray):
@@ -90,7 +96,7 @@ def best_rows(residual: Residual, n_candidates: int, n_best: int, rng: np.random
     n = residual.kernel_rows.n_rows
     candidates = np.sort(rng.choice(n, min(n, n_candidates), replace=False))
     rho = residual.at_rows(candidates)
-    values = np.sum(rho**2, axis=1) / residual.kernel_rows.diag(candidates)
+    values = explained(rho, residual.kernel_rows.diag(candidates))
     order = np.argsort(-values, kind="stable")[:n_best]
     return candidates[order], values[order]
 
@@ -149,7 +155,8 @@ class FixedPoint:
         rows, values = best_rows(residual, self.n_candidates, self.n_starts, rng)
         started = as_dense(residual.kernel_rows.basis(rows))
         terms, coef = residual.terms(rng)
-        folded = KernelRows(residual.kernel_rows.kernel, terms, dtype=np.float32, n_jobs=1)
+        counter = residual.kernel_rows.counter
+        folded = KernelRows(residual.kernel_rows.kernel, terms, dtype=np.float32, n_jobs=1, counter=counter)
         vectors = started.copy()
         for _ in range(self.max_iter):
             block = folded.block(folded.points_of(vectors)).astype(np.float64)
@@ -194,6 +201,7 @@ class GradientAscent:
 
         def negative(b: Array) -> tuple[float, Array]:
             value, slope = value_and_gradient(kernel, terms, coef, b)
+            residual.kernel_rows.counter.add(len(coef))
             return -value / scale, -slope / scale
 
         found = minimize(negative, started[0], jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter})
@@ -205,6 +213,8 @@ def value_and_gradient(kernel: Any, terms: Any, coef: Array, b: Array) -> tuple[
     column = b[None, :]
     k = kernel.block(terms, column)[:, 0]
     rho, own = coef.T @ k, float(kernel.diag(column)[0])
+    if not own > 0:
+        return 0.0, np.zeros_like(b)
     weights = coef @ rho
     if isinstance(kernel, RBF):
         scaled = 2.0 * np.asarray(kernel.gamma) * (terms.T @ (weights * k) - (weights @ k) * b)

@@ -5,7 +5,7 @@ from slimsvm.cuts.oracles import CutState, ExactOracle, Point, Proposal, Uniform
 from slimsvm.cuts.projected import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
 from slimsvm.cuts.stabilise import BestPoint
-from slimsvm.cuts.state import CutsState
+from slimsvm.cuts.state import CutsState, Solution
 from slimsvm.cuts.working_set import WorkingSet
 
 ORACLES = {"exact": ExactOracle, "uniform": UniformOracle, "violated": ViolatedOracle}
@@ -22,6 +22,7 @@ __all__ = [
     "ProjectedScores",
     "Proposal",
     "SampledScores",
+    "Solution",
     "UniformOracle",
     "ViolatedOracle",
     "WorkingSet",

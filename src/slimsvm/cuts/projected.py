@@ -65,13 +65,18 @@ class ProjectedScores:
         self.max_basis, self.vectors_per_cut, self.find = max_basis, vectors_per_cut, find
         self.scores = np.zeros((kernel_rows.n_rows, n_outputs))
         self.basis: Any = None
-        self.n_basis, self.refused, self.gained = 0, 0, 0.0
+        self.refused, self.gained = 0, 0.0
         self.L = np.zeros((max_basis, max_basis))
         self.z = np.zeros((0, max_basis, n_outputs))
         self.coordinates = np.zeros((max_basis, n_outputs))
         self.constants, self.constant = np.zeros((0, n_outputs)), np.zeros(n_outputs)
         self.points: Any = None
         self.smallest_pivot = 1e-10 if kernel_rows.dtype == np.float64 else 1e-6
+
+    @property
+    def n_basis(self) -> int:
+        """Vectors in the basis."""
+        return 0 if self.basis is None else self.basis.shape[0]
 
     @property
     def is_full(self) -> bool:
@@ -122,7 +127,6 @@ class ProjectedScores:
             self.z[j, k] = (inner - row @ self.z[j, :k]) / root
         stack = sp.vstack if sp.issparse(vector) else np.concatenate
         self.basis = vector if self.basis is None else stack([self.basis, vector])
-        self.n_basis += 1
         self.points = self.kernel_rows.points_of(self.basis)
         return True
 

@@ -8,10 +8,13 @@ their scores, so that the line search costs no kernel evaluation.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from slimsvm.cuts.cut import Cut
 from slimsvm.cuts.oracles import Point
+from slimsvm.cuts.state import Solution
 from slimsvm.cuts.working_set import WorkingSet
 from slimsvm.numerics.losses import ROWS_PER_TILE, move_tiles
 from slimsvm.numerics.threads import run_tiles
@@ -32,60 +35,53 @@ class BestPoint:
 
     Attributes
     ----------
-    point : Point
-        Scores of all rows and plain parameters.
-    objective : float
-        ½‖w_b‖² + C₁ · mean loss.
+    now : Solution
+        w_b itself; each move puts a new one in its place.
     step : float
         k of the last move w_b ← (1 − k) w_b + k w_t.
-    cuts, alpha : tuple of Cut, ndarray
-        w_b = Σ alpha_j g_j.
     """
 
     def __init__(self, task: Task, examples: Examples, C1: float, overshoot: float, start: Point, n_jobs: int):
         self.task, self.examples, self.overshoot, self.n_jobs = task, examples, overshoot, n_jobs
         self.price = C1 / examples.total_weight
-        self.cuts: tuple[Cut, ...] = ()
-        self.alpha = np.zeros(0)
         self.step = 0.0
-        self._go_to(start, 0.0)
+        self.now = self._judged(Solution((), np.zeros(0), 0.0, None, start))
 
-    def _go_to(self, point: Point, norm_squared: float) -> None:
-        self.point = Point(point.scores.copy(), point.plain.copy())
-        self.norm_squared = norm_squared
-        here = (point.scores, point.plain)
-        self.objective = (
-            0.5 * norm_squared + self.price * self.task.along(here, here, 0.0, self.examples, self.n_jobs)[0]
-        )
+    def _judged(self, solution: Solution) -> Solution:
+        """The solution with its objective."""
+        here = (solution.point.scores, solution.point.plain)
+        loss = self.task.along(here, here, 0.0, self.examples, self.n_jobs)[0]
+        return replace(solution, objective=0.5 * solution.norm_squared + self.price * loss)
 
     def move(self, working_set: WorkingSet, target: Point) -> Point:
         """Move w_b to the minimum on the line to the QP's solution; returns where the next cut is wanted."""
+        now = self.now
         inner, far = float(working_set.alpha @ working_set.best_products), working_set.norm_squared
-        linear, quadratic = inner - self.norm_squared, far - 2 * inner + self.norm_squared
-        k, self.objective = self._minimise(target, linear, quadratic)
-        self.step = k
-        self.norm_squared += 2 * k * linear + k * k * quadratic
-        working_set.best_products += k * (working_set.qp.G @ working_set.alpha - working_set.best_products)
-        self._mix(working_set, k)
-        scores = np.empty_like(target.scores)
-        flat = [array.reshape(-1) for array in (self.point.scores, target.scores, scores)]
+        linear, quadratic = inner - now.norm_squared, far - 2 * inner + now.norm_squared
+        k, objective = self._minimise(target, linear, quadratic)
+        norm_squared = now.norm_squared + 2 * k * linear + k * k * quadratic
+        scores, beyond = np.empty_like(target.scores), np.empty_like(target.scores)
+        flat = [array.reshape(-1) for array in (now.point.scores, target.scores, scores, beyond)]
         run_tiles(
-            lambda lo, hi: move_tiles(flat[0], flat[1], k, self.overshoot, flat[2], lo, hi),
+            lambda lo, hi: move_tiles(flat[0], flat[1], k, self.overshoot, flat[2], flat[3], lo, hi),
             -(-len(flat[0]) // ROWS_PER_TILE),
             self.n_jobs,
         )
-        plain = self.point.plain + k * (target.plain - self.point.plain)
-        self.point = Point(self.point.scores, plain)
-        return Point(scores, plain + self.overshoot * (target.plain - plain))
+        plain = now.point.plain + k * (target.plain - now.point.plain)
+        cuts, alpha = self._mixed(working_set, k)
+        working_set.best_products += k * (working_set.qp.G @ working_set.alpha - working_set.best_products)
+        self.step = k
+        self.now = Solution(cuts, alpha, norm_squared, objective, Point(scores, plain))
+        return Point(beyond, plain + self.overshoot * (target.plain - plain))
 
     def _minimise(self, target: Point, linear: float, quadratic: float) -> tuple[float, float]:
         """Root k ≥ 0 of the objective's slope along the line, by the Illinois method, and the objective there."""
-        base = (self.point.scores, self.point.plain)
+        base = (self.now.point.scores, self.now.point.plain)
         direction = (target.scores - base[0], target.plain - base[1])
 
         def at(k: float) -> tuple[float, float]:
             loss, slope = self.task.along(base, direction, k, self.examples, self.n_jobs)
-            value = 0.5 * (self.norm_squared + 2 * k * linear + k * k * quadratic) + self.price * loss
+            value = 0.5 * (self.now.norm_squared + 2 * k * linear + k * k * quadratic) + self.price * loss
             return value, linear + k * quadratic + self.price * slope
 
         low, (value, slope_low) = 0.0, at(0.0)
@@ -121,23 +117,22 @@ class BestPoint:
         value, k = best
         return k, value
 
-    def _mix(self, working_set: WorkingSet, k: float) -> None:
-        """w_b ← (1 − k) w_b + k w_t, as weights on cuts."""
-        weights = {id(cut): (cut, (1 - k) * alpha) for cut, alpha in zip(self.cuts, self.alpha)}
+    def _mixed(self, working_set: WorkingSet, k: float) -> tuple[tuple[Cut, ...], Array]:
+        """(1 − k) w_b + k w_t, as cuts and weights on them."""
+        weights = {id(cut): (cut, (1 - k) * alpha) for cut, alpha in zip(self.now.cuts, self.now.alpha)}
         for cut, alpha in zip(working_set.cuts, working_set.alpha):
             if alpha > 0:
                 weights[id(cut)] = (cut, weights.get(id(cut), (cut, 0.0))[1] + k * alpha)
         total = sum(abs(alpha) for _, alpha in weights.values())
         kept = [(cut, alpha) for cut, alpha in weights.values() if abs(alpha) > NEGLIGIBLE * total]
-        self.cuts = tuple(cut for cut, _ in kept)
-        self.alpha = np.array([alpha for _, alpha in kept])
+        return tuple(cut for cut, _ in kept), np.array([alpha for _, alpha in kept])
 
     def product(self, cut: Cut) -> float:
         """⟨w_b, g⟩ of a new cut."""
-        return float(np.sum(cut.coef * self.point.scores[cut.rows])) + float(cut.plain @ self.point.plain)
+        point = self.now.point
+        return float(np.sum(cut.coef * point.scores[cut.rows])) + float(cut.plain @ point.plain)
 
-    def restart(self, working_set: WorkingSet, solution, point: Point) -> None:
-        """Make the QP's solution (its cuts, alpha and norm_squared) the best point."""
+    def restart(self, working_set: WorkingSet, solution: Solution) -> None:
+        """Make the QP's solution the best point."""
         working_set.best_products = working_set.qp.G @ working_set.alpha
-        self.cuts, self.alpha = solution.cuts, solution.alpha
-        self._go_to(point, solution.norm_squared)
+        self.now = self._judged(solution)

@@ -1,4 +1,4 @@
-"""What a fit by cuts leaves for the next one."""
+"""What is kept of a fit by cuts: w at one moment, and what a later fit can go on from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,32 @@ from typing import Any
 import numpy as np
 
 from slimsvm.cuts.cut import Cut
+from slimsvm.cuts.oracles import Point
 from slimsvm.tasks import Examples, Task
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Solution:
+    """w = Σ α_j g_j as it stood at one moment; nobody writes to it, so that an interrupt cannot tear it.
+
+    Parameters
+    ----------
+    cuts : tuple of Cut
+    alpha : float64 ndarray of shape (t,)
+    norm_squared : float
+        ‖w‖².
+    objective : float or None
+        None where it is not known.
+    point : Point
+    """
+
+    cuts: tuple[Cut, ...]
+    alpha: Array
+    norm_squared: float
+    objective: Any
+    point: Point
 
 
 @dataclass(frozen=True)

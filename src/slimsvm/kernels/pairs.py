@@ -18,6 +18,7 @@ def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
     if isinstance(kernel_rows.kernel, Precomputed):
         block = kernel_rows.block(kernel_rows.points_of(B), rows=np.asarray(A)[:, 0].astype(np.int64))
         return block.astype(np.float64)
+    kernel_rows.counter.add(A.shape[0] * B.shape[0])
     return kernel_rows.kernel.block(A, B)
 
 

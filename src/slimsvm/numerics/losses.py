@@ -109,9 +109,8 @@ def multiclass_along(y, cost, weights, base, direction, k, lo, hi, out):
 
 
 @njit(cache=True, nogil=True)
-def move_tiles(best, target, k, overshoot, point, lo, hi):
-    """Move best ← best + k (target − best), then point = best + overshoot (target − best), over tiles of entries."""
+def move_tiles(best, target, k, overshoot, moved, point, lo, hi):
+    """Set moved = best + k (target − best) and point = moved + overshoot (target − moved), over tiles of entries."""
     for i in range(lo * ROWS_PER_TILE, min(best.shape[0], hi * ROWS_PER_TILE)):
-        moved = best[i] + k * (target[i] - best[i])
-        best[i] = moved
-        point[i] = moved + overshoot * (target[i] - moved)
+        moved[i] = best[i] + k * (target[i] - best[i])
+        point[i] = moved[i] + overshoot * (target[i] - moved[i])

@@ -44,8 +44,8 @@ class CPSPRun(CuttingPlaneRun):
     def __init__(self, problem: Problem, solver: CPSP, plan: Plan, state: CutsState | None):
         self.solver, self.preimage = solver, get_preimage(solver.preimage)
         super().__init__(problem, ExactOracle(), plan, None)
-        self.coordinates = np.zeros_like(self.book.coordinates)
-        self.constant = np.zeros(self.task.n_outputs)
+        # Whitened coordinates, constant and point of the best point: one tuple, which an interrupt cannot tear.
+        self.whole = np.zeros_like(self.book.coordinates), np.zeros(self.task.n_outputs), self.point
         self.lower_bound = None
         if state is not None:
             self.restore(state)
@@ -76,21 +76,23 @@ class CPSPRun(CuttingPlaneRun):
         """Solve the QP and move; the best point's coordinates follow its step."""
         super().resolve()
         k = self.centre.step if self.centre is not None else 1.0
-        self.coordinates = (1 - k) * self.coordinates + k * self.book.coordinates
-        self.constant = (1 - k) * self.constant + k * self.book.constant
+        coordinates, constant, _ = self.whole
+        coordinates = (1 - k) * coordinates + k * self.book.coordinates
+        constant = (1 - k) * constant + k * self.book.constant
+        self.whole = coordinates, constant, self.target if self.centre is None else self.centre.now.point
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best point (or, with full steps, the QP's solution) over the basis."""
-        point = self.centre.point if self.centre is not None else self.target
+        coordinates, constant, point = self.whole
         loss = self.task.along((point.scores, point.plain), (point.scores, point.plain), 0.0, self.examples)[0]
-        norm_squared = float(np.sum(self.coordinates**2) + self.constant @ self.constant + point.plain @ point.plain)
+        norm_squared = float(np.sum(coordinates**2) + constant @ constant + point.plain @ point.plain)
         basis = self.book.basis
         if basis is None:
             basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64))
         model = KernelExpansion(
             basis=basis,
-            coef=self.book.coefficients(self.coordinates),
-            intercept=self.constant,
+            coef=self.book.coefficients(coordinates),
+            intercept=constant,
             plain=point.plain,
             kernel=self.problem.kernel,
             dtype=np.dtype(self.kernel_rows.dtype).name,

@@ -39,6 +39,7 @@ from slimsvm.cuts import (
     FullScores,
     Point,
     SampledScores,
+    Solution,
     ViolatedOracle,
     WorkingSet,
     reference_loss,
@@ -60,16 +61,6 @@ RESTART_FACTOR = 2.0
 TRIM_SHARE = 0.1
 # Exact cuts end after this many iterations in which neither bound nor objective moved by this share of itself.
 STALL, ROUNDING = 20, 1e-13
-
-
-@dataclass(frozen=True)
-class Solution:
-    """w = Σ α_j g_j as it stood after one solution of the QP; immutable, so that an interrupt cannot tear it."""
-
-    cuts: tuple[Cut, ...]
-    alpha: Array
-    norm_squared: float
-    objective: Any
 
 
 @dataclass(frozen=True)
@@ -113,7 +104,7 @@ class CuttingPlaneRun:
             self.centre = BestPoint(
                 self.task, self.examples, problem.C1, plan.overshoot, self.point, self.kernel_rows.n_jobs
             )
-        self.latest = self.best = Solution((), np.zeros(0), 0.0, None)
+        self.latest = self.best = Solution((), np.zeros(0), 0.0, None, self.point)
         self.lower_bound = 0.0 if oracle.exact else None
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
         self.progress = np.full(2, np.inf), 0
@@ -153,7 +144,7 @@ class CuttingPlaneRun:
         augmented, loss, objective = None, None, None
         if oracle.needs_all_scores:
             augmented, loss, objective = self.evaluate()
-            self.note(objective)
+            self.note(replace(self.latest, objective=objective) if self.centre is None else self.centre.now)
             self.converged = self.within_tolerance(objective) or self.stalled()
             if self.restart_due and not self.warming_up and self.within_tolerance(objective, RESTART_FACTOR):
                 objective = self.restart()
@@ -194,8 +185,8 @@ class CuttingPlaneRun:
             augmented, loss = reference_loss(self.task, self.point, self.examples)
             return augmented, loss, 0.5 * self.working_set.norm_squared + self.problem.C1 * loss
         augmented = self.task.augment(self.point.scores, self.point.plain, self.examples)
-        objective = self.centre.objective
-        return augmented, (objective - 0.5 * self.centre.norm_squared) / self.problem.C1, objective
+        best = self.centre.now
+        return augmented, (best.objective - 0.5 * best.norm_squared) / self.problem.C1, best.objective
 
     def violated(self, augmented: Any, threshold: float) -> Any:
         """The loss-augmented argmax whose cut the QP's solution violates: here if so, at that solution otherwise.
@@ -216,12 +207,10 @@ class CuttingPlaneRun:
         few more iterations make a model of half the vectors and fewer.
         """
         self.restart_due = False
-        self.centre.restart(self.working_set, self.latest, self.target)
-        objective = self.centre.objective
-        self.best = Solution((), np.zeros(0), 0.0, None)
-        self.note(objective)
-        self.converged = self.within_tolerance(objective)
-        return objective
+        self.centre.restart(self.working_set, self.latest)
+        self.best = self.centre.now
+        self.converged = self.within_tolerance(self.best.objective)
+        return self.best.objective
 
     def within_tolerance(self, objective: float, factor: float = 1.0) -> bool:
         """Whether objective − bound is within ε·C₁, and within the relative tolerance where one is set."""
@@ -258,7 +247,7 @@ class CuttingPlaneRun:
         self.warming_up = self.converged = False
         self.working_set = WorkingSet()
         self.book.keep(np.zeros(0, dtype=np.int64))
-        self.point = self.centre.point
+        self.point = self.centre.now.point
 
     def add(self, cut: Cut, products: Array | None = None, exact: bool = False) -> None:
         """Put a cut into the book and the working set, making room first where needed."""
@@ -285,29 +274,23 @@ class CuttingPlaneRun:
         if self.centre is not None:
             self.point = self.centre.move(working_set, self.target)
         active = np.flatnonzero(working_set.alpha)
-        self.latest = Solution(
-            tuple(working_set.cuts[j] for j in active), working_set.alpha[active], working_set.norm_squared, None
-        )
+        cuts, alpha = tuple(working_set.cuts[j] for j in active), working_set.alpha[active]
+        self.latest = Solution(cuts, alpha, working_set.norm_squared, None, self.target)
 
-    def note(self, objective: float) -> None:
-        """Remember the solution whose objective is now known, if it is the best so far."""
-        if self.centre is not None:
-            candidate = Solution(self.centre.cuts, self.centre.alpha, self.centre.norm_squared, objective)
-        else:
-            candidate = replace(self.latest, objective=objective)
-        if self.best.objective is None or objective <= self.best.objective:
-            self.best = candidate
+    def note(self, solution: Solution) -> None:
+        """Remember a solution whose objective is known, if it is the best so far."""
+        if self.best.objective is None or solution.objective <= self.best.objective:
+            self.best = solution
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best model found (the last one where objectives are not known) and what was counted."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "merged_cuts": self.n_merged}
         if isinstance(self.book, FullScores):
-            if not self.converged:
-                if self.centre is not None:
-                    self.note(self.centre.objective)
-                else:
-                    loss = reference_loss(self.task, self.target, self.examples)[1]
-                    self.note(0.5 * self.latest.norm_squared + self.problem.C1 * loss)
+            if self.centre is not None:
+                self.note(self.centre.now)
+            elif not self.converged:
+                loss = reference_loss(self.task, self.latest.point, self.examples)[1]
+                self.note(replace(self.latest, objective=0.5 * self.latest.norm_squared + self.problem.C1 * loss))
             best = self.best
         else:
             best = self.latest
@@ -350,7 +333,7 @@ class CuttingPlaneRun:
         tolerance: it is computed for what is kept.
         """
         C1, objective = self.problem.C1, solution.objective
-        scores = self.centre.point.scores
+        scores = solution.point.scores
         size = np.abs(total.coef).max(axis=1, initial=0.0)
         allowed = TRIM_SHARE * min(
             self.tol * C1, np.inf if self.tol_relative is None else self.tol_relative * objective
@@ -363,7 +346,7 @@ class CuttingPlaneRun:
             part = self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
             own = scores[rows] - (total.intercept if self.book.intercept else 0.0)
             norm_squared = solution.norm_squared - 2 * np.sum(coef * own) + np.sum(coef * part[rows])
-            point = Point(scores - part, self.centre.point.plain)
+            point = Point(scores - part, solution.point.plain)
             value = 0.5 * norm_squared + C1 * reference_loss(self.task, point, self.examples)[1]
             if value <= objective + allowed:
                 return size > share * size.max(), value
