@@ -151,10 +151,15 @@ class ViolatedOracle:
     redraw : bool, default=True
         Draw again until the sampled cut is violated by more than ε at the QP's solution, as the paper does. Without
         it sampled cuts average to the exact cut.
+    constant : {"sample", "all"}, default="sample"
+        Whether the cut's constant is that of the examples drawn, as its g is, or that of all violated ones, as the
+        paper has it. The same for 0/1 losses. For others a constant that does not belong to its g makes the cut far
+        noisier. (A loss over all rows has one constant, which cannot be sampled.)
     """
 
     sample_size: int = 400
     redraw: bool = True
+    constant: str = "sample"
     needs_all_scores = True
     exact = False
 
@@ -162,7 +167,7 @@ class ViolatedOracle:
         """A cut sampled from the violated examples; ``threshold`` = ξ + ε."""
         task, examples, augmented, target = state.task, state.examples, state.augmented, state.target
         units = violated_units(task, examples, augmented)
-        c = mean_constant(augmented, examples)
+        c = mean_constant(augmented, examples) if self.constant == "all" else None
         best, best_value, redraws = None, -np.inf, -1
         while redraws < MAX_REDRAWS and best_value <= threshold:
             redraws += 1
@@ -194,20 +199,23 @@ def violated_units(task: Task, examples: Examples, augmented: Augmented) -> Unit
     return Units(index, None if alike else weights / total, total, by_row=False)
 
 
-def sampled_cut(task, examples, augmented, units: Units, c: float, size: int, rng) -> Cut:
-    """(c, (Ω_I / (Ω r)) Σ_j δΨ_{S_j}) with S drawn from the units; duplicated examples merge into one coefficient."""
+def sampled_cut(task, examples, augmented, units: Units, c: float | None, size: int, rng) -> Cut:
+    """(Ω_I / (Ω r)) Σ_j (Δ, δΨ)_{S_j} with S drawn from the units, or with the constant c where it is given.
+
+    Duplicated examples merge into one coefficient.
+    """
     distinct, counts = np.unique(units.draw(size, rng), return_counts=True)
     if units.by_row:
         factor = counts * (units.total / size)
         coef = augmented.coef[distinct] * (factor * examples.weights[0] / examples.total_weight)[:, None]
         plain = mean_plain(augmented, task.n_plain, examples.weights / examples.total_weight)
-        return Cut(c, distinct, coef, plain)
+        return Cut(mean_constant(augmented, examples), distinct, coef, plain)
     factor = counts * (units.total / (examples.total_weight * size))
     rows = examples.rows_of(distinct)
     by_row = factor if examples.offsets is None else np.repeat(factor, np.diff(examples.offsets)[distinct])
     coef = augmented.coef[rows] * by_row[:, None]
     plain = np.zeros(task.n_plain) if augmented.plain is None else factor @ augmented.plain[distinct]
-    return Cut(c, rows, coef, plain)
+    return Cut(float(factor @ augmented.delta[distinct]) if c is None else c, rows, coef, plain)
 
 
 @dataclass(frozen=True)

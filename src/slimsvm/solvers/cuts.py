@@ -48,6 +48,8 @@ class CuttingPlaneSolver(Solver):
             raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
         if parameters.get("step", "full") not in ("line-search", "full"):
             raise ValueError(f"step must be 'line-search' or 'full', found {self.step!r}")
+        if parameters.get("constant", "all") not in ("sample", "all"):
+            raise ValueError(f"constant must be 'sample' or 'all', found {parameters['constant']!r}")
         for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut"):
             if parameters.get(count) is not None:
                 check_count(count, parameters[count])
@@ -113,6 +115,9 @@ class ViolatedCuts(CuttingPlaneSolver):
     ----------
     sample_size : int, default=400
         r, examples in a cut.
+    constant : {"sample", "all"}, default="sample"
+        Whether a cut's constant is that of the examples drawn or, as the paper has it, that of all violated ones. No
+        difference for 0/1 losses; for regression, cost matrices and sequences the first comes closer to the optimum.
     tol_relative : float or None, default=0.01
         Beside ``tol`` (ε on the mean loss) also ask that objective and QP value differ by at most this share of the
         objective; None is the paper's rule. With sampled cuts the QP's value is an estimate, not a bound.
@@ -132,8 +137,11 @@ class ViolatedCuts(CuttingPlaneSolver):
     True
     """
 
-    def __init__(self, sample_size=400, tol_relative=0.01, step="line-search", overshoot=0.1, max_idle=20):
+    def __init__(
+        self, sample_size=400, constant="sample", tol_relative=0.01, step="line-search", overshoot=0.1, max_idle=20
+    ):
         self.sample_size = sample_size
+        self.constant = constant
         self.tol_relative = tol_relative
         self.step = step
         self.overshoot = overshoot
@@ -141,7 +149,7 @@ class ViolatedCuts(CuttingPlaneSolver):
 
     def oracle(self, problem):
         """`ViolatedOracle`."""
-        return ViolatedOracle(self.sample_size)
+        return ViolatedOracle(self.sample_size, constant=self.constant)
 
     def plan(self, problem):
         """Line search as asked for."""
