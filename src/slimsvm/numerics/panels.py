@@ -22,6 +22,7 @@ from slimsvm.numerics.simd import (
     PANEL_FLOAT32,
     PANEL_FLOAT64,
     ROWS,
+    VECTORS,
     csr_inner_row,
     csr_shared_row,
     exp2_sum_tile,
@@ -74,66 +75,69 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
     panel, magic, low = PANEL_FLOAT64, _MAGIC64, _LOWEST64
     if is_single:
         panel, magic, low = PANEL_FLOAT32, _MAGIC32, _LOWEST32
+    lanes = panel // VECTORS
     n, n_panels, columns, is_csc = out.shape[0], base.size // panel, n_segments * m, form >= CSC_INNER
     stride = n_panels * panel if is_csc else panel
     chunk = n_panels if is_csc else min(CHUNK_PANELS, max(1, CHUNK_BYTES // max(1, panel * n_features * half.itemsize)))
-    unscale = half.dtype.type(1.0 / EXP2_SCALE_FLOAT32 if is_single else 1.0)
+    zero, unscale = half.dtype.type(0), half.dtype.type(1.0 / EXP2_SCALE_FLOAT32 if is_single else 1.0)
     is_plain = form == INNER and code == EXP2 and columns == 1
-    chosen, offsets = np.empty(ROWS, np.int64), np.empty(ROWS, np.int64)
-    rounders, lowest = aligned(ROWS, half), aligned(ROWS, half)
-    S, sums = aligned(ROWS * stride, half), aligned(ROWS * m * panel, half)  # sums stay 0 between uses
-    totals = np.empty(ROWS_PER_TILE * columns)
+    chosen, offsets = np.empty(ROWS_PER_TILE, np.int64), np.empty(ROWS_PER_TILE, np.int64)
+    rounders, lowest = aligned(ROWS_PER_TILE, half), aligned(ROWS_PER_TILE, half)
+    S, sums = aligned(ROWS * stride, half), aligned(ROWS_PER_TILE * m * lanes, half)  # sums stay 0 between uses
+    totals, flat = np.empty(ROWS_PER_TILE * columns), out.reshape(out.size)
     for tile in range(lo, hi):
+        start, n_rows = tile * ROWS_PER_TILE, min(ROWS_PER_TILE, n - tile * ROWS_PER_TILE)
         totals[:] = 0
-        start, stop = tile * ROWS_PER_TILE, min(n, (tile + 1) * ROWS_PER_TILE)
+        for r in range(n_rows):
+            chosen[r] = index[start + r] if index.size else first + start + r
+        chosen[n_rows:] = chosen[0]  # past the end: any row
+        for r in range(ROWS_PER_TILE):
+            offsets[r] = chosen[r] * n_features
+            whole = np.rint(half[chosen[r]]) if m > 0 else zero
+            rounders[r], lowest[r] = magic + whole, low - whole
         for q_lo in range(0, n_panels, chunk):
             q_hi = min(n_panels, q_lo + chunk)
-            for i in range(start, stop, ROWS):
-                for r in range(ROWS):
-                    place = i + r if i + r < n else start  # past the end: any row
-                    row = index[place] if index.size else first + place
-                    chosen[r], offsets[r] = row, row * n_features
-                    whole = np.rint(half[row]) if m > 0 else 0.0
-                    rounders[r], lowest[r] = magic + whole, low - whole
+            segment = np.int64(0) if m == 0 else entry_segment[entries[q_lo]]
+            for b in range(0, n_rows, ROWS):
+                sums_at = b * m * lanes
+                if is_plain:  # the usual case, without the questions that the others ask at every panel
+                    for q in range(q_lo, q_hi):
+                        at = q * panel
+                        inner_tile(values, offsets, b, panels, at * n_features, base, at, n_features, S)
+                        exp2_sum_tile(S, 0, stride, rounders, lowest, b, weight, at, sums, sums_at)
+                    continue
                 if is_csc:  # only features that both sides have cost anything
                     for r in range(ROWS):
                         for j in range(stride):
                             S[r * stride + j] = base[j]
-                        for t in range(indptr[chosen[r]], indptr[chosen[r] + 1]):
+                        for t in range(indptr[chosen[b + r]], indptr[chosen[b + r] + 1]):
                             x, f = values[t], indices[t]
                             for u in range(p_indptr[f], p_indptr[f + 1]):
                                 p, j = panels[u], r * stride + p_indices[u]
                                 S[j] += x * p if form == CSC_INNER else abs(x) + abs(p) - abs(x - p)
-                if is_plain:  # the usual case, without the questions that the others ask at every panel
-                    for q in range(q_lo, q_hi):
-                        at = q * panel
-                        inner_tile(values, offsets, panels, at * n_features, base, at, n_features, S)
-                        exp2_sum_tile(S, 0, stride, rounders, lowest, weight, at, sums)
-                    flush_tile(sums, 0, totals, i - start, 1)
-                    continue
                 segment = np.int64(0) if m == 0 else entry_segment[entries[q_lo]]
                 for q in range(q_lo, q_hi):
                     at, base_at, S_at = q * panel * n_features, q * panel, q * panel if is_csc else 0
                     if form == INNER:
-                        inner_tile(values, offsets, panels, at, base, base_at, n_features, S)
+                        inner_tile(values, offsets, b, panels, at, base, base_at, n_features, S)
                     elif form == MANHATTAN:
-                        manhattan_tile(values, offsets, panels, at, base, base_at, n_features, S)
+                        manhattan_tile(values, offsets, b, panels, at, base, base_at, n_features, S)
                     elif form == CSR_INNER:
                         for r in range(ROWS):
-                            t, u = indptr[chosen[r]], indptr[chosen[r] + 1]
+                            t, u = indptr[chosen[b + r]], indptr[chosen[b + r] + 1]
                             csr_inner_row(values, indices, t, u, panels, at, base, base_at, S, r * panel)
                     elif form == CSR_MANHATTAN:
                         for r in range(ROWS):
-                            t, u = indptr[chosen[r]], indptr[chosen[r] + 1]
+                            t, u = indptr[chosen[b + r]], indptr[chosen[b + r] + 1]
                             csr_shared_row(values, indices, t, u, panels, at, base, base_at, S, r * panel)
                     e_lo, e_hi = (0, 0) if m == 0 else (entries[q], entries[q + 1])
                     fused = code == EXP2 and m == 1 and e_hi == e_lo + 1
                     if m == 0 and code == EXP2:  # added in full, so that a row has the value 1 with itself
                         for r in range(ROWS):
                             for j in range(S_at + r * stride, S_at + r * stride + panel):
-                                S[j] += half[chosen[r]]
+                                S[j] += half[chosen[b + r]]
                     if code == EXP2 and not fused:
-                        exp2_tile(S, S_at, stride, rounders, lowest)
+                        exp2_tile(S, S_at, stride, rounders, lowest, b)
                     elif code == TANH:
                         for r in range(ROWS):
                             for j in range(S_at + r * stride, S_at + r * stride + panel):
@@ -147,32 +151,36 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
                                     value = value * z
                                 S[j] = value
                     for e in range(e_lo, e_hi):
-                        if entry_segment[e] != segment:
+                        if entry_segment[e] != segment or (q % CHUNK_PANELS == 0 and e == e_lo):
                             for c in range(m):
-                                place = (i - start) * columns + segment * m + c
-                                flush_tile(sums, c * ROWS * panel, totals, place, columns)
+                                place = b * columns + segment * m + c
+                                flush_tile(sums, sums_at + c * ROWS * lanes, totals, place, columns)
                             segment = entry_segment[e]
                         if fused:
-                            exp2_sum_tile(S, S_at, stride, rounders, lowest, weight, e * panel, sums)
+                            exp2_sum_tile(S, S_at, stride, rounders, lowest, b, weight, e * panel, sums, sums_at)
                         else:
                             for c in range(m):
-                                sum_tile(S, S_at, stride, weight, (e * m + c) * panel, sums, c * ROWS * panel)
-                    if q + 1 == q_hi or (q + 1) % CHUNK_PANELS == 0:
-                        for c in range(m):
-                            place = (i - start) * columns + segment * m + c
-                            flush_tile(sums, c * ROWS * panel, totals, place, columns)
+                                at = sums_at + c * ROWS * lanes
+                                sum_tile(S, S_at, stride, weight, (e * m + c) * panel, sums, at)
                     if m == 0:
-                        for r in range(min(ROWS, stop - i)):
+                        for r in range(min(ROWS, n_rows - b)):
+                            place = (start + b + r) * out.shape[2] + base_at
                             for j in range(min(panel, out.shape[2] - base_at)):
                                 value = S[S_at + r * stride + j]
                                 if code == EXP2:
                                     value = min(value * unscale, half.dtype.type(1))
-                                out[i + r, 0, base_at + j] = value
-        for i in range(start, stop):
-            scale = factor[index[i] if index.size else first + i]
-            for s in range(n_segments):
+                                flat[place + j] = value
+            for b in range(0, n_rows, ROWS):
                 for c in range(m):
-                    out[i, s, c] = totals[(i - start) * columns + s * m + c] * scale
+                    place = b * columns + segment * m + c
+                    flush_tile(sums, (b * m + c * ROWS) * lanes, totals, place, columns)
+        for r in range(n_rows):
+            scale = factor[chosen[r]]
+            if columns == 1:
+                flat[start + r] = totals[r] * scale
+            else:
+                for j in range(columns):
+                    flat[(start + r) * columns + j] = totals[r * columns + j] * scale
 
 
 @njit(cache=True, nogil=True)

@@ -171,7 +171,8 @@ def _inlined(function: Callable) -> Callable:
 def _tile_of(step: Callable) -> Callable:
     """Sums over the features of ROWS rows times one panel, ``step(vectors, x, p, sum)`` being one feature's part."""
 
-    def tile(vectors, builder, values, offsets, panels, panel_at, base, base_at, n_features, S):
+    def tile(vectors, builder, values, offsets, offsets_at, panels, panel_at, base, base_at, n_features, S):
+        offsets = builder.gep(offsets, [offsets_at])
         rows = [builder.gep(values, [builder.load(builder.gep(offsets, [_int(r)]))]) for r in range(ROWS)]
         panel, start = builder.gep(panels, [panel_at]), builder.gep(base, [base_at])
         starts = [vectors.load(start, _int(v * vectors.lanes)) for v in range(VECTORS)]
@@ -239,63 +240,63 @@ def _csr_row_of(step: Callable) -> Callable:
     return row
 
 
-def _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest):
-    """Two rows of a tile at a time: the row's number and its values exp2(S[r]); see `_Vectors.exp2`."""
+def _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest, row):
+    """Two of the rows ``row``, ``row`` + 1, … at a time: r and the values exp2(S[r]); see `_Vectors.exp2`."""
+    rounders, lowest = builder.gep(rounders, [row]), builder.gep(lowest, [row])
     with cgutils.for_range(builder, _int(ROWS // 2), intp=_INT64) as loop:
         z, magic, least = [], [], []
         numbers = [builder.mul(loop.index, _int(2))]
         numbers.append(builder.add(numbers[0], _int(1)))
         for r in numbers:
-            row = builder.gep(S, [builder.add(S_at, builder.mul(r, stride))])
-            z += [vectors.load(row, _int(v * vectors.lanes)) for v in range(VECTORS)]
+            start = builder.gep(S, [builder.add(S_at, builder.mul(r, stride))])
+            z += [vectors.load(start, _int(v * vectors.lanes)) for v in range(VECTORS)]
             magic += [vectors.splat(rounders, r)] * VECTORS
             least += [vectors.splat(lowest, r)] * VECTORS
         values = vectors.exp2(z, magic, least)
         yield from ((r, values[i * VECTORS : (i + 1) * VECTORS]) for i, r in enumerate(numbers))
 
 
-def _exp2_tile(vectors, builder, S, S_at, stride, rounders, lowest):
+def _exp2_tile(vectors, builder, S, S_at, stride, rounders, lowest, row):
     """S[r] = exp2(S[r]) for the rows of a tile, which start at ``S_at`` and are ``stride`` apart."""
-    for r, values in _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest):
-        row = builder.gep(S, [builder.add(S_at, builder.mul(r, stride))])
+    for r, values in _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest, row):
+        start = builder.gep(S, [builder.add(S_at, builder.mul(r, stride))])
         for v, value in enumerate(values):
-            vectors.store(value, row, _int(v * vectors.lanes))
+            vectors.store(value, start, _int(v * vectors.lanes))
 
 
-def _exp2_sum_tile(vectors, builder, S, S_at, stride, rounders, lowest, weights, weights_at, sums):
-    """sums[r] += exp2(S[r]) * weights, lane by lane, for the rows of a tile."""
-    place = builder.gep(weights, [weights_at])
+def _exp2_sum_tile(vectors, builder, S, S_at, stride, rounders, lowest, row, weights, weights_at, sums, sums_at):
+    """sums[r] += exp2(S[r]) * weights for the rows of a tile; a row's sum is a vector, whose lanes are added later."""
+    place, sums = builder.gep(weights, [weights_at]), builder.gep(sums, [sums_at])
     weight = [vectors.load(place, _int(v * vectors.lanes)) for v in range(VECTORS)]
-    for r, values in _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest):
-        total = builder.gep(sums, [builder.mul(r, _int(vectors.panel))])
-        for v, value in enumerate(values):
-            at = _int(v * vectors.lanes)
-            vectors.store(vectors.multiply_add(value, weight[v], vectors.load(total, at)), total, at)
+    for r, values in _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest, row):
+        at = builder.mul(r, _int(vectors.lanes))
+        total = vectors.load(sums, at)
+        for value, w in zip(values, weight):
+            total = vectors.multiply_add(value, w, total)
+        vectors.store(total, sums, at)
 
 
 def _sum_tile(vectors, builder, S, S_at, stride, weights, weights_at, sums, sums_at):
-    """sums[r] += S[r] * weights, lane by lane, for the rows of a tile; the rows' sums are one panel apart."""
+    """sums[r] += S[r] * weights for the rows of a tile; sums from ``sums_at`` on."""
     S = builder.gep(S, [S_at])
     place, start = builder.gep(weights, [weights_at]), builder.gep(sums, [sums_at])
     weight = [vectors.load(place, _int(v * vectors.lanes)) for v in range(VECTORS)]
     with cgutils.for_range(builder, _int(ROWS), intp=_INT64) as loop:
         row = builder.gep(S, [builder.mul(loop.index, stride)])
-        total = builder.gep(start, [builder.mul(loop.index, _int(vectors.panel))])
-        for v in range(VECTORS):
-            at = _int(v * vectors.lanes)
-            vectors.store(vectors.multiply_add(vectors.load(row, at), weight[v], vectors.load(total, at)), total, at)
+        at = builder.mul(loop.index, _int(vectors.lanes))
+        total = vectors.load(start, at)
+        for v, w in enumerate(weight):
+            total = vectors.multiply_add(vectors.load(row, _int(v * vectors.lanes)), w, total)
+        vectors.store(total, start, at)
 
 
 def _flush_tile(vectors, builder, sums, sums_at, totals, totals_at, stride):
     """totals[r] += the lanes of sums[r] in float64, for the rows of a tile (``stride`` apart in totals); sums = 0."""
     start, target = builder.gep(sums, [sums_at]), builder.gep(totals, [totals_at])
     with cgutils.for_range(builder, _int(ROWS), intp=_INT64) as loop:
-        row = builder.gep(start, [builder.mul(loop.index, _int(vectors.panel))])
-        value = vectors.load(row, _int(0))
-        for v in range(1, VECTORS):
-            value = builder.fadd(value, vectors.load(row, _int(v * vectors.lanes)))
-        for v in range(VECTORS):
-            vectors.store(vectors.constant(0.0), row, _int(v * vectors.lanes))
+        at = builder.mul(loop.index, _int(vectors.lanes))
+        value = vectors.load(start, at)
+        vectors.store(vectors.constant(0.0), start, at)
         if vectors.bits == 32:
             value = builder.fpext(value, ir.VectorType(ir.DoubleType(), vectors.lanes))
         width = vectors.lanes
