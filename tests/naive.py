@@ -104,25 +104,22 @@ def option_values(options, scores, plain):
 
 
 def kernel_matrix(kernel, X, Z):
-    """k(x_i, z_j), one pair after the other."""
-
-    def one(x, z):
-        gamma = np.asarray(getattr(kernel, "gamma", 1.0))
-        if kernel.name == "rbf":
-            return np.exp(-np.sum(gamma * (x - z) ** 2))
-        if kernel.name == "laplacian":
-            return np.exp(-np.sum(gamma * np.abs(x - z)))
-        if kernel.name == "poly":
-            return (gamma * (x @ z) + kernel.coef0) ** kernel.degree
-        if kernel.name == "sigmoid":
-            return np.tanh(gamma * (x @ z) + kernel.coef0)
-        return x @ z
-
-    if kernel.name == "callable":
-        return np.asarray(kernel.function(np.asarray(X, float), np.asarray(Z, float)))
+    """k(x_i, z_j) as the formulas have it."""
     if kernel.name == "precomputed":
         return np.asarray(X, float)[:, np.asarray(Z, int).ravel()]
-    return np.array([[one(x, z) for z in np.asarray(Z, float)] for x in np.asarray(X, float)])
+    X, Z = np.asarray(X, float), np.asarray(Z, float)
+    if kernel.name == "callable":
+        return np.asarray(kernel.function(X, Z))
+    gamma, difference = np.asarray(getattr(kernel, "gamma", 1.0)), X[:, None, :] - Z
+    if kernel.name == "rbf":
+        return np.exp(-np.sum(gamma * difference**2, axis=2))
+    if kernel.name == "laplacian":
+        return np.exp(-np.sum(gamma * np.abs(difference), axis=2))
+    if kernel.name == "poly":
+        return (gamma * (X @ Z.T) + kernel.coef0) ** kernel.degree
+    if kernel.name == "sigmoid":
+        return np.tanh(gamma * (X @ Z.T) + kernel.coef0)
+    return X @ Z.T
 
 
 def objective(K_basis, K_rows, coef, intercept, plain, examples, C):
