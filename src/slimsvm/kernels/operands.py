@@ -94,11 +94,12 @@ class FoldedRows(Operand):
         nothing = Weights(np.empty(0, out.dtype), _NO_INDPTR, _NO_INDPTR)
         self._run((self.data, points.data, rows.index, rows.first, nothing, 1, 0), rows.n, points, out[:, None], n_jobs)
 
-    def _run(self, operands: tuple, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
+    def _run(self, operands: Any, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
         if n_rows * len(points) * (self.data.n_features + 16) < SMALL_WORK:
             n_jobs = 1
         fixed = (*operands, points.form, self.folding.code, self.folding.degree)
-        run_tiles(lambda *tiles: kernel_tiles(*fixed, *tiles, out), -(-n_rows // ROWS_PER_TILE), n_jobs)
+        compiled: Any = kernel_tiles
+        run_tiles(lambda lo, hi: compiled(*fixed, lo, hi, out), -(-n_rows // ROWS_PER_TILE), n_jobs)
 
 
 def panel_of(dtype: np.dtype) -> int:
