@@ -152,7 +152,8 @@ def test_predictions_that_cannot_be_written(capsys, here):
     assert found == "/dev/full: the predictions could not be written: No space left on device"
 
 
-def test_standard_output_on_a_full_disk(here):
+def test_standard_output_on_a_full_disk(here, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # so that writing fails as late as it can
     with open("/dev/full", "w") as full:
         argv = [sys.executable, "-m", "slimsvm.cli", "predict", "good.slim", "good.txt", "--quiet"]
         answer = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True)

@@ -34,8 +34,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._is_precomputed
         return tags
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
     # -- from parameters to a problem ---------------------------------------------------------------------------
 
@@ -51,6 +55,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _resolve_kernel(self, X: Any, weights: Array | None) -> Kernel:
         """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for."""
+        if self._is_precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
         if isinstance(self.kernel, Kernel):
             return self.kernel
         if callable(self.kernel):
@@ -60,10 +66,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             gamma: Any = scale_gamma(X, weights) if self.gamma == "scale" else 1.0 / X.shape[1]
         else:
             gamma = self.gamma
-        kernel = get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
-        return kernel
+        return get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _resolve_solver(self, n: int) -> Solver:
         """The solver object that ``solver`` and ``max_basis`` stand for."""
@@ -103,12 +106,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             return X, y, weights, np.arange(len(y))
         index = np.flatnonzero(weights)
         kept = X[index]
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self._is_precomputed:
             kept = kept[:, index]
         return kept, y[index], weights[index], index
 
-    def _solve(self, X: Any, examples: Examples, task: Task, weights: Array | None, index: Array) -> Fit:
-        """Set the problem up, solve it, and keep what is the same for every estimator."""
+    def _solve(
+        self, X: Any, y: Array, examples: Examples, task: Task, weights: Array | None, index: Array, shift: float = 0.0
+    ) -> Fit:
+        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
         check_positive("C", self.C)
         check_option("intercept", self.intercept, ("regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
@@ -132,22 +137,27 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             verbose=int(self.verbose),
         )
         state = getattr(self, "_state", None) if self.warm_start else None
-        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(problem.max_iter))
+        context = self._init_callback_context(max_subtasks=problem.max_iter)
+        seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
+        context.call_on_fit_task_begin(**seen)
+        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen))
+        if shift:
+            fit.model = replace(fit.model, intercept=fit.model.intercept + shift)
         if isinstance(self.kernel_, Precomputed):
             fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
         self._keep(fit, index)
+        context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _callbacks(self, max_iter: int | None) -> tuple:
+    def _callbacks(self, context: Any, seen: dict[str, Any]) -> tuple:
         """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
-        context = self._init_callback_context(max_subtasks=max_iter)
         if not getattr(self, "_skl_callbacks", None):
             return ()
 
         def iteration_done(record):
             subtask = context.subcontext(task_name="iteration")
-            subtask.call_on_fit_task_begin(estimator=self)
-            return subtask.call_on_fit_task_end(estimator=self)
+            subtask.call_on_fit_task_begin(**seen)
+            return subtask.call_on_fit_task_end(**seen)
 
         return (iteration_done,)
 

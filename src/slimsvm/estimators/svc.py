@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_option, check_sample_weight
+from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
 from slimsvm.tasks import Binary, Multiclass
 
 
@@ -192,7 +192,7 @@ class SVC(ClassifierMixin, KernelMachine):
         ValueError
             A parameter or a value in X or y is out of range; the message names it.
         """
-        if self.probability:
+        if self.probability and self.probability != "deprecated":  # the default of scikit-learn's SVC
             raise ValueError(
                 "probability=True is not offered; use sklearn.calibration.CalibratedClassifierCV(SVC(), ensemble=False)"
             )
@@ -206,7 +206,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
         row_weights = self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
         task = self._task()
-        fit = self._solve(X, task.encode(codes, row_weights), task, weights, index)
+        fit = self._solve(X, y, task.encode(codes, row_weights), task, weights, index)
         if fit.basis_rows is not None:
             self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=len(self.classes_)).astype(np.int32)
         return self
@@ -214,12 +214,10 @@ class SVC(ClassifierMixin, KernelMachine):
     def _task(self):
         """The loss for the classes found."""
         k = len(self.classes_)
+        cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
         if k > 2:
-            return Multiclass(k, self.cost_matrix)
-        if self.cost_matrix is None:
-            return Binary()
-        cost = Multiclass(2, self.cost_matrix).cost
-        return Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
+            return Multiclass(k, cost)
+        return Binary() if cost is None else Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
     def decision_function(self, X):
         """Scores.

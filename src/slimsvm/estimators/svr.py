@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
@@ -123,9 +121,7 @@ class SVR(RegressorMixin, KernelMachine):
         check_finite(y[:, None], "y")
         X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
         centre = float(np.average(y, weights=weights)) if self.intercept == "regularized" else 0.0
-        fit = self._solve(X, task.encode(y - centre, weights), task, weights, index)
-        self.model_ = replace(fit.model, intercept=fit.model.intercept + centre)
-        self.intercept_ = self.model_.intercept
+        self._solve(X, y, task.encode(y - centre, weights), task, weights, index, shift=centre)
         return self
 
     def predict(self, X):

@@ -81,6 +81,26 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     return weights
 
 
+def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
+    """Finite costs ≥ 0 of shape (n_classes, n_classes) with a zero diagonal; positive ones between two classes."""
+    cost = np.asarray(cost_matrix, dtype=np.float64)
+    if cost.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"cost_matrix must have one row and one column per class, shape ({n_classes}, {n_classes}); "
+            f"found shape {cost.shape}"
+        )
+    bad = ~np.isfinite(cost) | (cost < 0) | (np.eye(n_classes, dtype=bool) & (cost != 0))
+    if n_classes == 2:
+        bad |= ~np.eye(2, dtype=bool) & (cost == 0)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"cost_matrix must hold finite costs with zeros on the diagonal, >= 0 elsewhere (> 0 between two classes); "
+            f"found {cost[row, column]} at row {row}, column {column}"
+        )
+    return cost
+
+
 def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; blockwise."""
     n, d = X.shape

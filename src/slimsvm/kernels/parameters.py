@@ -46,6 +46,10 @@ def check_finite(name: str, value: Any) -> float:
 
 def check_degree(degree: Any) -> int:
     """Degree as an int of at least 1."""
-    if isinstance(degree, bool) or int(degree) != degree or degree < 1:
+    try:
+        whole = not isinstance(degree, bool) and int(degree) == degree
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole or degree < 1:
         raise ValueError(f"degree must be an integer of at least 1, got {degree!r}")
     return int(degree)

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.linalg.cython_blas  # noqa: F401 (compiled code calls this BLAS: it must be loaded to be held to one thread)
+import scipy.linalg.cython_blas  # noqa: F401 (the BLAS of compiled code: it must be loaded to be held to one thread)
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
@@ -157,17 +158,35 @@ def _submit(function: Callable[[], None], times: int) -> list[Future[None]]:
 
 
 _blas_lock = threading.Lock()
-_blas_depth = 0
-_blas_held: Any = None
-_controller: ThreadpoolController | None = None
-_controller_modules = -1
+_blas_holders = 0
+_blas_limiter: Any = None
+_controllers: tuple[ThreadpoolController, ThreadpoolController] | None = None
+_controllers_modules = -1
+
+
+def _blas_and_openmp() -> tuple[ThreadpoolController, ThreadpoolController]:
+    """Controllers of the libraries loaded; they come with imports, so they are looked for again only after imports."""
+    global _controllers, _controllers_modules
+    if _controllers is None or _controllers_modules != len(sys.modules):
+        everything = ThreadpoolController()
+        _controllers = everything.select(user_api="blas"), everything.select(user_api="openmp")
+        _controllers_modules = len(sys.modules)
+    return _controllers
+
+
+def _take_control() -> None:
+    """Let this thread set the number of BLAS threads, and any other one later: threadpoolctl binds it to the first."""
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold every BLAS and OpenMP pool of the process to one thread, so that results do not depend on their number.
+    """Hold BLAS (in the process) and OpenMP (in this thread) to one thread: results must not depend on their number.
 
-    May be nested and entered from several Python threads at once: the limits come back when the last one leaves.
+    May be nested, which costs nothing, and entered from several Python threads at once: BLAS gets its threads back when
+    the last one leaves.
 
     Examples
     --------
@@ -175,22 +194,28 @@ def one_blas_thread() -> Iterator[None]:
     >>> with one_blas_thread():
     ...     pass
     """
-    global _blas_depth, _blas_held, _controller, _controller_modules
-    with _blas_lock:
-        if _blas_depth == 0:
-            if _controller is None or _controller_modules != len(sys.modules):
-                _controller = ThreadpoolController()  # libraries come with imports: look again only after imports
-                _controller_modules = len(sys.modules)
-            _blas_held = _controller.limit(limits=1)
-        _blas_depth += 1
-    try:
+    global _blas_holders, _blas_limiter
+    if getattr(_here, "holds_blas", False):
         yield
+        return
+    with _blas_lock:
+        blas, openmp = _blas_and_openmp()
+        if _blas_holders == 0:
+            _take_control()
+            _blas_limiter = blas.limit(limits=1)
+        _blas_holders += 1
+    _here.holds_blas = True
+    try:
+        with openmp.limit(limits=1):
+            yield
     finally:
+        _here.holds_blas = False
         with _blas_lock:
-            _blas_depth -= 1
-            if _blas_depth == 0:
-                _blas_held.restore_original_limits()
-                _blas_held = None
+            _blas_holders -= 1
+            if _blas_holders == 0:
+                _take_control()
+                _blas_limiter.restore_original_limits()
+                _take_control()
 
 
 def _after_fork_in_child() -> None:

@@ -1,0 +1,650 @@
+"""What every estimator promises to scikit-learn and to its users."""
+
+import io
+import pickle
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.callback import ScoringMonitor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.inspection import DecisionBoundaryDisplay
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC as TheirSVC
+from sklearn.svm import SVR as TheirSVR
+from sklearn.utils.estimator_checks import check_estimator
+
+import naive
+import slimsvm
+from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.estimators import ESTIMATORS
+from slimsvm.kernels import KERNELS, RBF, Precomputed
+from slimsvm.solvers import SOLVERS
+
+SAMPLED = "a sampled cut of repeated rows is another sample than one of weighted rows; exact cuts pass"
+EXPECTED = {f"check_sample_weight_equivalence_on_{kind}_data": SAMPLED for kind in ("dense", "sparse")}
+BOTH = pytest.mark.parametrize("name", sorted(ESTIMATORS))
+
+
+def problem(name="SVC", n=80, n_classes=2, seed=0):
+    """(X, y) with something to learn."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    if name == "SVR":
+        return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=n)
+    score = X[:, :n_classes] if n_classes > 2 else np.stack([X[:, 0] * X[:, 1], 0 * X[:, 0]], axis=1)
+    return X, np.argmax(score + 0.2 * rng.normal(size=score.shape), axis=1)
+
+
+def outputs(estimator, X):
+    """Scores where there are several, predictions otherwise."""
+    return estimator.decision_function(X) if hasattr(estimator, "decision_function") else estimator.predict(X)
+
+
+# ---- scikit-learn's own checks
+
+
+@BOTH
+def test_scikit_learns_checks_pass_without_exception(name):
+    check_estimator(ESTIMATORS[name](), on_skip=None)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(solver=ViolatedCuts(sample_size=50), random_state=0), SVR(solver=UniformCuts(sample_size=50), random_state=0)],
+    ids=repr,
+)
+def test_scikit_learns_checks_pass_with_sampled_cuts(estimator):
+    check_estimator(estimator, on_skip=None, expected_failed_checks=EXPECTED)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@BOTH
+def test_scikit_learns_checks_pass_with_every_solver(name, solver):
+    expected = {} if solver == "exact-cuts" else EXPECTED
+    check_estimator(ESTIMATORS[name](solver=solver, random_state=0), on_skip=None, expected_failed_checks=expected)
+
+
+# ---- the optimum, and what is reported of it
+
+
+@BOTH
+def test_default_fits_are_certified(name):
+    X, y = problem(name)
+    estimator = ESTIMATORS[name]().fit(X, y)
+    assert estimator.status_ == "converged"
+    assert 0 <= estimator.objective_ - estimator.lower_bound_ <= 1e-9 * estimator.objective_
+    assert estimator.n_iter_ == len(estimator.history_)
+    assert estimator.n_basis_ == len(estimator.basis_vectors_) == len(estimator.basis_coef_)
+    assert estimator.n_kernel_evals_ > 0
+    np.testing.assert_array_equal(estimator.support_vectors_, X[estimator.support_])
+    np.testing.assert_array_equal(estimator.dual_coef_, estimator.basis_coef_.T)
+    assert not hasattr(estimator, "coef_")
+    if name == "SVC":
+        np.testing.assert_array_equal(estimator.n_support_, np.bincount(y[estimator.support_]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_are_the_expansion(n_classes):
+    X, y = problem(n_classes=n_classes)
+    clf = SVC(gamma=0.7).fit(X, y)
+    scores = rbf_kernel(X, clf.basis_vectors_, gamma=0.7) @ clf.basis_coef_ + clf.intercept_
+    np.testing.assert_allclose(clf.decision_function(X), scores[:, 0] if n_classes == 2 else scores, atol=1e-12)
+
+
+def test_the_same_classifier_as_scikit_learns_where_the_problem_is_the_same():
+    """Without an intercept on either side: theirs is a constant feature of weight nought here."""
+    X, y = problem(n=150)
+    for C in (0.5, 20.0):
+        K = rbf_kernel(X, gamma=0.5)
+        theirs = TheirSVC(C=C, kernel="precomputed", tol=1e-8).fit(K, y)
+        # Their free intercept is 0 where both signs weigh the same: symmetrise the data by its negative.
+        ours = SVC(C=C, gamma=0.5, intercept="none").fit(X, y)
+        agree = np.mean(ours.predict(X) == theirs.predict(K))
+        assert agree > 0.95
+        margin = 1 - (2 * y - 1) * ours.decision_function(X)
+        alpha = ours.dual_coef_[0] * (2 * y[ours.support_] - 1)
+        assert (alpha > -1e-6 * C).all()
+        assert (alpha < C * (1 + 1e-6)).all()
+        # KKT: free vectors lie on the margin, bounded ones within, others beyond.
+        free = (alpha > 1e-4 * C) & (alpha < C * (1 - 1e-4))
+        np.testing.assert_allclose(margin[ours.support_][free], 0, atol=1e-3)
+        others = np.setdiff1d(np.arange(len(X)), ours.support_)
+        assert (margin[others] < 1e-3).all()
+
+
+def test_svr_takes_targets_far_from_zero():
+    X, y = problem("SVR")
+    near, far = SVR().fit(X, y), SVR().fit(X, y + 1e6)
+    np.testing.assert_allclose(far.predict(X) - 1e6, near.predict(X), atol=1e-6)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-6)
+    np.testing.assert_allclose(far.intercept_, far.model_.intercept)
+
+
+def test_no_intercept():
+    X, y = problem("SVR")
+    assert not SVR(intercept="none").fit(X, y).intercept_.any()
+    assert not SVC(intercept="none").fit(*problem()).intercept_.any()
+
+
+# ---- weights
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@BOTH
+def test_weights_are_repeats_and_zero_is_removal(name, n_classes):
+    X, y = problem(name, n_classes=n_classes)
+    weights = np.random.default_rng(0).integers(0, 4, len(X))
+    weighted = ESTIMATORS[name](gamma=0.5).fit(X, y, sample_weight=weights)
+    repeated = ESTIMATORS[name](gamma=0.5).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    np.testing.assert_allclose(outputs(weighted, X), outputs(repeated, X), atol=1e-4)
+    assert (weights[weighted.support_] > 0).all()
+    np.testing.assert_array_equal(weighted.support_vectors_, X[weighted.support_])
+    kept = weights > 0
+    removed = ESTIMATORS[name](gamma=0.5).fit(X[kept], y[kept], sample_weight=weights[kept])
+    np.testing.assert_array_equal(outputs(weighted, X), outputs(removed, X))
+
+
+@BOTH
+def test_one_number_as_weight_scales_C(name):
+    X, y = problem(name)
+    one = ESTIMATORS[name](C=3.0).fit(X, y, sample_weight=1.0)
+    three = ESTIMATORS[name](C=1.0).fit(X, y, sample_weight=3.0)
+    assert three.objective_ == pytest.approx(one.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 2.0, 1: 0.5}])
+def test_class_weights_are_sample_weights(class_weight):
+    X, y = problem(n=120)
+    y[X[:, 2] > 0] = 0
+    of_class = {0: len(y) / 2 / np.sum(y == 0), 1: len(y) / 2 / np.sum(y == 1)}
+    by_row = np.array([(of_class if class_weight == "balanced" else class_weight)[label] for label in y])
+    # gamma="scale" knows sample weights (a repeated row counts twice) and no class weights.
+    by_class = SVC(class_weight=class_weight, gamma=0.5).fit(X, y)
+    by_sample = SVC(gamma=0.5).fit(X, y, sample_weight=by_row)
+    assert by_class.objective_ == pytest.approx(by_sample.objective_, rel=1e-12)
+    np.testing.assert_array_equal(by_class.decision_function(X), by_sample.decision_function(X))
+    np.testing.assert_allclose(by_class.class_weight_, [by_row[y == 0][0], by_row[y == 1][0]])
+
+
+# ---- labels and outputs
+
+
+@pytest.mark.parametrize(
+    "labels", [["no", "yes"], [-1, 1], [False, True], [10.0, 20.0], ["c", "a", "b"], [7, 3, 5]], ids=repr
+)
+def test_any_labels(labels):
+    X, codes = problem(n_classes=len(labels))
+    y = np.array(labels)[codes]
+    clf = SVC().fit(X, y)
+    np.testing.assert_array_equal(clf.classes_, np.unique(y))
+    predicted = clf.predict(X)
+    assert predicted.dtype == y.dtype
+    assert clf.score(X, y) > 0.8
+    scores = clf.decision_function(X)
+    best = (scores > 0).astype(int) if len(labels) == 2 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(predicted, clf.classes_[best])
+
+
+def test_labels_of_python_strings():
+    X, codes = problem()
+    y = np.array(["one", "another"], dtype=object)[codes]
+    clf = SVC().fit(X, y)
+    assert set(clf.predict(X)) == {"one", "another"}
+
+
+def test_two_columns_for_three_classes():
+    X, y = problem(n_classes=3)
+    ovr, ovo = (SVC(decision_function_shape=shape).fit(X, y) for shape in ("ovr", "ovo"))
+    scores = ovr.decision_function(X)
+    assert scores.shape == (len(X), 3)
+    pairs = ovo.decision_function(X)
+    differences = [scores[:, a] - scores[:, b] for a, b in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_array_equal(pairs, np.stack(differences, axis=1))
+    np.testing.assert_array_equal(ovo.predict(X), ovr.predict(X))
+
+
+def test_ties_go_to_the_lowest_label():
+    """Rows that say nothing: equal scores for all."""
+    X, y = np.zeros((6, 2)), np.array([0, 1, 2, 0, 1, 2])
+    clf = SVC(intercept="none", kernel="linear").fit(X, y)
+    np.testing.assert_array_equal(clf.predict(X), 0)
+    clf = SVC(intercept="none", kernel="linear").fit(X[:4], ["b", "a", "b", "a"])
+    np.testing.assert_array_equal(clf.predict(X), "a")
+
+
+def test_probability_is_refused_with_a_recipe():
+    with pytest.raises(ValueError, match=r"probability=True is not offered; use .*CalibratedClassifierCV\(SVC\(\)"):
+        SVC(probability=True).fit(*problem())
+    X, y = problem()
+    probabilities = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y).predict_proba(X)
+    assert np.mean(probabilities.argmax(axis=1) == y) > 0.8
+
+
+@pytest.mark.parametrize("labels", [["x", "y"], ["z", "x", "y"]], ids=len)
+def test_cost_matrix(labels):
+    """Δ(y, ŷ) in the order of `classes_`: the optimum of the problem written out with it."""
+    X, codes = problem(n=50, n_classes=len(labels))
+    y = np.array(labels)[codes]
+    cost = np.array([[0.0, 0.5, 2.0], [3.0, 0.0, 1.5], [1.0, 0.25, 0.0]])[: len(labels), : len(labels)]
+    clf = SVC(cost_matrix=cost, gamma=0.5, C=2.0).fit(X, y)
+    written_out = []
+    for i, label in enumerate(y):
+        c = list(clf.classes_).index(label)
+        if len(labels) == 2:
+            options = naive.binary_options(2 * c - 1, cost[0, 1], cost[1, 0])
+        else:
+            options = naive.multiclass_options(c, cost)
+        written_out.append((np.array([i]), options, 1.0))
+    primal, _ = naive.optimum(rbf_kernel(X, gamma=0.5), written_out, 2.0)
+    assert clf.objective_ == pytest.approx(primal, rel=1e-8)
+    usual = SVC(cost_matrix=1 - np.eye(len(labels)), gamma=0.5).fit(X, y)
+    np.testing.assert_array_equal(usual.decision_function(X), SVC(gamma=0.5).fit(X, y).decision_function(X))
+
+
+# ---- kernels
+
+
+@BOTH
+def test_precomputed_callable_and_named_kernels_agree(name):
+    X, y = problem(name)
+    new = problem(name, seed=1)[0]
+    named = ESTIMATORS[name](gamma=0.3, kernel="rbf").fit(X, y)
+    by_object = ESTIMATORS[name](kernel=RBF(0.3)).fit(X, y)
+    np.testing.assert_array_equal(outputs(by_object, new), outputs(named, new))
+    by_function = ESTIMATORS[name](kernel=lambda A, B: rbf_kernel(A, B, gamma=0.3)).fit(X, y)
+    np.testing.assert_allclose(outputs(by_function, new), outputs(named, new), atol=1e-4)
+    K, K_new = rbf_kernel(X, gamma=0.3), rbf_kernel(new, X, gamma=0.3)
+    for kernel in ("precomputed", Precomputed()):
+        precomputed = ESTIMATORS[name](kernel=kernel).fit(K, y)
+        assert precomputed.objective_ == pytest.approx(named.objective_, rel=1e-9)
+        np.testing.assert_allclose(outputs(precomputed, K_new), outputs(named, new), atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", Precomputed()], ids=repr)
+@BOTH
+def test_precomputed_kernels_with_rows_of_no_weight(name, kernel):
+    X, y = problem(name)
+    weights = np.random.default_rng(0).integers(0, 3, len(X))
+    K = rbf_kernel(X, gamma=0.3)
+    precomputed = ESTIMATORS[name](kernel=kernel).fit(K, y, sample_weight=weights)
+    named = ESTIMATORS[name](gamma=0.3).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(outputs(precomputed, K), outputs(named, X), atol=1e-4)
+    assert (weights[precomputed.support_] > 0).all()
+
+
+@BOTH
+def test_precomputed_kernels_are_cross_validated(name):
+    X, y = problem(name)
+    by_matrix = cross_val_predict(ESTIMATORS[name](kernel="precomputed"), rbf_kernel(X, gamma=0.3), y, cv=3)
+    by_rows = cross_val_predict(ESTIMATORS[name](gamma=0.3), X, y, cv=3)
+    np.testing.assert_allclose(by_matrix, by_rows, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "same"),
+    [
+        ({"gamma": "auto"}, {"gamma": 1 / 3}),
+        ({"gamma": np.full(3, 0.4)}, {"gamma": 0.4}),
+        ({"kernel": "poly", "degree": 1, "coef0": 0.0, "gamma": 1.0}, {"kernel": "linear"}),
+        ({"gamma": "scale"}, {}),
+    ],
+    ids=repr,
+)
+def test_parameters_of_kernels(parameters, same):
+    X, y = problem()
+    np.testing.assert_allclose(
+        SVC(**parameters).fit(X, y).decision_function(X), SVC(**same).fit(X, y).decision_function(X), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_matrix, pd.DataFrame])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_gamma_scale_is_that_of_scikit_learn(container, dtype):
+    X = np.random.default_rng(0).integers(-3, 4, (50, 4)).astype(dtype)
+    X[np.abs(X) == 1] = 0
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    gamma = SVC().fit(container(X), y).kernel_.gamma
+    assert gamma == pytest.approx(1 / (4 * np.var(X.astype(float))), rel=1e-12)
+
+
+# ---- containers
+
+
+@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts", "uniform-cuts"])
+@BOTH
+def test_containers_give_one_answer(name, solver, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, (70, 4)).astype(np.float64)
+    y = np.sign(X[:, 0] * X[:, 1] + 0.5 * X[:, 2] - 0.2)
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    csr = sp.csr_matrix(X)
+    long = sp.csr_array((csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64)), shape=X.shape)
+    make = lambda: ESTIMATORS[name](solver=solver, gamma=0.3, random_state=0)  # noqa: E731
+    first = make().fit(X, y)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for dense in (
+        np.asfortranarray(X),
+        X.astype(np.float32),
+        X.astype(int),
+        mapped,
+        pd.DataFrame(X),
+        X.tolist(),
+        read_only,
+    ):
+        with warnings.catch_warnings():
+            # Their warning when a fit with column names meets an array without.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            other = make().fit(dense, y)
+            np.testing.assert_array_equal(outputs(other, X), outputs(first, X))
+        np.testing.assert_array_equal(outputs(first, np.asarray(dense)), outputs(first, X))
+    sparse = make().fit(csr, y)
+    for container in (csr, csr.tocsc(), csr.tocoo(), long):
+        np.testing.assert_array_equal(outputs(make().fit(container, y), container), outputs(sparse, csr))
+    if solver == "exact-cuts":
+        np.testing.assert_allclose(outputs(sparse, csr), outputs(first, X), atol=1e-4)
+    np.testing.assert_allclose(outputs(first, csr), outputs(first, X), atol=1e-9)
+
+
+@BOTH
+def test_column_names_are_remembered(name):
+    X, y = problem(name)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    estimator = ESTIMATORS[name]().fit(frame, pd.Series(y))
+    assert list(estimator.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        estimator.predict(frame[["b", "a", "c"]])
+
+
+@BOTH
+def test_a_rows_score_does_not_depend_on_its_batch(name):
+    X, y = problem(name, n=60)
+    for precision in ("float32", "float64"):
+        estimator = ESTIMATORS[name](precision=precision).fit(X, y)
+        whole = outputs(estimator, X)
+        for i in range(0, 60, 7):
+            np.testing.assert_array_equal(outputs(estimator, X[i : i + 1]), whole[i : i + 1])
+        np.testing.assert_array_equal(outputs(estimator, X[::-1])[::-1], whole)
+
+
+# ---- inside scikit-learn
+
+
+def test_in_a_pipeline_and_a_grid():
+    X, y = problem(n=90)
+    pipeline = make_pipeline(StandardScaler(), SVC(solver=ViolatedCuts(), random_state=0))
+    grid = GridSearchCV(
+        pipeline, {"svc__solver__sample_size": [5, 50], "svc__C": [0.1, 10.0]}, cv=2, n_jobs=2, error_score="raise"
+    ).fit(X, y)
+    assert set(grid.best_params_) == {"svc__solver__sample_size", "svc__C"}
+    assert grid.best_estimator_[-1].solver_.sample_size == grid.best_params_["svc__solver__sample_size"]
+    assert grid.best_score_ > 0.6
+
+
+@BOTH
+def test_a_fit_never_edits_parameters(name):
+    X, y = problem(name)
+    solver = ViolatedCuts(sample_size=30)
+    estimator = ESTIMATORS[name](solver=solver, random_state=0)
+    before = {key: repr(value) for key, value in estimator.get_params().items()}
+    estimator.fit(X, y)
+    assert {key: repr(value) for key, value in estimator.get_params().items()} == before
+    assert estimator.solver is solver
+    assert not [attribute for attribute in vars(solver) if attribute.endswith("_")]
+    copy = clone(estimator)
+    assert copy.solver is not solver
+    assert copy.solver.sample_size == 30
+    assert not hasattr(copy, "model_")
+    copy.set_params(solver__sample_size=10)
+    assert solver.sample_size == 30
+
+
+@BOTH
+def test_cross_validation_of_any_solver(name):
+    X, y = problem(name, n=60)
+    for solver in SOLVERS:
+        parameters = {"max_basis": 20} if "max_basis" in SOLVERS[solver]().get_params() else {}
+        estimator = ESTIMATORS[name](solver=solver, C=10.0, random_state=0, **parameters)
+        assert cross_val_score(estimator, X, y, cv=2).mean() > (0.6 if name == "SVC" else 0.3)
+
+
+def test_decision_boundary_display():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    for n_classes in (2, 3):
+        X, y = problem(n_classes=n_classes)
+        clf = SVC().fit(X[:, :2], y)
+        for method in ("decision_function", "predict"):
+            shown = DecisionBoundaryDisplay.from_estimator(clf, X[:, :2], response_method=method, grid_resolution=10)
+            assert np.isfinite(shown.response).all()
+        matplotlib.pyplot.close("all")
+
+
+def test_meta_estimators():
+    X, y = problem(n_classes=3)
+    assert OneVsRestClassifier(SVC()).fit(X, y).score(X, y) > 0.9
+    X, y = problem("SVR")
+    assert TransformedTargetRegressor(SVR(), func=np.exp, inverse_func=np.log).fit(X, y).score(X, y) > 0.5
+
+
+def test_set_output_of_the_steps_before():
+    X, y = problem()
+    pipeline = make_pipeline(StandardScaler(), SVC()).set_output(transform="pandas")
+    pipeline.fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert list(pipeline[-1].feature_names_in_) == ["a", "b", "c"]
+
+
+# ---- callbacks, limits, threads
+
+
+class Watcher:
+    """A callback of scikit-learn's kind."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.events = stop_after, []
+
+    def setup(self, estimator, context):
+        self.events.append("setup")
+
+    def teardown(self, estimator, context):
+        self.events.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.events.append(f"begin {context.task_name}")
+        assert X.shape[0] == len(y)
+
+    def on_fit_task_end(self, estimator, context):
+        self.events.append(f"end {context.task_name}")
+        return self.stop_after is not None and self.events.count("end iteration") >= self.stop_after
+
+
+@BOTH
+def test_scikit_learns_callbacks(name):
+    X, y = problem(name)
+    watcher = Watcher()
+    estimator = ESTIMATORS[name]().set_callbacks(watcher).fit(X, y)
+    iterations = ["begin iteration", "end iteration"] * estimator.n_iter_
+    assert watcher.events == ["setup", "begin fit", *iterations, "end fit", "teardown"]
+    stopper = Watcher(stop_after=3)
+    stopped = ESTIMATORS[name]().set_callbacks(stopper).fit(X, y)
+    assert stopped.n_iter_ == 3
+    assert stopped.status_ == "stopped by a callback"
+    assert stopper.events[-2:] == ["end fit", "teardown"]
+    failing = Watcher()
+    with pytest.raises(ValueError, match="C must be"):
+        ESTIMATORS[name](C=-1.0).set_callbacks(failing).fit(X, y)
+    assert failing.events in ([], ["setup", "teardown"])
+
+
+@BOTH
+def test_scikit_learns_scoring_monitor(name):
+    X, y = problem(name)
+    monitor = ScoringMonitor(scoring="accuracy" if name == "SVC" else "r2")
+    estimator = ESTIMATORS[name]().set_callbacks(monitor).fit(X, y)
+    scores = [entry["accuracy" if name == "SVC" else "r2"] for entry in monitor.get_logs().data]
+    assert scores == [pytest.approx(estimator.score(X, y))]
+
+
+@BOTH
+def test_limits_warn_and_leave_a_model(name):
+    X, y = problem(name)
+    with pytest.warns(ConvergenceWarning, match="iteration limit after 2 iterations"):
+        estimator = ESTIMATORS[name](max_iter=2).fit(X, y)
+    assert estimator.n_iter_ == 2
+    assert estimator.status_ == "iteration limit"
+    assert np.isfinite(estimator.predict(X)).all()
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        ESTIMATORS[name](max_seconds=1e-9).fit(X, y)
+
+
+@BOTH
+def test_progress_is_shown_when_asked_for_only(name, capfd):
+    X, y = problem(name)
+    ESTIMATORS[name]().fit(X, y)
+    assert capfd.readouterr() == ("", "")
+    ESTIMATORS[name](verbose=True).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "ExactCuts" in err
+    assert "objective" in err
+
+
+@BOTH
+def test_warm_start_goes_on_from_the_last_fit(name):
+    X, y = problem(name)
+    estimator = ESTIMATORS[name](warm_start=True, gamma=0.3).fit(X, y)
+    cold = ESTIMATORS[name](gamma=0.3, C=1.2).fit(X, y)
+    warm = estimator.set_params(C=1.2).fit(X, y)
+    assert warm.n_iter_ < cold.n_iter_
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-9)
+    estimator.set_params(warm_start=False, C=1.0).fit(X, y)
+    assert estimator.n_iter_ == ESTIMATORS[name](gamma=0.3).fit(X, y).n_iter_
+    with pytest.raises(ValueError, match="the earlier fit had 80 rows, this one has 79"):
+        estimator.set_params(warm_start=True).fit(X[:-1], y[:-1])
+
+
+@BOTH
+def test_two_threads_fit_at_once(name):
+    X, y = problem(name, n=300)
+    expected = outputs(ESTIMATORS[name](solver=ViolatedCuts(), precision="float32", random_state=0).fit(X, y), X)
+    found, errors = {}, []
+
+    def work(key):
+        try:
+            for _ in range(3):
+                estimator = ESTIMATORS[name](solver=ViolatedCuts(), precision="float32", random_state=0, n_jobs=2)
+                found[key] = outputs(estimator.fit(X, y), X)
+                np.testing.assert_array_equal(found[key], expected)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(found) == 3
+
+
+# ---- out and in again
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@BOTH
+def test_pickle_and_joblib(name, n_classes):
+    X, y = problem(name, n_classes=n_classes)
+    estimator = ESTIMATORS[name](solver=ExactCuts(max_idle=30), random_state=0).fit(X, y)
+    file = io.BytesIO()
+    joblib.dump(estimator, file)
+    file.seek(0)
+    for other in (pickle.loads(pickle.dumps(estimator)), joblib.load(file)):
+        np.testing.assert_array_equal(outputs(other, X), outputs(estimator, X))
+        assert other.get_params()["solver__max_idle"] == 30
+        assert other.objective_ == estimator.objective_
+        other.set_params(warm_start=True).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "labels", [["no", "yes"], [0, 1, 2], np.array(["p", "q", "r"], dtype=object), [1.0, 2.0]], ids=repr
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_saved_classifier_scores_the_same_bits(labels, sparse, tmp_path):
+    X, codes = problem(n_classes=len(labels))
+    X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
+    y = np.asarray(labels)[codes]
+    clf = SVC(C=3.0, gamma=0.5, solver=ViolatedCuts(sample_size=40), random_state=0, class_weight="balanced").fit(X, y)
+    clf.save(tmp_path / "model.slim")
+    again = slimsvm.load(tmp_path / "model.slim")
+    assert type(again) is SVC
+    np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
+    np.testing.assert_array_equal(again.predict(X), clf.predict(X), strict=True)
+    np.testing.assert_array_equal(again.classes_, clf.classes_, strict=True)
+    for attribute in (
+        "objective_",
+        "lower_bound_",
+        "status_",
+        "n_iter_",
+        "n_kernel_evals_",
+        "n_features_in_",
+        "n_basis_",
+    ):
+        assert getattr(again, attribute) == getattr(clf, attribute)
+    assert repr(again.get_params()) == repr(clf.get_params())
+    clone(again).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", [*sorted(set(KERNELS) - {"callable"}), RBF(0.2), RBF((1, 2, 3))], ids=repr)
+def test_a_saved_regressor_scores_the_same_bits(kernel, tmp_path):
+    X, y = problem("SVR")
+    X = rbf_kernel(X, gamma=0.3) if kernel == "precomputed" else X
+    frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+    reg = SVR(kernel=kernel, C=np.float64(2.0), gamma=0.1, max_iter=20000).fit(frame, y)
+    reg.save(str(tmp_path / "model.slim"))
+    again = slimsvm.load(str(tmp_path / "model.slim"))
+    np.testing.assert_array_equal(again.predict(frame), reg.predict(frame), strict=True)
+    assert list(again.feature_names_in_) == list(frame.columns)
+    assert again.kernel_ == reg.kernel_
+
+
+def test_what_cannot_be_saved_says_so(tmp_path):
+    X, y = problem()
+    with pytest.raises(NotFittedError):
+        SVC().save(tmp_path / "model.slim")
+    clf = SVC(kernel=lambda A, B: A @ B.T).fit(X, y)
+    with pytest.raises((TypeError, ValueError), match="function"):
+        clf.save(tmp_path / "model.slim")
+    assert not list(tmp_path.iterdir())
+
+
+# ---- drop-in
+
+
+def test_scikit_learns_constructor_arguments_are_accepted():
+    SVC(**TheirSVC().get_params()).fit(*problem())
+    SVR(**TheirSVR().get_params()).fit(*problem("SVR"))
+
+
+@BOTH
+def test_before_fit(name):
+    X, _ = problem(name)
+    with pytest.raises(NotFittedError):
+        ESTIMATORS[name]().predict(X)
+    if name == "SVC":
+        with pytest.raises(NotFittedError):
+            SVC().decision_function(X)

@@ -1,0 +1,204 @@
+"""Threads over tiles, and BLAS held to one thread."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from slimsvm.numerics import threads
+from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs, run_tiles
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_resolve_n_jobs():
+    cores = len(os.sched_getaffinity(0))
+    assert resolve_n_jobs(None) == cores
+    assert resolve_n_jobs(-1) == cores
+    assert resolve_n_jobs(-cores - 5) == 1
+    assert resolve_n_jobs(3) == 3
+    assert resolve_n_jobs(np.int64(2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "error"), [(0, ValueError), (1.5, TypeError), ("all", TypeError), (True, TypeError)]
+)
+def test_bad_n_jobs_is_named(n_jobs, error):
+    with pytest.raises(error, match="n_jobs"):
+        resolve_n_jobs(n_jobs)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_one_thread_inside_a_joblib_worker(backend):
+    found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(resolve_n_jobs)(None) for _ in range(4))
+    assert found == [1, 1, 1, 1]
+    assert joblib.Parallel(n_jobs=2, backend=backend)([joblib.delayed(resolve_n_jobs)(2)]) == [2]
+
+
+@pytest.mark.parametrize("n_tiles", [0, 1, 2, 3, 17, 1000])
+@pytest.mark.parametrize("n_jobs", [1, 2, 4, 33])
+def test_every_tile_once(n_tiles, n_jobs):
+    count, lock = np.zeros(n_tiles, int), threading.Lock()
+
+    def function(lo, hi):
+        with lock:
+            count[lo:hi] += 1
+
+    run_tiles(function, n_tiles, n_jobs)
+    assert (count == 1).all()
+
+
+def test_several_threads_take_part():
+    meeting = threading.Barrier(3, timeout=20)  # passes only when three calls are under way at once
+    seen = set()
+
+    def function(lo, hi):
+        if lo == 0 or threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            meeting.wait()
+
+    run_tiles(function, 3, 3)
+    assert len(seen) == 3
+
+
+def test_one_thread_runs_in_the_caller():
+    seen = []
+    run_tiles(lambda lo, hi: seen.append((lo, hi, threading.get_ident())), 40, 1)
+    assert seen == [(0, 40, threading.get_ident())]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.parametrize("bad", [0, 13, 39])
+def test_exceptions_come_out(n_jobs, bad):
+    def function(lo, hi):
+        if lo <= bad < hi:
+            raise RuntimeError("tile 13")
+
+    with pytest.raises(RuntimeError, match="tile 13"):
+        run_tiles(function, 40, n_jobs)
+    run_tiles(lambda lo, hi: None, 40, n_jobs)
+
+
+def test_nested_and_from_many_threads_at_once():
+    count, lock = np.zeros((6, 20), int), threading.Lock()
+
+    def outer(i):
+        def function(lo, hi):
+            run_tiles(lambda a, b: None, 8, 4)
+            time.sleep(0.001)
+            with lock:
+                count[i, lo:hi] += 1
+
+        run_tiles(function, 20, 2 + i)  # of growing size: the pool is replaced while others use it
+
+    callers = [threading.Thread(target=outer, args=(i,)) for i in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(timeout=60)
+    assert (count == 1).all()
+
+
+def test_after_a_fork():
+    # In a process of its own: a fork beside the test runner's threads is not what is tested.
+    code = """
+import os
+import numpy as np
+from slimsvm.numerics.threads import one_blas_thread, run_tiles
+def work():
+    count = np.zeros(50, int)
+    def function(lo, hi):
+        count[lo:hi] += 1
+    run_tiles(function, 50, 3)
+    with one_blas_thread():
+        return (count == 1).all()
+assert work()
+child = os.fork()
+if child == 0:
+    os._exit(0 if work() else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert work()
+"""
+    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
+    subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+
+
+def test_blas_is_held_to_one_thread_and_let_go():
+    before = blas_threads()
+    with one_blas_thread():
+        assert blas_threads() == {1}
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+    with pytest.raises(RuntimeError, match="inside"), one_blas_thread():
+        raise RuntimeError("inside")
+    assert blas_threads() == before
+
+
+def test_blas_comes_back_only_when_the_last_thread_leaves():
+    before, inside, leave = blas_threads(), threading.Event(), threading.Event()
+
+    def other():
+        with one_blas_thread():
+            inside.set()
+            leave.wait(timeout=20)
+
+    thread = threading.Thread(target=other)
+    with one_blas_thread():
+        thread.start()
+        assert inside.wait(timeout=20)
+    assert blas_threads() == {1}
+    leave.set()
+    thread.join(timeout=20)
+    assert blas_threads() == before
+    assert threads._blas_holders == 0
+
+
+def test_a_thread_other_than_the_first_may_be_the_one_that_holds():
+    before, seen = blas_threads(), []
+
+    def other():
+        with one_blas_thread():
+            seen.append(blas_threads())
+
+    with one_blas_thread():
+        pass
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join(timeout=20)
+    assert seen == [{1}]
+    assert blas_threads() == before
+
+
+def test_openmp_is_held_in_every_thread():
+    import sklearn.cluster  # noqa: F401 (brings OpenMP)
+
+    def openmp_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "openmp"}
+
+    before, seen, inside, leave = openmp_threads(), [], threading.Event(), threading.Event()
+
+    def other():
+        with one_blas_thread():
+            seen.append(openmp_threads())
+            inside.set()
+            leave.wait(timeout=20)
+
+    thread = threading.Thread(target=other)
+    with one_blas_thread():
+        assert openmp_threads() == {1}
+        thread.start()
+        assert inside.wait(timeout=20)
+    assert openmp_threads() == before
+    leave.set()
+    thread.join(timeout=20)
+    assert seen == [{1}]
