@@ -269,7 +269,18 @@ def test_an_interrupted_fit_saves_the_best_model_so_far(tmp_path):
     np.savez(tmp_path / "train.npz", X=X, y=y)
     # Full steps with exact cuts creep: thousands of iterations from here to a tolerance like this.
     argv = ["train", "train.npz", "m.slim", "--gamma", "10", "--solver", "exact-cuts", "--json"]
-    argv += ["--tol", "1e-12", "--tol-relative", "1e-12", "--set", "step=full", "--n-jobs", "1"]
+    argv += [
+        "--tol",
+        "1e-12",
+        "--tol-relative",
+        "1e-12",
+        "--set",
+        "step=full",
+        "--precision",
+        "float64",
+        "--n-jobs",
+        "1",
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "slimsvm.cli", *argv], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -349,17 +360,12 @@ def test_numbers_match_classes_that_are_texts(capsys, tmp_path, board):
     assert report["error_rate"] < 0.5
 
 
-def test_a_reader_that_stops_early_is_no_failure_to_speak_of(files):
-    command = f"{sys.executable} -m slimsvm.cli predict board.slim board.txt --quiet | head -n 1"
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_stops_early_is_no_failure_to_speak_of(files, monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = f"{sys.executable} -m slimsvm.cli predict board.slim board.txt --quiet | true"
     answer = subprocess.run(["bash", "-c", command], cwd=files, capture_output=True, text=True, check=True)
-    assert answer.stdout.splitlines() == predict_first(files)
     assert answer.stderr == ""
-
-
-def predict_first(files):
-    model = slimsvm.load(files / "board.slim")
-    X = np.load(files / "board.npz")["X"]
-    return [str(model.predict(X[:1])[0])]
 
 
 # -- info, datasets, bench -------------------------------------------------------------------------------------------
@@ -385,7 +391,8 @@ def test_datasets_says_what_is_there_and_where(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("SLIMSVM_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("slimsvm.datasets.locate.Path.cwd", lambda: tmp_path)
-    (tmp_path / "covtype_subset.npz").write_bytes(b"")
+    for name in ("covtype_subset.npz", "a9a.bz2"):  # all of covtype, half of adult
+        (tmp_path / name).write_bytes(b"")
     report = run_json(capsys, "datasets")
     sets = {entry["name"]: entry for entry in report["datasets"]}
     assert list(sets) == [info.name for info in available()]
@@ -395,6 +402,7 @@ def test_datasets_says_what_is_there_and_where(capsys, tmp_path, monkeypatch):
     assert main(["datasets"]) == 0
     out = capsys.readouterr().out
     assert re.search(rf"^covtype +100000 +16476 +54 +2 +{re.escape(str(tmp_path))}$", out, re.MULTILINE)
+    assert re.search(r"^adult +32561 +16281 +123 +2 +-$", out, re.MULTILINE)
     assert f"  {tmp_path / 'cache' / 'slimsvm'} (not there)\n" in out
 
 

@@ -68,9 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
-    except BrokenPipeError:
-        # Whoever read standard output has seen enough (`| head`); Python would complain again when it closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read standard output has seen enough (`| head`)
+        drop_output()
         return 1
     except KeyboardInterrupt:
         say("error: interrupted")
@@ -79,7 +78,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get(TRACEBACK):
             raise
         say(f"error: {describe_error(error)}")
+        drop_output()
         return 1
+
+
+def drop_output() -> None:
+    """Throw away what standard output cannot take: Python would complain about it again when it closes it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def dispatch(argv: list[str]) -> int:

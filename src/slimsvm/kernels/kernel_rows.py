@@ -227,6 +227,9 @@ class KernelRows:
         return total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:
+        index = np.asarray(index)
+        if index.size and index.dtype.kind not in "iu":
+            raise TypeError(f"an index of rows must be integers, got {index.dtype}")
         index = np.require(index, np.int64, ["C", "W", "A"])
         if index.ndim != 1:
             raise ValueError(f"an index of rows must be 1-D, got shape {index.shape}")
