@@ -259,14 +259,23 @@ def test_float32_error_grows_with_the_radius_as_stated():
     assert KernelRows(RBF(0.5), X, memory_limit=0).radius == KernelRows(RBF(0.5), X).radius
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
-def test_sums_over_many_points_are_in_float64(wrap):
+@pytest.mark.parametrize(
+    ("d", "form"), [(1, panels.INNER), (1, panels.CSR_INNER), (1000, panels.CSC_INNER)], ids=["dense", "mixed", "csc"]
+)
+def test_sums_over_many_points_are_in_float64(d, form):
     """A tenth summed 300,000 times in float32 would be 0.3 % off."""
     k = 300_000
-    rows = KernelRows(Linear(), wrap(np.ones((1, 1))), dtype=np.float32)
+
+    def ones(n):
+        if form == panels.INNER:
+            return np.ones((n, 1))
+        return sp.csr_array((np.ones(n), np.zeros(n, np.int64), np.arange(n + 1)), shape=(n, d))
+
+    rows = KernelRows(Linear(), ones(1), dtype=np.float32)
     coef = np.full((k, 2), np.float32(0.1))
     expected = k * float(np.float32(0.1))
-    points = rows.points_of(wrap(np.ones((k, 1))))
+    points = rows.points_of(ones(k))
+    assert points.form == form
     assert rows.scores(points, coef[:, :1])[0, 0] == pytest.approx(expected, rel=5e-7)
     assert rows.scores(points, coef)[0] == pytest.approx([expected, expected], rel=5e-7)
 

@@ -151,5 +151,5 @@ def squared_norms(X: Any) -> np.ndarray:
     if is_sparse(X):
         X = as_csr(X).astype(np.float64)
         return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
-    X = np.asarray(X, np.float64)
+    X = np.ascontiguousarray(X, np.float64)  # one order of summation for every memory order
     return np.einsum("ij,ij->i", X, X)

@@ -74,6 +74,8 @@ class Precomputed(Kernel):
 class CallableKernel(Kernel):
     """The user's own function of two blocks of rows.
 
+    A row's scores are the same bits in any block only as far as the function's values are.
+
     Parameters
     ----------
     function : callable (X, Z) -> array of shape (len(X), len(Z))
