@@ -204,6 +204,12 @@ class SVC(ClassifierMixin, KernelMachine):
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+        bad = ~(np.isfinite(self.class_weight_) & (self.class_weight_ > 0))
+        if bad.any():
+            c = int(np.argmax(bad))
+            raise ValueError(
+                f"class_weight must hold positive numbers; found {self.class_weight_[c]} for class {self.classes_[c]!s}"
+            )
         row_weights = self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
         task = self._task()
         fit = self._solve(X, y, task.encode(codes, row_weights), task, weights, index)

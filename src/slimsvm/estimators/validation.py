@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-BLOCK_VALUES = 1 << 22
+BLOCK_VALUES = 1 << 20
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -68,7 +68,10 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, sample_weight, dtype=np.float64)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from error
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, found {weights.ndim} dimensions")
     if len(weights) != n:

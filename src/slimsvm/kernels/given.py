@@ -105,4 +105,6 @@ class CallableKernel(Kernel):
             raise ValueError(f"the kernel function must return an array of shape {expected}, got {values.shape}")
         if values.dtype.kind not in "buif":
             raise TypeError(f"the kernel function must return real numbers, got dtype {values.dtype}")
+        if not np.isfinite(values).all():
+            raise ValueError("the kernel function must return finite numbers, got NaN or infinity")
         return values.astype(dtype)

@@ -45,6 +45,7 @@ from slimsvm.cuts import (
     reference_loss,
     weighted_sum,
 )
+from slimsvm.cuts.oracles import MAX_REDRAWS
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import SMALL_TOLERANCE, Fit, Problem, Status
@@ -108,6 +109,7 @@ class CuttingPlaneRun:
         self.lower_bound = 0.0 if oracle.exact else None
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
         self.progress = np.full(2, np.inf), 0
+        self.failures = 0
         self.warming_up = self.restart_due = plan.warm_up is not None and state is None
         if state is not None:
             self.restore(state)
@@ -167,11 +169,14 @@ class CuttingPlaneRun:
             state = CutState(self.task, self.examples, self.book, self.working_set, self.target, augmented)
             proposal = oracle.find(state, threshold, self.rng)
             record["redraws"] = proposal.redraws
+            # Draws that keep failing mean that rounding is all that is left.
+            self.failures = self.failures + 1 if proposal.redraws >= MAX_REDRAWS - 1 else 0
+            self.converged = self.failures >= STALL
             if proposal.loss is not None:
                 record["loss"] = proposal.loss
             if proposal.cut is None:
                 self.converged = True
-            else:
+            elif not self.converged:
                 self.add(proposal.cut, proposal.products, oracle.exact)
                 self.resolve()
                 record["qp_seconds"] = self.qp_seconds

@@ -1,0 +1,395 @@
+"""Bad input of every kind: one clear error that names it, or a defined answer; never NaN."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.estimators import ESTIMATORS
+from slimsvm.kernels import KERNELS, RBF
+from slimsvm.solvers import SOLVERS
+
+BOTH = pytest.mark.parametrize("name", sorted(ESTIMATORS))
+EVERY_SOLVER = pytest.mark.parametrize("solver", sorted(SOLVERS))
+
+
+def problem(name="SVC", n=40, d=3, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    if name == "SVR":
+        return X, np.sin(2 * X[:, 0])
+    y = np.arange(n) % n_classes
+    return X + 1.5 * y[:, None], y
+
+
+def refused(call, *words, error=ValueError):
+    """The call raises one error whose message has all the words."""
+    with pytest.raises(error) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value), f"{word!r} is not in: {caught.value}"
+    return str(caught.value)
+
+
+# ---- data
+
+
+@BOTH
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array, np.float32])
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
+def test_nan_and_infinity_are_named_by_row_and_column(name, container, value, word):
+    X, y = problem(name)
+    X[17, 2] = X[23, 0] = value
+    refused(lambda: ESTIMATORS[name]().fit(container(X), y), "X contains", word, "row 17, column 2")
+    fitted = ESTIMATORS[name]().fit(*problem(name))
+    refused(lambda: fitted.predict(container(X)), "X contains", word, "row 17, column 2")
+
+
+def test_nan_in_the_second_block_of_a_memory_map(tmp_path, monkeypatch):
+    monkeypatch.setattr("slimsvm.estimators.validation.BLOCK_VALUES", 30)
+    X, y = problem()
+    X[31, 1] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    refused(lambda: SVC().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y), "NaN at row 31, column 1")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_bad_targets(value):
+    X, y = problem("SVR")
+    y[5] = value
+    refused(lambda: SVR().fit(X, y), "contains")
+    refused(lambda: SVR().fit(X, [None] * 40), error=(ValueError, TypeError))
+    refused(lambda: SVC().fit(*problem("SVR")), "continuous")
+    labels = np.where(np.arange(40) % 2, 1.0, 0.0)
+    labels[3] = value
+    refused(lambda: SVC().fit(X, labels))
+
+
+@pytest.mark.parametrize("y", [np.zeros(40), ["only"] * 40], ids=["numbers", "strings"])
+def test_one_class(y):
+    refused(lambda: SVC().fit(problem()[0], y), "at least two classes, found 1 class", str(y[0]))
+
+
+def test_one_class_left_after_rows_of_no_weight():
+    X, y = problem()
+    refused(lambda: SVC().fit(X, y, sample_weight=(y == 0).astype(float)), "at least two classes, found 1 class: 0")
+
+
+@BOTH
+def test_shapes_that_do_not_match(name):
+    X, y = problem(name)
+    refused(lambda: ESTIMATORS[name]().fit(X, y[:-1]), "40", "39")
+    refused(lambda: ESTIMATORS[name]().fit(X[:, 0], y), "2D")
+    refused(lambda: ESTIMATORS[name]().fit(np.zeros((0, 3)), []), "0 sample")
+    refused(lambda: ESTIMATORS[name]().fit(np.zeros((40, 0)), y), "0 feature")
+    refused(lambda: ESTIMATORS[name]().fit(X.astype(str), np.asarray(y)).predict(np.array([["a", "b", "c"]])))
+    refused(lambda: ESTIMATORS[name]().fit(X + 1j, y), "omplex")
+    fitted = ESTIMATORS[name]().fit(X, y)
+    for wrong in (X[:, :2], sp.csr_array(X[:, :2]), np.hstack([X, X])):
+        refused(lambda wrong=wrong: fitted.predict(wrong), f"{wrong.shape[1]} features", "3 features")
+
+
+def test_text_where_a_number_belongs():
+    refused(lambda: SVC().fit([["1.0", "spam", "2"]] * 40, problem()[1]), "numeric")
+
+
+@BOTH
+def test_a_precomputed_matrix_must_be_square(name):
+    X, y = problem(name)
+    refused(lambda: ESTIMATORS[name](kernel="precomputed").fit(X, y), "square", "(40, 3)")
+    fitted = ESTIMATORS[name](kernel="precomputed").fit(X @ X.T, y)
+    refused(lambda: fitted.predict(X), "3 features", "40 features")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("kernel", "words", "error"),
+    [
+        (lambda A, B: np.zeros((1, 1)), ("must return an array of shape",), ValueError),
+        (lambda A, B: np.full((len(A), len(B)), "a"), ("must return real numbers",), TypeError),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), ("kernel", "NaN"), ValueError),
+        (lambda A, B: np.full((len(A), len(B)), np.inf), ("kernel",), ValueError),
+    ],
+    ids=["shape", "text", "NaN", "infinity"],
+)
+def test_what_a_users_kernel_returns(name, kernel, words, error):
+    X, y = problem(name)
+    refused(lambda: ESTIMATORS[name](kernel=kernel).fit(X, y), *words, error=error)
+
+
+# ---- parameters
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"C": 0}, ("C must be a positive number", "0")),
+        ({"C": -1.0}, ("C must be a positive number", "-1.0")),
+        ({"C": np.inf}, ("C must be a positive number", "inf")),
+        ({"C": np.nan}, ("C must be a positive number", "nan")),
+        ({"C": "1"}, ("C must be a positive number", "'1'")),
+        ({"C": True}, ("C must be a positive number", "True")),
+        ({"tol": 0}, ("tol must be a positive number", "0")),
+        ({"gamma": 0}, ("gamma must be a positive finite number", "0.0")),
+        ({"gamma": -0.5}, ("gamma must be a positive finite number", "-0.5")),
+        ({"gamma": np.nan}, ("gamma must be a positive finite number", "nan")),
+        ({"gamma": "wide"}, ("gamma must be one of 'scale', 'auto'", "'wide'")),
+        ({"gamma": [1.0, 0.0, 2.0]}, ("gamma must be a positive finite number", "0.0 for feature 1")),
+        ({"gamma": [1.0, 2.0]}, ("gamma has 2 values, the rows have 3 features",)),
+        ({"kernel": "gauss"}, ("unknown kernel 'gauss'", *sorted(KERNELS))),
+        ({"kernel": "poly", "degree": 0}, ("degree must be an integer of at least 1", "0")),
+        ({"kernel": "poly", "degree": 2.5}, ("degree", "2.5")),
+        ({"kernel": "poly", "coef0": np.nan}, ("coef0 must be a finite number", "nan")),
+        ({"solver": "smo"}, ("solver must be one of 'auto'", *map(repr, SOLVERS), "'smo'")),
+        ({"solver": ExactCuts}, ("solver must be one of",)),
+        ({"solver": ViolatedCuts(sample_size=-1)}, ("sample_size must be an integer >= 1", "-1")),
+        ({"solver": UniformCuts(patience=0.5)}, ("patience must be an integer >= 1", "0.5")),
+        ({"solver": ViolatedCuts(step=None)}, ("step must be", "None")),
+        ({"intercept": "free"}, ("intercept='regularized' or 'none'", "'free'")),
+        ({"intercept": True}, ("intercept must be one of", "True")),
+        ({"precision": "float16"}, ("precision must be one of 'auto', 'float32', 'float64'", "'float16'")),
+        ({"max_iter": 0}, ("max_iter must be a positive integer", "0")),
+        ({"max_iter": 1.5}, ("max_iter must be a positive integer", "1.5")),
+        ({"max_seconds": -1}, ("max_seconds must be a positive number", "-1")),
+        ({"memory_limit": 0}, ("memory_limit must be a positive number", "0")),
+        ({"memory_limit": 1e-6}, ("memory_limit leaves room for", "at least 3 are needed")),
+        ({"n_jobs": 0}, ("n_jobs must not be 0",)),
+        ({"random_state": "today"}, ("today",)),
+        ({"max_basis": 0}, ("max_basis must be a positive integer", "0")),
+        ({"max_basis": 5, "solver": "exact-cuts"}, ("has no cap on vectors", "max_basis=5", "'cpsp'")),
+        ({"max_basis": 5, "solver": ExactCuts()}, ("max_basis=5", "has no cap on vectors")),
+    ],
+    ids=lambda value: re.sub(r"\W+", " ", str(value))[:40] if isinstance(value, dict) else "",
+)
+def test_parameters(name, parameters, words):
+    X, y = problem(name)
+    refused(lambda: ESTIMATORS[name](**parameters).fit(X, y), *words)
+
+
+@BOTH
+def test_kernels_of_the_wrong_kind(name):
+    X, y = problem(name)
+    refused(lambda: ESTIMATORS[name](kernel=3).fit(X, y), "kernel must be a name", "3", error=TypeError)
+    refused(lambda: ESTIMATORS[name](kernel=None).fit(X, y), "kernel must be a name", "None", error=TypeError)
+    refused(lambda: ESTIMATORS[name](gamma=None).fit(X, y), "gamma must be", error=(TypeError, ValueError))
+    refused(lambda: ESTIMATORS[name](n_jobs="all").fit(X, y), "n_jobs", "'all'", error=TypeError)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, np.nan, np.inf])
+def test_epsilon(epsilon):
+    refused(lambda: SVR(epsilon=epsilon).fit(*problem("SVR")), "epsilon must be a number >= 0", str(epsilon))
+
+
+def test_an_option_of_SVC():
+    refused(
+        lambda: SVC(decision_function_shape="all").fit(*problem()), "decision_function_shape must be one of", "'all'"
+    )
+    refused(lambda: SVC(class_weight="even").fit(*problem()), "class_weight", "even")
+    refused(lambda: SVC(class_weight={0: -1.0}).fit(*problem()), "class_weight", "-1")
+    refused(lambda: SVC(class_weight={"a": 1.0}).fit(*problem()), "class_weight")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.ones(39), ("40 rows", "39 weights")),
+        (np.ones((40, 1)), ("Sample weights must be 1D",)),
+        (np.append(np.ones(39), -1.0), ("finite and >= 0", "-1.0", "row 39")),
+        (np.append(np.ones(39), np.nan), ("finite and >= 0", "nan", "row 39")),
+        (np.append(np.ones(39), np.inf), ("finite and >= 0", "inf", "row 39")),
+        (np.zeros(40), ("zero for every row",)),
+        (["heavy"] * 40, ("sample_weight",)),
+    ],
+    ids=["short", "2-D", "negative", "NaN", "infinite", "zero", "text"],
+)
+def test_sample_weights(name, weights, words):
+    X, y = problem(name)
+    refused(lambda: ESTIMATORS[name]().fit(X, y, sample_weight=weights), *words)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cost_matrices(n_classes):
+    X, y = problem(n_classes=n_classes)
+    good = 1 - np.eye(n_classes)
+
+    def fit(cost):
+        return lambda: SVC(cost_matrix=cost).fit(X, y)
+
+    refused(fit(np.ones((4, 4))), "cost_matrix", f"({n_classes}, {n_classes})", "(4, 4)")
+    refused(fit(np.ones(n_classes)), "cost_matrix", f"({n_classes}, {n_classes})")
+    refused(fit(good + np.eye(n_classes)), "cost_matrix", "zeros on the diagonal", "found 1.0 at row 0, column 0")
+    for value in (-1.0, np.nan, np.inf):
+        bad = good.copy()
+        bad[1, 0] = value
+        refused(fit(bad), "cost_matrix", f"found {value} at row 1, column 0")
+    nothing = good.copy()
+    nothing[0, 1] = 0
+    if n_classes == 2:
+        refused(fit(nothing), "cost_matrix", "> 0 between two classes", "row 0, column 1")
+    else:
+        assert np.isfinite(fit(nothing)().decision_function(X)).all()
+
+
+# ---- odd, but allowed: every solver has a defined answer
+
+
+def defined(name, solver, X, y, **parameters):
+    """Finite predictions (a warning that a limit was reached may come with them); the fitted estimator."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator = ESTIMATORS[name](solver=solver, random_state=0, max_iter=100, **parameters).fit(X, y)
+    output = estimator.decision_function(X) if name == "SVC" else estimator.predict(X)
+    assert np.isfinite(output).all()
+    assert np.isfinite(estimator.objective_)
+    if name == "SVC":
+        assert set(estimator.predict(X)) <= set(y)
+    if estimator.lower_bound_ is not None:
+        assert estimator.lower_bound_ <= estimator.objective_
+    return estimator
+
+
+@EVERY_SOLVER
+@BOTH
+@pytest.mark.parametrize("C", [1e-10, 1e10])
+def test_extreme_C(name, solver, C):
+    X, y = problem(name)
+    estimator = defined(name, solver, X, y, C=C, gamma=0.5)
+    if C < 1:
+        assert np.ptp(estimator.model_.scores(X)) < 1e-6
+    elif solver == "exact-cuts":
+        assert estimator.score(X, y) > 0.98
+
+
+@EVERY_SOLVER
+@BOTH
+@pytest.mark.parametrize("gamma", [1e-12, 1e12])
+def test_extreme_gamma(name, solver, gamma):
+    X, y = problem(name)
+    estimator = defined(name, solver, X, y, gamma=gamma)
+    if gamma > 1 and name == "SVC" and solver == "exact-cuts":
+        assert estimator.score(X, y) == 1
+
+
+@EVERY_SOLVER
+@BOTH
+@pytest.mark.parametrize("kernel", ["sigmoid", "poly", "laplacian", "linear"])
+def test_other_kernels(name, solver, kernel):
+    """The sigmoid kernel is not positive semidefinite: the answer is defined, if no optimum."""
+    X, y = problem(name)
+    parameters = {"gamma": 0.1}
+    if SOLVERS[solver]().get_params().get("preimage") == "fixed-point":
+        solver = SOLVERS[solver](preimage="training-rows")
+    defined(name, solver, X, y, kernel=kernel, **parameters)
+
+
+@EVERY_SOLVER
+@BOTH
+def test_constant_columns_and_duplicate_rows(name, solver):
+    X, y = problem(name)
+    X[:, 1] = 7.0
+    defined(name, solver, X, y)
+    twice = np.vstack([X, X])
+    defined(name, solver, twice, np.concatenate([y, y]))
+    if name == "SVC":
+        contradictory = defined(name, solver, twice, np.concatenate([y, 1 - y]))
+        assert np.abs(contradictory.decision_function(twice)).max() < 1.0
+
+
+@EVERY_SOLVER
+@BOTH
+@pytest.mark.parametrize(
+    "X", [np.zeros((20, 2)), np.full((20, 2), 1e8), sp.csr_array((20, 3))], ids=["0", "1e8", "CSR"]
+)
+def test_rows_that_are_all_equal(name, solver, X):
+    y = problem(name, n=20)[1]
+    for kernel in ("rbf", "linear"):
+        if kernel == "linear" and SOLVERS[solver]().get_params().get("preimage") == "fixed-point":
+            continue
+        estimator = defined(name, solver, X, y, kernel=kernel)
+        assert np.ptp(estimator.model_.scores(X), axis=0).max() == 0
+
+
+@EVERY_SOLVER
+@BOTH
+def test_two_rows(name, solver):
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    for C in (1.0, 1e6):
+        estimator = defined(name, solver, X, y, gamma=1.0, C=C)
+    if name == "SVC":
+        assert estimator.predict(X).tolist() == [0, 1]
+
+
+@BOTH
+def test_one_row(name):
+    if name == "SVC":
+        refused(lambda: SVC().fit([[1.0]], [0]), "two classes")
+    else:
+        assert SVR().fit([[1.0]], [3.0]).predict([[1.0]]) == pytest.approx(3.0, abs=0.2)
+
+
+@EVERY_SOLVER
+def test_one_row_per_class(solver):
+    X, y = np.eye(5), np.arange(5)
+    estimator = defined("SVC", solver, X, y, C=100.0)
+    if solver == "exact-cuts":
+        assert estimator.predict(X).tolist() == [0, 1, 2, 3, 4]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "solver", [ViolatedCuts(sample_size=1), ViolatedCuts(5000), UniformCuts(1), UniformCuts(5000)], ids=repr
+)
+def test_more_samples_than_rows_and_one_alone(name, solver):
+    X, y = problem(name)
+    defined(name, solver, X, y)
+
+
+@EVERY_SOLVER
+def test_constant_targets(solver):
+    X, _ = problem("SVR")
+    for value in (0.0, 5.0, -1e9):
+        estimator = defined("SVR", solver, X, np.full(40, value))
+        np.testing.assert_allclose(estimator.predict(X), value)
+        assert estimator.n_basis_ == 0 or solver == "cpsp"
+
+
+@EVERY_SOLVER
+@BOTH
+def test_far_from_the_origin(name, solver):
+    """Centring keeps the digits of what distinguishes the rows."""
+    X, y = problem(name)
+    near = defined(name, solver, X, y, gamma=0.5)
+    far = defined(name, solver, X + 2.0**20, y, gamma=0.5)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-3)
+
+
+@BOTH
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+def test_tiny_and_huge_features(name, scale):
+    X, y = problem(name)
+    usual = ESTIMATORS[name]().fit(X, y)
+    scaled = ESTIMATORS[name]().fit(X * scale, y)
+    assert scaled.objective_ == pytest.approx(usual.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.5, "scale"])
+def test_classes_of_very_different_size(gamma):
+    X, y = problem(n=200)
+    y[:] = 0
+    y[17] = 1
+    X[17] += 3
+    for class_weight in (None, "balanced"):
+        clf = SVC(gamma=gamma, class_weight=class_weight).fit(X, y)
+        assert np.isfinite(clf.decision_function(X)).all()
+    assert clf.predict(X)[17] == 1
+
+
+def test_a_gamma_per_feature_with_tiny_entries():
+    X, y = problem()
+    assert np.isfinite(SVC(kernel=RBF((1e-300, 1.0, 1e-300))).fit(X, y).decision_function(X)).all()
