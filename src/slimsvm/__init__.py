@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
-    from slimsvm.solvers import CPSP, ExactCuts, UniformCuts, ViolatedCuts
+    from slimsvm.solvers import CPSP, ExactCuts, Refine, UniformCuts, ViolatedCuts
 
 __version__ = "0.1.0"
 
@@ -20,6 +20,7 @@ __all__ = [
     "ExactCuts",
     "KernelExpansion",
     "ModelFileError",
+    "Refine",
     "UniformCuts",
     "ViolatedCuts",
     "datasets",
@@ -35,6 +36,7 @@ _HOMES = {
     "ExactCuts": "solvers",
     "KernelExpansion": "model",
     "ModelFileError": "modelfile",
+    "Refine": "solvers",
     "UniformCuts": "solvers",
     "ViolatedCuts": "solvers",
     "load": "estimators.files",

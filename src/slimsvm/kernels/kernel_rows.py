@@ -23,6 +23,7 @@ from slimsvm.kernels.operands import (
 from slimsvm.kernels.shift_invariant import LOG2_E
 from slimsvm.numerics.panels import ROWS_PER_TILE
 from slimsvm.numerics.threads import resolve_n_jobs
+from slimsvm.numerics.tiles import RowData
 from slimsvm.rows import Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
@@ -219,6 +220,20 @@ class KernelRows:
             positions = part.index if len(part.index) else np.arange(part.first, part.first + part.n)
             out[at : at + part.n] = self.kernel.diag_at(self._raw(part), positions)
         return out
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the folded rows are kept in memory."""
+        return self._kept is not None
+
+    def folded(self, index: np.ndarray) -> tuple[RowData, np.ndarray]:
+        """Folded rows for compiled code that moves basis vectors, and where in them the rows at ``index`` are.
+
+        All rows where they are kept, otherwise a copy of those at ``index``.
+        """
+        if self._kept is not None:
+            return self._kept.data, index
+        return self._folded(Selection(len(index), 0, index)).data, np.arange(len(index))
 
     def _mean(self) -> np.ndarray:
         total = np.zeros(self.n_features)

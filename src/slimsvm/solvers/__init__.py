@@ -3,6 +3,7 @@
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.solvers.refine import Refine
 
 SOLVERS = {
     "exact-cuts": ExactCuts,
@@ -11,4 +12,15 @@ SOLVERS = {
     "cpsp": CPSP,
 }
 
-__all__ = ["CPSP", "SOLVERS", "ExactCuts", "Fit", "Problem", "Solver", "Status", "UniformCuts", "ViolatedCuts"]
+__all__ = [
+    "CPSP",
+    "SOLVERS",
+    "ExactCuts",
+    "Fit",
+    "Problem",
+    "Refine",
+    "Solver",
+    "Status",
+    "UniformCuts",
+    "ViolatedCuts",
+]

@@ -134,6 +134,34 @@ class Augmented:
     plain: Array | None = None
 
 
+@dataclass(frozen=True)
+class Smoothed:
+    """A soft maximum in place of each example's maximum over labels, of temperature τ.
+
+    Parameters
+    ----------
+    loss, value : float
+        Weighted sums of the losses themselves and of the smoothed ones.
+    dual : tuple of two floats
+        Weighted sum of the constants Σ_ŷ a_ŷ Δ(y, ŷ), with a the soft argmax: with ``residual`` a dual point. Where
+        there is one output, over the rows of positive residual and over the others; otherwise all in the first.
+    residual : float64 ndarray of shape (n_rows, n_outputs)
+        Minus the derivative of ``value`` by the scores.
+    curvature : float64 ndarray of shape (n_rows, n_outputs)
+        Its second derivative by each score alone.
+    share : float64 ndarray of shape (n_rows, n_outputs) or None
+        The soft argmax a where there are several outputs. The second derivatives by two scores of a row are
+        ω/τ (diag(a) − a aᵀ).
+    """
+
+    loss: float
+    value: float
+    dual: tuple[float, float]
+    residual: Array
+    curvature: Array
+    share: Array | None = None
+
+
 class Task:
     """Base class of tasks; a user's own task overrides the three methods and the sizes.
 
@@ -185,6 +213,15 @@ class Task:
             slope -= float(examples.weights @ (augmented.plain @ direction[1]))
         return value, slope
 
+    def smooth(self, scores: Array, tau: float, examples: Examples, n_jobs: int = 1) -> Smoothed:
+        """Smoothed losses at temperature tau, for solvers that need derivatives. Tasks may do without."""
+        raise NotImplementedError(f"{type(self).__name__} has no smoothed loss")
+
+    @property
+    def is_smoothable(self) -> bool:
+        """Whether `smooth` is defined."""
+        return type(self).smooth is not Task.smooth
+
     def error(self, predicted: Array, examples: Examples) -> float:
         """Weighted training error of predicted labels (share of rows by default)."""
         weights = examples.weights[examples.example_of_rows()]
@@ -209,6 +246,16 @@ def along_by_tiles(function, examples: Examples, n_jobs: int) -> tuple[float, fl
     run_tiles(lambda lo, hi: function(lo, hi, out), n_tiles, n_jobs)
     loss, gain = out.sum(axis=0)
     return float(loss), -float(gain)
+
+
+def smooth_by_tiles(function, examples: Examples, n_outputs: int, n_jobs: int, share: Array | None = None) -> Smoothed:
+    """What a compiled ``*_smooth`` leaves: function(residual, curvature, sums, lo, hi)."""
+    n_tiles = -(-examples.n_rows // ROWS_PER_TILE)
+    residual, curvature = (np.empty((examples.n_rows, n_outputs)) for _ in range(2))
+    sums = np.empty((n_tiles, 4))
+    run_tiles(lambda lo, hi: function(residual, curvature, sums, lo, hi), n_tiles, n_jobs)
+    loss, value, dual, rest = sums.sum(axis=0).tolist()
+    return Smoothed(loss, value, (dual, rest), residual, curvature, share)
 
 
 def unit_weights(sample_weight: Array | None, n: int) -> Array:

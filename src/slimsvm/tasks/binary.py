@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm.numerics.losses import binary_along, binary_augment
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
+from slimsvm.numerics.smoothed import binary_smooth
+from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Binary(Task):
         fixed = (examples.labels, self.cost_negative, self.cost_positive)
         where = (examples.weights, base[0], direction[0], float(k))
         return along_by_tiles(lambda lo, hi, out: binary_along(*fixed, *where, lo, hi, out), examples, n_jobs)
+
+    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
+        """See `Task.smooth`."""
+        fixed = (examples.labels, self.cost_negative, self.cost_positive, examples.weights, scores, float(tau))
+        return smooth_by_tiles(lambda *out: binary_smooth(*fixed, *out), examples, 1, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """+1 where the score is positive, −1 elsewhere."""

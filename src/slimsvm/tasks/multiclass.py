@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.numerics.losses import multiclass_along, multiclass_augment
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
+from slimsvm.numerics.smoothed import multiclass_smooth
+from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,12 @@ class Multiclass(Task):
         fixed = (examples.labels, self.cost)
         where = (examples.weights, base[0], direction[0], float(k))
         return along_by_tiles(lambda lo, hi, out: multiclass_along(*fixed, *where, lo, hi, out), examples, n_jobs)
+
+    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
+        """See `Task.smooth`."""
+        share = np.empty((examples.n_rows, self.n_classes))
+        fixed = (examples.labels, self.cost, examples.weights, scores, float(tau), share)
+        return smooth_by_tiles(lambda *out: multiclass_smooth(*fixed, *out), examples, self.n_classes, n_jobs, share)
 
     def decode(self, scores, plain, examples=None):
         """Column of the largest score, the lowest among equals."""

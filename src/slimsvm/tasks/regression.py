@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm.numerics.losses import epsilon_insensitive_along, epsilon_insensitive_augment
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
+from slimsvm.numerics.smoothed import epsilon_insensitive_smooth
+from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class Regression(Task):
         return along_by_tiles(
             lambda lo, hi, out: epsilon_insensitive_along(*fixed, *where, lo, hi, out), examples, n_jobs
         )
+
+    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
+        """See `Task.smooth`."""
+        fixed = (examples.labels, float(self.epsilon), examples.weights, scores, float(tau))
+        return smooth_by_tiles(lambda *out: epsilon_insensitive_smooth(*fixed, *out), examples, 1, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """The score itself."""

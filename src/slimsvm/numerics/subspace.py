@@ -1,0 +1,68 @@
+"""Products with the kernel values of rows and basis vectors, in their own type, summed in float64.
+
+Rows are met in order and columns apart, so that neither threads nor cutting the rows into blocks (of a multiple of
+SUB_BLOCK) changes a bit of the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from slimsvm.numerics.maps import SUMS
+
+SUB_BLOCK = 32  # rows turned into float64 at a time
+PANEL = 64  # columns that one call of `transposed_panels` sums at a time
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def times_tiles(values, coef, lo, hi, out):
+    """out[i, c] = sum_j values[i, j] coef[j, c], for the tiles of SUB_BLOCK rows lo, …, hi - 1."""
+    n, k = values.shape
+    m = coef.shape[1]
+    wide, part = np.empty((SUB_BLOCK, k)), np.empty((SUB_BLOCK, m))
+    weights = coef[:, 0].copy()
+    for tile in range(lo, hi):
+        start = tile * SUB_BLOCK
+        size = min(SUB_BLOCK, n - start)
+        if m == 1:
+            for i in range(start, start + size):
+                row, total = values[i], 0.0
+                for j in range(k):
+                    total += row[j] * weights[j]
+                out[i, 0] = total
+        else:
+            for i in range(size):
+                wide[i] = values[start + i]
+            np.dot(wide[:size], coef, part[:size])
+            out[start : start + size] = part[:size]
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def transposed_panels(values, coef, lo, hi, out):
+    """out[j, c] += sum_i values[i, j] coef[i, c], for the panels of PANEL columns lo, …, hi - 1."""
+    n, k = values.shape
+    m = coef.shape[1]
+    wide, total = np.empty((SUB_BLOCK, PANEL)), np.empty((PANEL, m))
+    for panel in range(lo, hi):
+        a = panel * PANEL
+        size = min(PANEL, k - a)
+        if m == 1:
+            sums = out[a : a + size, 0].copy()
+            for i in range(n):
+                weight = coef[i, 0]
+                if weight != 0.0:
+                    row = values[i, a : a + size]
+                    for j in range(size):
+                        sums[j] += weight * row[j]
+            out[a : a + size, 0] = sums
+        else:
+            for start in range(0, n, SUB_BLOCK):
+                rows = min(SUB_BLOCK, n - start)
+                if np.any(coef[start : start + rows] != 0.0):
+                    for i in range(rows):
+                        wide[i, :size] = values[start + i, a : a + size]
+                    np.dot(wide[:rows].T, coef[start : start + rows], total)
+                    for j in range(size):
+                        for c in range(m):
+                            out[a + j, c] += total[j, c]

@@ -1,0 +1,374 @@
+r"""Learned bases: descent on basis vectors and coefficients together.
+
+Problem, convex in β and the intercept b, not in the basis vectors:
+
+    min over (b_1..b_k), β, b   ½ Σ_c β_cᵀ K_BB β_c + ½ b² + C Σ_e ω_e ℓ_e(K_XB β + b)
+
+    start: k-means centres of each class, or other vectors, or an earlier model
+    repeat for every batch of `epochs` sweeps over the rows in random order:
+        r = gradient of the batch's losses in its scores; a step of Adam along, for the RBF kernel,
+        ∂/∂β = Kᵀ r + λ K_BB β,   ∂/∂b_j = 2γ β_j [Σ_i r_i K_ij x_i − b_j Σ_i r_i K_ij] + λ-term
+        with rates that rise and fall once; the mean of the last iterates counts
+    finish: the convex problem in β and b alone, solved to its gap
+
+With ``learn_metric`` the log of one scale per feature is learned in the same steps, pulled towards their mean, and the
+kernel becomes an RBF of one gamma per feature. The descent stops after its last sweep. The finish bounds all models
+over the final basis from below (``bound_in_basis``); nothing here bounds the kernel's own optimum.
+
+Wu, Schölkopf, Bakır, "A Direct Method for Building Sparse Kernel Learning Algorithms", JMLR 2006 (the problem); Kingma
+and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates that rise and fall once); Polyak and
+Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
+
+Parts: `bases` for the start, `solvers.descent` for the steps, `solvers.convex_finish` for the finish.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.bases import KMeans, get_basis
+from slimsvm.kernels import RBF, Kernel, KernelRows
+from slimsvm.model import KernelExpansion
+from slimsvm.rows import is_sparse
+from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.convex_finish import Coefficients, check_task, fit_coefficients, tolerances
+from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.descent import Descent, Expansion, Rates, Schedule, check_kernel
+from slimsvm.tasks import Binary, Multiclass, losses
+
+Array = np.ndarray
+
+# epochs="auto": this many steps for 100 vectors, growing with the root of their number, in so many sweeps.
+AUTO_STEPS, AUTO_EPOCHS = 6000, (10, 1000)
+# Rates relative to that of the basis: of coefficients, for one vector and a unit of the score; of the intercept.
+COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
+# A sweep whose objective is this many times the best so far means that the rate is too high.
+DIVERGED = 2.0
+# Rows that the features' spread is taken from, and rows per vector that k-means centres are made of, with a minimum.
+SPREAD_ROWS, KMEANS_ROWS, MIN_KMEANS_ROWS = 20_000, 20, 5_000
+# Of max_seconds, the share left for the finish.
+FINISH_SHARE = 0.15
+# Gaps, as shares of the objective, that are rounding errors of the kernel values.
+ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
+
+
+@dataclass(frozen=True)
+class RefineState:
+    """The model that a fit ended with, to go on from."""
+
+    model: KernelExpansion
+
+
+class RefineRun:
+    """A descent on one problem; a step is a sweep over the rows, the last one also finishes the coefficients."""
+
+    def __init__(self, problem: Problem, solver: Refine, model: KernelExpansion | None):
+        self.problem, self.solver, self.begun = problem, solver, time.perf_counter()
+        self.kernel_rows = problem.bind()
+        check_kernel(self.kernel_rows, solver.learn_metric)
+        self.rng = problem.generator()
+        self.converged = False
+        self.finished: tuple[KernelExpansion, Coefficients] | None = None
+        start = self._start(solver.initial if model is None else model)
+        self.descent = Descent(
+            problem, self.kernel_rows, start, self._rates(len(start.coef)), solver.batch_size, solver.learn_metric
+        )
+        n, k = problem.examples.n_examples, len(start.coef)
+        self.n_batches = -(-n // self.descent.batch_size)
+        n_epochs = solver.epochs
+        if n_epochs == "auto":
+            steps = AUTO_STEPS * max(1.0, np.sqrt(k / 100))
+            n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
+        limit = n_epochs if problem.max_iter is None else problem.max_iter
+        self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
+        self.schedule = Schedule(n_epochs, solver.averaging)
+        self.best, self.best_flat, self.n_restarts = self.unit, self.descent.parameters.flat.copy(), 0
+
+    # -- the start ------------------------------------------------------------------------------------------------
+
+    def _start(self, initial: Any) -> Expansion:
+        """The expansion that the descent starts from."""
+        rows, m, d = self.kernel_rows, self.problem.task.n_outputs, self.kernel_rows.n_features
+        if isinstance(initial, KernelExpansion):
+            self._check_size(initial.n_basis)
+            if initial.coef.shape[1] != m or initial.basis.shape[1] != d:
+                raise ValueError(
+                    f"initial: the model has {initial.basis.shape[1]} features and {initial.coef.shape[1]} outputs, "
+                    f"the problem {d} and {m}"
+                )
+            return Expansion(initial.basis, initial.coef, initial.intercept, self._log_scale(initial.kernel))
+        if isinstance(initial, np.ndarray) or is_sparse(initial):
+            basis = rows.kernel.check_basis(initial, d)
+            self._check_size(basis.shape[0])
+        else:
+            basis = self._choose(initial)
+        return Expansion(basis, np.zeros((basis.shape[0], m)), np.zeros(m), np.zeros(d))
+
+    def _choose(self, initial: Any) -> Any:
+        k, task = self.solver.max_basis, self.problem.task
+        chooser = get_basis(initial)
+        if initial == "kmeans":
+            chooser = KMeans(max(MIN_KMEANS_ROWS, KMEANS_ROWS * k))
+        labels = self.problem.examples.labels if isinstance(task, (Binary, Multiclass)) else None
+        basis = chooser.choose(self.kernel_rows, k, self.rng, labels)
+        return self.kernel_rows.basis(basis) if basis.ndim == 1 else basis
+
+    def _check_size(self, k: int) -> None:
+        if not 1 <= k <= self.solver.max_basis:
+            raise ValueError(f"initial has {k} vectors, max_basis={self.solver.max_basis}")
+
+    def _log_scale(self, kernel: Kernel) -> Array:
+        """Where the learned scales start, so that the kernel is that of an earlier model."""
+        own, d = self.problem.kernel, self.kernel_rows.n_features
+        if not (self.solver.learn_metric and isinstance(kernel, RBF) and isinstance(own, RBF)):
+            return np.zeros(d)
+        ratio = np.asarray(kernel.gamma) / np.asarray(own.gamma)
+        return np.broadcast_to(0.5 * np.log(ratio), d)
+
+    def _rates(self, k: int) -> Rates:
+        """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""
+        solver, n = self.solver, self.kernel_rows.n_rows
+        index = np.arange(n) if n <= SPREAD_ROWS else np.sort(self.rng.choice(n, SPREAD_ROWS, replace=False))
+        block: Any = self.kernel_rows.rows.take(index, np.float64)
+        square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
+        spread = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+        # Halfway between one rate for all features and one in proportion to each one's spread.
+        spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
+        self.unit = self._mean_loss(np.zeros((self.problem.examples.n_rows, self.problem.task.n_outputs)))
+        return Rates(
+            basis=solver.rate * spread,
+            coef=solver.rate * COEF_RATE / np.sqrt(k) * self.unit,
+            intercept=solver.rate * INTERCEPT_RATE * self.unit,
+            scale=solver.rate,
+            pull=solver.metric_pull * self.unit / (n * len(spread)),
+        )
+
+    def _mean_loss(self, scores: Array) -> float:
+        examples, plain = self.problem.examples, np.zeros(0)
+        augmented = self.problem.task.augment(scores, plain, examples)
+        return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
+
+    # -- sweeps ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """One sweep, and after the last one the finish."""
+        begun = time.perf_counter()
+        factors, shares = self.schedule.sweep(self.n_batches)
+        order = self.rng.permutation(self.problem.examples.n_examples)
+        sweep = self.descent.sweep(order, factors, shares)
+        value = sweep.loss + sweep.norm
+        record: dict[str, Any] = {
+            "objective": None,
+            "lower_bound": None,
+            "gap": None,
+            "bound_in_basis": None,
+            "objective_estimate": self.problem.C1 * value,
+            "loss": sweep.loss,
+            "error": sweep.error,
+            "rate": self.solver.rate * 0.5**self.n_restarts * float(factors.max()),
+            "n_basis": self.descent.shape[1],
+        }
+        self._watch(value)
+        self._fit_into_time(time.perf_counter() - begun)
+        if self.schedule.done:
+            self._finish(record)
+        return record
+
+    def _watch(self, value: float) -> None:
+        """Remember the best sweep; after one that diverged go back to it with half the rates."""
+        if value <= DIVERGED * self.best:
+            if value < self.best:
+                self.best, self.best_flat = value, self.descent.parameters.flat.copy()
+            return
+        self.n_restarts += 1
+        self.descent.set(self.best_flat)
+        self.descent.slow_down()
+
+    def _fit_into_time(self, seconds: float) -> None:
+        """Plan fewer sweeps where max_seconds asks for it."""
+        if self.problem.max_seconds is None or self.schedule.done:
+            return
+        left = (1 - FINISH_SHARE) * self.problem.max_seconds - (time.perf_counter() - self.begun)
+        self.schedule.left = int(np.clip(left / max(seconds, 1e-9), 1, self.schedule.left))
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _finish(self, record: dict[str, Any]) -> None:
+        """Solve for the coefficients of the learned basis; a descent cut short by max_iter has not converged."""
+        self.converged = not self.is_cut_short
+        if self.solver.finish:
+            model, rows = self._learned()
+            found = self._coefficients(model, rows)
+            self.finished = replace(model, coef=found.coef, intercept=found.intercept), found
+            record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
+
+    def _coefficients(self, model: KernelExpansion, rows: KernelRows) -> Coefficients:
+        """Best coefficients over the model's basis, to the tolerance: from the learned ones, and from 0 if need be."""
+        problem = replace(self.problem, kernel=model.kernel)
+        tol = tolerances(self.problem, self.solver.tol_relative)[1]
+        found = fit_coefficients(problem, rows, model.basis, (model.coef, model.intercept), tol, rng=self.rng)
+        if found.objective - found.bound_in_basis > tol * abs(found.objective):
+            other = fit_coefficients(problem, rows, model.basis, None, tol, rng=self.rng)
+            bound = max(found.bound_in_basis, other.bound_in_basis)
+            found = replace(min(found, other, key=lambda fit: fit.objective), bound_in_basis=bound)
+        gap = found.objective - found.bound_in_basis
+        if gap > max(tol, ROUNDING[rows.dtype]) * abs(found.objective):
+            warnings.warn(
+                f"Refine: the coefficients' problem ended with a gap of {gap:.2g} at an objective of "
+                f"{found.objective:.6g}; precision='float64' may bring it down",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        return found
+
+    def _learned(self) -> tuple[KernelExpansion, KernelRows]:
+        """The model as it has been learned so far, and the rows seen through its kernel."""
+        flat = self.descent.moments.mean if self.schedule.n_averaged else None
+        learned = self.descent.expansion(flat)
+        kernel, rows = self.descent.kernel(learned.log_scale), self.kernel_rows
+        if kernel != rows.kernel:
+            counter, rows = rows.counter, replace(self.problem, kernel=kernel).bind()
+            rows.counter = counter
+        dtype = np.dtype(rows.dtype).name
+        return KernelExpansion(learned.basis, learned.coef, learned.intercept, np.zeros(0), kernel, dtype), rows
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model with its objective over all rows."""
+        evals = self.kernel_rows.counter.n
+        if self.finished is not None:
+            model, found = self.finished
+            objective, bound = found.objective, found.bound_in_basis
+        else:
+            model, rows = self._learned()
+            objective, bound = self._objective(model, rows), None
+        used = model.coef.any(axis=1)
+        if not used.all():
+            model = replace(model, basis=model.basis[used], coef=model.coef[used])
+        counters = {
+            "kernel_evals": evals,
+            "report_kernel_evals": self.kernel_rows.counter.n - evals,
+            "bound_in_basis": bound,
+            "restarts": self.n_restarts,
+        }
+        return Fit(model, status, objective, None, history, counters, RefineState(model))
+
+    def _objective(self, model: KernelExpansion, rows: KernelRows) -> float:
+        """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
+        scores = rows.scores(rows.points_of(model.basis), model.coef).astype(np.float64) + model.intercept
+        norm = model.norm_squared()
+        if self.problem.intercept == "regularized":
+            norm += float(model.intercept @ model.intercept)
+        return 0.5 * norm + self.problem.C1 * self._mean_loss(scores)
+
+
+class Refine(Solver):
+    """Learned bases: all basis vectors and coefficients moved together, then the coefficients solved for.
+
+    For the kernels "rbf", "poly", "linear" and "sigmoid", dense and sparse rows, and every task whose loss is a sum
+    over examples: two classes, several (Crammer and Singer, one basis for all), regression, and tasks of your own.
+
+    Parameters
+    ----------
+    max_basis : int, default=100
+        Number of basis vectors (fewer where the data have fewer distinct rows).
+    initial : str, Basis, array or KernelExpansion, default="kmeans"
+        Where the descent starts: a name or an object of `slimsvm.bases` ("kmeans", "nystrom", …), vectors of shape
+        (k, d), or an earlier model with at most ``max_basis`` vectors.
+    epochs : int or "auto", default="auto"
+        Sweeps over the rows. "auto": as many as make 6,000 steps (times √(max_basis/100) above 100 vectors), but 10 at
+        the least and 1,000 at the most. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the rates
+        come to their end all the same.
+    batch_size : int, default=512
+        Examples per step.
+    rate : float, default=0.1
+        Size of a step at the top of the schedule, in standard deviations of the features. If the objective doubles
+        during a sweep, the descent goes back to its best sweep with half the rate.
+    learn_metric : bool, default=False
+        Learn one scale per feature as well (kernel "rbf", dense rows): the model's kernel is then
+        ``RBF(gamma=array)``, and ``gamma`` only where it starts.
+    metric_pull : float, default=2000.0
+        How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
+        one row's loss at the start.
+    averaging : float, default=0.05
+        Share of the steps, at the end, whose parameters are averaged.
+    finish : bool, default=True
+        Solve the convex problem in the coefficients of the learned basis. Needed for ``bound_in_basis``; for tasks of
+        your own that define no `smooth` it must be False.
+    tol_relative : float, default=1e-3
+        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10.
+
+    Notes
+    -----
+    Records in ``history_``: ``loss``, ``error`` and ``objective_estimate`` are means over the sweep's batches, each as
+    it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
+
+    References
+    ----------
+    Wu, Schölkopf, Bakır: A Direct Method for Building Sparse Kernel Learning Algorithms, JMLR 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from slimsvm import SVC, Refine
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=Refine(max_basis=5, epochs=50), random_state=0).fit(scale(X), y)
+    >>> clf.n_basis_, bool(clf.score(scale(X), y) > 0.97)
+    (5, True)
+    """
+
+    def __init__(
+        self,
+        max_basis=100,
+        *,
+        initial="kmeans",
+        epochs="auto",
+        batch_size=512,
+        rate=0.1,
+        learn_metric=False,
+        metric_pull=2000.0,
+        averaging=0.05,
+        finish=True,
+        tol_relative=1e-3,
+    ):
+        self.max_basis = max_basis
+        self.initial = initial
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.rate = rate
+        self.learn_metric = learn_metric
+        self.metric_pull = metric_pull
+        self.averaging = averaging
+        self.finish = finish
+        self.tol_relative = tol_relative
+
+    def start(self, problem: Problem, state: RefineState | None = None) -> RefineRun:
+        """Check parameters and set the run up."""
+        for name in ("max_basis", "batch_size"):
+            check_count(name, getattr(self, name))
+        if not (isinstance(self.epochs, str) and self.epochs == "auto"):
+            check_count("epochs", self.epochs)
+        for name in ("rate", "tol_relative"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
+        if not (np.isfinite(self.metric_pull) and self.metric_pull >= 0):
+            raise ValueError(f"metric_pull must be a number >= 0, found {self.metric_pull!r}")
+        if not 0 <= self.averaging <= 1:
+            raise ValueError(f"averaging must be between 0 and 1, found {self.averaging!r}")
+        task = problem.task
+        if task.n_plain or not task.decomposes:
+            raise ValueError(
+                f"Refine needs a loss that is a sum over examples, without plain parameters; {type(task).__name__} has "
+                f"n_plain={task.n_plain}, decomposes={task.decomposes}"
+            )
+        if state is not None and not isinstance(state, RefineState):
+            raise ValueError(f"Refine can only be warm-started from a Refine fit, found {type(state).__name__}")
+        if self.finish:
+            check_task(problem)
+        return RefineRun(problem, self, None if state is None else state.model)

@@ -1,0 +1,181 @@
+"""The span of a basis: whitened coordinates, and products with the coordinates of rows that are never all stored.
+
+With K_BB = L Lᵀ a function u of the span has the coefficients β = L⁻ᵀ u and ‖Σ β_j φ(b_j)‖ = ‖u‖; the row x has the
+coordinates z(x) = L⁻¹ k_B(x), and after them a constant (1, or 0 without an intercept). Products with z go by the
+kernel values: Z u = K_XB (L⁻ᵀ u), Zᵀ v = L⁻¹ (K_BX v), so that what is trained on is what will be predicted with. Only
+the few rows that a second derivative is made of are whitened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from slimsvm.bases import RANK_TOLERANCE
+from slimsvm.kernels import KernelRows
+from slimsvm.kernels.pairs import between
+from slimsvm.numerics.subspace import PANEL, SUB_BLOCK, times_tiles, transposed_panels
+from slimsvm.numerics.threads import run_tiles
+
+Array = np.ndarray
+
+# Kernel values computed at a time where they are not kept.
+BLOCK_BYTES = 1 << 26
+# Rows and columns of the tiles of dense products.
+TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
+
+
+class Subspace:
+    """Span of the basis vectors, as far as they are independent, with rows seen from it.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    basis : raw vectors of shape (k, d)
+    constant : float
+        What stands after the coordinates of every row.
+    memory_limit : int
+        Bytes that kernel values of all rows may take; above it they are computed again on every pass.
+
+    Attributes
+    ----------
+    kept : int64 ndarray of shape (r,)
+        The independent basis vectors, those with a Cholesky pivot above `RANK_TOLERANCE` of their own k(b, b), in the
+        order of their pivots. The others lie in the span of these up to rounding.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, basis: Any, constant: float, memory_limit: int):
+        self.kernel_rows, self.constant = kernel_rows, constant
+        self.n_vectors = basis.shape[0]
+        gram = between(kernel_rows, basis, basis)
+        self.kept, self._to_coef = _whiten(gram, RANK_TOLERANCE[kernel_rows.dtype])
+        self.rank = len(self.kept)
+        self._points = kernel_rows.points_of(basis[self.kept])
+        self.n_rows = kernel_rows.n_rows
+        self._index: Array | None = None
+        self._values: Array | None = None
+        self.block_rows = _multiple(BLOCK_BYTES // (kernel_rows.dtype.itemsize * max(1, self.rank)))
+        if self.n_rows * self.rank * kernel_rows.dtype.itemsize <= memory_limit:
+            self._values = kernel_rows.block(self._points)
+        else:
+            self.block_rows = min(
+                self.block_rows, _multiple(memory_limit // (4 * kernel_rows.dtype.itemsize * max(1, self.rank)))
+            )
+
+    def restricted(self, index: Array) -> Subspace:
+        """The same span seen from some of the rows only; their kernel values are kept."""
+        part = object.__new__(Subspace)
+        part.__dict__.update(self.__dict__)
+        part.n_rows, part._index = len(index), index
+        part._values = self.values(index)
+        return part
+
+    def coefficients(self, u: Array) -> tuple[Array, Array]:
+        """Coefficients (k, m) of all basis vectors (0 for those left out) and intercept (m,) of u (r + 1, m)."""
+        coef = np.zeros((self.n_vectors, u.shape[1]))
+        coef[self.kept] = self._to_coef @ u[:-1]
+        return coef, self.constant * u[-1]
+
+    def coordinates(self, coef: Array, intercept: Array) -> Array:
+        """Coordinates u (r + 1, m) of Σ_j coef_j φ(b_j) and intercept; coefficients of vectors left out are ignored."""
+        own = solve_triangular(self._to_coef, coef[self.kept], lower=False)
+        return np.vstack([own, self.constant * intercept])
+
+    def times(self, u: Array) -> Array:
+        """Z u (n, m) in float64, of u (r + 1, m)."""
+        coef = np.ascontiguousarray(self._to_coef @ u[:-1])
+        out = np.empty((self.n_rows, u.shape[1]))
+        for lo, hi, values in self._blocks():
+            part = out[lo:hi]
+            self._run(lambda a, b, v=values, p=part: times_tiles(v, coef, a, b, p), -(-(hi - lo) // SUB_BLOCK))
+        out += self.constant * u[-1]
+        return out
+
+    def transposed(self, v: Array) -> Array:
+        """Zᵀ v (r + 1, m) in float64, of v (n, m)."""
+        out = np.zeros((self.rank, v.shape[1]))
+        for lo, hi, values in self._blocks():
+            part = v[lo:hi]
+            self._run(lambda a, b, x=values, p=part: transposed_panels(x, p, a, b, out), -(-self.rank // PANEL))
+        return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
+
+    def whitened(self, index: Array) -> Array:
+        """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type."""
+        values = self.values(index)
+        to_coef = self._to_coef.astype(values.dtype)
+        out = np.empty((len(index), self.rank + 1), values.dtype)
+        out[:, self.rank] = self.constant
+
+        def fill(lo, hi):
+            for tile in range(lo, hi):
+                a, b = tile * TILE_ROWS, (tile + 1) * TILE_ROWS
+                for c in range(0, self.rank, TILE_COLUMNS):
+                    d = min(self.rank, c + TILE_COLUMNS)
+                    out[a:b, c:d] = values[a:b, :d] @ to_coef[:d, c:d]
+
+        self._run(fill, -(-len(index) // TILE_ROWS))
+        return out
+
+    def gram(self, rows: Array, weights: Array) -> Array:
+        """Σ_i weights_i z_i z_iᵀ in float64 of whitened rows, summed over chunks; the lower triangle is set."""
+        width = rows.shape[1]
+        out = np.zeros((width, width), order="F")
+        corners = [(a, b) for a in range(0, width, TILE_COLUMNS) for b in range(0, a + 1, TILE_COLUMNS)]
+        for start in range(0, len(rows), CHUNK_ROWS):
+            chunk = rows[start : start + CHUNK_ROWS]
+            scaled = chunk * weights[start : start + CHUNK_ROWS, None].astype(rows.dtype)
+
+            def add(lo, hi, chunk=chunk, scaled=scaled):
+                for a, b in corners[lo:hi]:
+                    part = slice(a, a + TILE_COLUMNS), slice(b, b + TILE_COLUMNS)
+                    out[part] += chunk[:, part[0]].T @ scaled[:, part[1]]
+
+            self._run(add, len(corners))
+        return out
+
+    def product(self, rows: Array, u: Array) -> Array:
+        """Whitened rows (b, r + 1) times u (r + 1, m), in float64."""
+        coef, out = np.ascontiguousarray(u), np.empty((len(rows), u.shape[1]))
+        self._run(lambda a, b: times_tiles(rows, coef, a, b, out), -(-len(rows) // SUB_BLOCK))
+        return out
+
+    def product_transposed(self, rows: Array, v: Array) -> Array:
+        """Σ_i z_i v_iᵀ (r + 1, m) of whitened rows, in float64."""
+        out = np.zeros((rows.shape[1], v.shape[1]))
+        self._run(lambda a, b: transposed_panels(rows, v, a, b, out), -(-rows.shape[1] // PANEL))
+        return out
+
+    def values(self, index: Array) -> Array:
+        """Kernel values (b, r) of the rows at ``index`` with the kept vectors."""
+        if self._values is not None:
+            return self._values[index]
+        return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
+
+    def _blocks(self) -> Iterator[tuple[int, int, Array]]:
+        if self._values is not None:
+            yield 0, self.n_rows, self._values
+            return
+        for lo in range(0, self.n_rows, self.block_rows):
+            hi = min(self.n_rows, lo + self.block_rows)
+            yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
+
+    def _run(self, function, n_tiles: int) -> None:
+        run_tiles(function, n_tiles, self.kernel_rows.n_jobs)
+
+
+def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
+    """Independent vectors by pivoted Cholesky of their matrix scaled to a unit diagonal, and L⁻ᵀ of what is kept."""
+    own = np.diagonal(gram)
+    scale = np.where(own > 0, 1.0 / np.sqrt(np.where(own > 0, own, 1.0)), 0.0)
+    factor, pivots, rank, _ = lapack.dpstrf(np.asfortranarray(gram * scale * scale[:, None]), tol=tolerance, lower=1)
+    kept = pivots[:rank].astype(np.int64) - 1
+    inverse = solve_triangular(np.tril(factor[:rank, :rank]), np.eye(rank), lower=True)
+    return kept, np.ascontiguousarray(scale[kept][:, None] * inverse.T)
+
+
+def _multiple(n_rows: int) -> int:
+    """A block's rows: a multiple of what products are summed by, so that blocks leave no trace in the sums."""
+    return max(SUB_BLOCK, n_rows // SUB_BLOCK * SUB_BLOCK)
