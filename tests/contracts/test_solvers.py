@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import naive
 from contracts.pairwise import full_product, pairwise
-from slimsvm.cuts import scorebooks
+from slimsvm.cuts import Cut, n_distinct_rows, scorebooks
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, operands
 from slimsvm.numerics import threads
 from slimsvm.numerics.losses import ROWS_PER_TILE
@@ -127,7 +127,9 @@ def check_fit(fit, problem, X, case, tolerance):
 def check_history(fit):
     """Every record has what it should, time and evaluations never go back, bounds never fall."""
     for record in fit.history:
-        assert {"seconds", "kernel_evals", "objective", "lower_bound", "gap", "n_basis"} <= set(record)
+        assert {"seconds", "kernel_evals", "objective", "lower_bound", "gap", "n_basis", "training_error"} <= set(
+            record
+        )
         if record["lower_bound"] is None:
             assert record["gap"] is None
         elif record["objective"] is not None:
@@ -641,3 +643,34 @@ def test_cuts_may_be_dropped_at_once(solver, max_idle):
     chosen = type(chosen)(**chosen.get_params() | {"max_idle": max_idle})
     fit = solve_anyhow(chosen, replace(problem, max_iter=300))
     check_fit(fit, problem, X, case, 1e-8)
+
+
+# ---- history
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass", "regression", "chain", "error-rate"])
+@pytest.mark.parametrize("solver", ["exact-cuts-full", "violated-cuts-full"])
+def test_the_best_records_training_error_is_that_of_the_model(solver, task):
+    """With full steps the model is the point that the record of the lowest objective speaks of."""
+    problem, X, _ = problem_of(task, precision="float64")
+    fit = VARIANTS[solver].solve(problem)
+    scores = fit.model.scores(X)
+    predicted = problem.task.decode(scores, fit.model.plain, problem.examples)
+    best = min(fit.history, key=lambda record: record["objective"])
+    assert best["training_error"] == pytest.approx(problem.task.error(predicted, problem.examples))
+    assert best["training_error"] < max(record["training_error"] for record in fit.history)
+
+
+@pytest.mark.parametrize("solver", CUT_SOLVERS)
+def test_rows_of_several_cuts_count_once_in_the_history(solver):
+    problem, _, _ = problem_of("binary")
+    history = VARIANTS[solver].solve(problem).history
+    assert 0 < history[-1]["n_basis"] <= problem.rows.n_rows
+
+
+@pytest.mark.parametrize("n_rows", [10, 10_000])
+def test_distinct_rows_of_cuts(n_rows):
+    rows = [np.array([0, 3]), np.array([3, 7, 9]), np.zeros(0, dtype=np.int64)]
+    cuts = [Cut(0.0, index, np.ones((len(index), 1)), np.zeros(0)) for index in rows]
+    assert n_distinct_rows(cuts, n_rows) == 4
+    assert n_distinct_rows([], n_rows) == 0

@@ -161,6 +161,7 @@ def test_what_a_users_kernel_returns(name, kernel, words, error):
         ({"n_jobs": 0}, ("n_jobs must not be 0",)),
         ({"random_state": "today"}, ("today",)),
         ({"max_basis": 0}, ("max_basis must be a positive integer", "0")),
+        ({"solver": ViolatedCuts(sample_size=None)}, ("sample_size must be an integer", "None")),
         ({"max_basis": 5, "solver": "exact-cuts"}, ("has no cap on vectors", "max_basis=5", "'cpsp'")),
         ({"max_basis": 5, "solver": ExactCuts()}, ("max_basis=5", "has no cap on vectors")),
     ],
@@ -176,7 +177,7 @@ def test_kernels_of_the_wrong_kind(name):
     X, y = problem(name)
     refused(lambda: ESTIMATORS[name](kernel=3).fit(X, y), "kernel must be a name", "3", error=TypeError)
     refused(lambda: ESTIMATORS[name](kernel=None).fit(X, y), "kernel must be a name", "None", error=TypeError)
-    refused(lambda: ESTIMATORS[name](gamma=None).fit(X, y), "gamma must be", error=(TypeError, ValueError))
+    refused(lambda: ESTIMATORS[name](gamma=None).fit(X, y), "gamma must be", "got None", error=TypeError)
     refused(lambda: ESTIMATORS[name](n_jobs="all").fit(X, y), "n_jobs", "'all'", error=TypeError)
 
 

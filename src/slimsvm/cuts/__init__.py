@@ -1,6 +1,6 @@
 """Cutting planes: the working set with its QP, the books that hold scores, the oracles that choose cuts."""
 
-from slimsvm.cuts.cut import Cut, weighted_sum
+from slimsvm.cuts.cut import Cut, n_distinct_rows, weighted_sum
 from slimsvm.cuts.oracles import CutState, ExactOracle, Point, Proposal, UniformOracle, ViolatedOracle, reference_loss
 from slimsvm.cuts.projected import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
@@ -26,6 +26,7 @@ __all__ = [
     "UniformOracle",
     "ViolatedOracle",
     "WorkingSet",
+    "n_distinct_rows",
     "reference_loss",
     "weighted_sum",
 ]

@@ -45,3 +45,14 @@ def weighted_sum(cuts, weights: Array) -> Cut:
     np.add.at(total, where, coef)
     plain = sum((weight * cut.plain for cut, weight in zip(cuts, weights)), np.zeros_like(cuts[0].plain))
     return Cut(float(sum(weight * cut.c for cut, weight in zip(cuts, weights))), distinct, total, plain)
+
+
+def n_distinct_rows(cuts, n_rows: int) -> int:
+    """How many rows the cuts lie on together."""
+    n_listed = sum(len(cut.rows) for cut in cuts)
+    if n_rows > 64 * n_listed:  # work that does not grow with the data where the cuts are small
+        return len(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(cut.rows for cut in cuts)])))
+    found = np.zeros(n_rows, dtype=bool)
+    for cut in cuts:
+        found[cut.rows] = True
+    return int(np.count_nonzero(found))

@@ -10,7 +10,7 @@ is biased for such losses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,8 @@ class Proposal:
         The cut to add; None when an oracle that judges convergence itself finds nothing left to cut.
     redraws : int
         Samples thrown away before one was violated.
-    loss : float or None
-        Estimate of the mean loss, from oracles that never see all rows.
+    loss, training_error : float or None
+        Estimates of the mean loss and of the task's training error, from oracles that never see all rows.
     products : float64 ndarray of shape (t,) or None
         Inner products of the cut with the live cuts, where the oracle had to compute them anyway.
     """
@@ -79,6 +79,7 @@ class Proposal:
     cut: Any
     redraws: int = 0
     loss: float | None = None
+    training_error: float | None = None
     products: Array | None = None
 
 
@@ -238,7 +239,7 @@ class UniformOracle:
     def find(self, state: CutState, threshold: float, rng: np.random.Generator) -> Proposal:
         """A cut at the QP's solution from a fresh sample, or none if ``patience`` of them satisfied the rule."""
         task, examples, working_set, plain = state.task, state.examples, state.working_set, state.target.plain
-        loss = np.inf
+        loss, error = np.inf, None
         for tried in range(self.patience):
             rows, counts, sample = self.draw(task, examples, rng)
             products = state.book.evaluate(rows, working_set)
@@ -246,14 +247,16 @@ class UniformOracle:
             augmented = task.augment(values, plain, sample)
             share = counts / counts.sum()
             loss = float(share @ losses(augmented, values, plain, sample))
+            counted = sample if not task.decomposes else replace(sample, weights=counts)
+            error = task.error(task.decode(values, plain, counted), counted)
             if loss > threshold:
                 by_row = share if sample.offsets is None else share[sample.example_of_rows()]
                 used = np.flatnonzero(augmented.coef.any(axis=1))
                 coef = augmented.coef[used] * by_row[used, None]
                 cut = Cut(float(share @ augmented.delta), rows[used], coef, mean_plain(augmented, task.n_plain, share))
                 inner = np.einsum("juc,uc->j", products[:, used], coef)
-                return Proposal(cut, redraws=tried, loss=loss, products=inner)
-        return Proposal(None, redraws=self.patience, loss=loss)
+                return Proposal(cut, redraws=tried, loss=loss, training_error=error, products=inner)
+        return Proposal(None, redraws=self.patience, loss=loss, training_error=error)
 
     def draw(self, task: Task, examples: Examples, rng: np.random.Generator) -> tuple[Array, Array, Examples]:
         """Rows (distinct, increasing), multiplicity of each sampled example, and the examples themselves."""

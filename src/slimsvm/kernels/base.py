@@ -114,7 +114,7 @@ class Kernel(ABC):
 
 
 class FoldedKernel(Kernel):
-    """A kernel that is a function of inner products or of |x - z|_1: fast, dense and CSR, by its `folding`."""
+    """A kernel that is a function of inner products or of ``|x - z|_1``: fast, dense and CSR, by its `folding`."""
 
     @abstractmethod
     def folding(self, n_features: int) -> Folding:
@@ -147,7 +147,7 @@ class FoldedKernel(Kernel):
 
 
 def squared_norms(X: Any) -> np.ndarray:
-    """|x_i|^2 in float64."""
+    """``|x_i|^2`` in float64."""
     if is_sparse(X):
         X = as_csr(X).astype(np.float64)
         return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)

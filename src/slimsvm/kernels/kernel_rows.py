@@ -136,7 +136,7 @@ class KernelRows:
 
     @property
     def radius(self) -> float:
-        """Greatest gamma |x - centre|^2 (RBF; 0 for others): above 500, float32 kernel values are in doubt."""
+        """Greatest ``gamma |x - centre|^2`` (RBF; 0 for others): above 500, float32 kernel values are in doubt."""
         if self._radius is None:
             self._radius = 0.0
             if self._folding is not None and self._folding.norms:

@@ -13,7 +13,9 @@ def check_gamma(gamma: Any, per_feature: bool) -> float | tuple[float, ...]:
     try:
         values = np.asarray(gamma, np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"gamma must be {kind}, got {gamma!r}") from None
+        values = None
+    if values is None or gamma is None:
+        raise TypeError(f"gamma must be {kind}, got {gamma!r}")
     if values.ndim > per_feature or values.size == 0:
         raise ValueError(f"gamma must be {kind}, got an array of shape {values.shape}")
     wrong = ~(np.isfinite(values) & (values > 0))

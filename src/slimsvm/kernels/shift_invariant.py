@@ -16,10 +16,10 @@ LOG2_E = 1.4426950408889634
 
 @dataclass(frozen=True)
 class RBF(FoldedKernel):
-    """k(x, z) = exp(-gamma |x - z|^2), or exp(-sum_c gamma_c (x_c - z_c)^2).
+    """``k(x, z) = exp(-gamma |x - z|^2)``, or ``exp(-sum_c gamma_c (x_c - z_c)^2)``.
 
-    Computed as 2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2) with x' = x sqrt(2 gamma log2 e). In float32 the error grows
-    with gamma |x|^2 (see ``KernelRows.radius``).
+    Computed as ``2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2)`` with ``x' = x sqrt(2 gamma log2 e)``. In float32 the error
+    grows with ``gamma |x|^2`` (see ``KernelRows.radius``).
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class RBF(FoldedKernel):
 
 @dataclass(frozen=True)
 class Laplacian(FoldedKernel):
-    """k(x, z) = exp(-gamma |x - z|_1), or exp(-sum_c gamma_c |x_c - z_c|).
+    """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class CuttingPlaneSolver(Solver):
         if parameters.get("constant", "all") not in ("sample", "all"):
             raise ValueError(f"constant must be 'sample' or 'all', found {parameters['constant']!r}")
         for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut"):
-            if parameters.get(count) is not None:
+            if count in parameters and not (count == "warm_up" and parameters[count] is None):
                 check_count(count, parameters[count])
         if not 0 <= parameters.get("overshoot", 0) <= 1:
             raise ValueError(f"overshoot must be between 0 and 1, found {self.overshoot!r}")

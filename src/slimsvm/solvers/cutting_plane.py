@@ -42,6 +42,7 @@ from slimsvm.cuts import (
     Solution,
     ViolatedOracle,
     WorkingSet,
+    n_distinct_rows,
     reference_loss,
     weighted_sum,
 )
@@ -156,6 +157,7 @@ class CuttingPlaneRun:
             "model_value": working_set.value,
             "lower_bound": self.lower_bound,
             "gap": None if objective is None or self.lower_bound is None else objective - self.lower_bound,
+            "training_error": None if objective is None else self.training_error(),
             "redraws": 0,
             "qp_seconds": 0.0,
         }
@@ -173,7 +175,7 @@ class CuttingPlaneRun:
             self.failures = self.failures + 1 if proposal.redraws >= MAX_REDRAWS - 1 else 0
             self.converged = self.failures >= STALL
             if proposal.loss is not None:
-                record["loss"] = proposal.loss
+                record["loss"], record["training_error"] = proposal.loss, proposal.training_error
             if proposal.cut is None:
                 self.converged = True
             elif not self.converged:
@@ -181,8 +183,13 @@ class CuttingPlaneRun:
                 self.resolve()
                 record["qp_seconds"] = self.qp_seconds
         record["n_cuts"], record["n_merged"] = len(self.working_set), self.n_merged
-        record["n_basis"] = sum(len(cut.rows) for cut in self.latest.cuts)
+        record["n_basis"] = n_distinct_rows(self.latest.cuts, self.examples.n_rows)
         return record
+
+    def training_error(self) -> float:
+        """The task's error of the best point over all rows."""
+        point = self.point if self.centre is None else self.centre.now.point
+        return self.task.error(self.task.decode(point.scores, point.plain, self.examples), self.examples)
 
     def evaluate(self) -> tuple[Augmented, float, float]:
         """Loss-augmented argmax where the next cut is wanted; mean loss and objective of the best point there is."""

@@ -61,11 +61,14 @@ class Examples:
         return float(self.weights.sum())
 
     @cached_property
+    def are_alike(self) -> bool:
+        """Whether all weights are the same."""
+        return bool(np.all(self.weights == self.weights[0]))
+
+    @cached_property
     def _cumulative_weights(self) -> Array | None:
         """Running sums of the weights; None when they are all alike."""
-        if np.all(self.weights == self.weights[0]):
-            return None
-        return np.cumsum(self.weights)
+        return None if self.are_alike else np.cumsum(self.weights)
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """``size`` examples with replacement, ∝ their weights."""
@@ -224,6 +227,8 @@ class Task:
 
     def error(self, predicted: Array, examples: Examples) -> float:
         """Weighted training error of predicted labels (share of rows by default)."""
+        if examples.are_alike:
+            return np.count_nonzero(np.asarray(predicted) != examples.labels) / max(1, examples.n_rows)
         weights = examples.weights[examples.example_of_rows()]
         return float(np.average(np.asarray(predicted) != examples.labels, weights=weights))
 
