@@ -253,6 +253,24 @@ def test_a_fit_that_stops_at_a_limit_says_so_in_one_line(capsys, tmp_path, files
     assert slimsvm.load(model).status_ == "iteration limit"
 
 
+def test_an_interrupted_fit_is_saved(capsys, tmp_path, files, monkeypatch):
+    """Ctrl-C while the fourth iteration is being shown: the best model so far is written, and the status tells."""
+    shown = []
+
+    def update(bar, record):
+        shown.append(record)
+        if len(shown) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("slimsvm.solvers.base._Bar.update", update)
+    model = tmp_path / "m.slim"
+    assert main(["train", str(files / "board.txt"), str(model), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["status"] == "interrupted"
+    assert "interrupted after 4 iterations: the best model so far is returned" in err
+    assert slimsvm.load(model).status_ == "interrupted"
+
+
 def test_an_objective_that_was_not_computed(capsys, tmp_path, files):
     argv = ["train", files / "board.txt", tmp_path / "m.slim", "--solver", "uniform-cuts", "--sample-size", "50"]
     report = run_json(capsys, *argv, "--set", "final_objective=false")
