@@ -69,7 +69,7 @@ class KMeans(Basis):
                 "k-means centres are new vectors, and a precomputed kernel only knows training rows: "
                 "choose basis='nystrom' or 'incomplete-cholesky'"
             )
-        n_bytes = n_vectors * rows.n_features * rows.exact_dtype.itemsize
+        n_bytes = n_vectors * rows.n_features * 8
         if rows.is_sparse and n_bytes > MAX_CENTRE_BYTES:
             raise ValueError(
                 f"{n_vectors} centres of rows with {rows.n_features} features take {n_bytes / 1e6:.0f} MB, since "
@@ -88,7 +88,8 @@ class KMeans(Basis):
             parts, wanted = [], n_vectors
             by_size = np.argsort(np.bincount(classes), kind="stable")
             for done, label in enumerate(by_size.tolist()):
-                block = rows.take(index[classes == label], rows.exact_dtype)
+                # float64 whatever holds the rows, so that equal numbers make equal centres.
+                block = rows.take(index[classes == label], np.float64)
                 # Small classes first: what they cannot fill goes to the larger ones.
                 share = wanted // (len(by_size) - done)
                 if share:

@@ -55,7 +55,7 @@ class SVC(ClassifierMixin, KernelMachine):
     random_state : int, RandomState, Generator or None, default=None
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
-        A name of `slimsvm.solvers.SOLVERS` ("exact-cuts", "violated-cuts", "uniform-cuts", "cpsp", ...), or an object
+        A name of `slimsvm.solvers.SOLVERS` ("exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an object
         with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes "cpsp" where ``max_basis`` is
         given, else "exact-cuts" up to 300,000 rows and "violated-cuts" above.
     max_basis : int or None, default=None

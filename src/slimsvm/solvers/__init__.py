@@ -10,6 +10,7 @@ SOLVERS = {
     "uniform-cuts": UniformCuts,
     "violated-cuts": ViolatedCuts,
     "cpsp": CPSP,
+    "refine": Refine,
 }
 
 __all__ = [
