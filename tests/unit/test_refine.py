@@ -612,4 +612,4 @@ def test_a_task_without_smoothed_loss_is_trained_without_finish():
     known, _ = problem_of(Binary(), RBF(0.3), n=300, C=10.0)
     other = Refine(5, epochs=40, finish=False).solve(known)
     assert fit.objective == pytest.approx(other.objective, rel=1e-6)
-    assert fit.history[-1]["error"] == pytest.approx(other.history[-1]["error"], abs=0.02)
+    assert fit.history[-1]["training_error"] == pytest.approx(other.history[-1]["training_error"], abs=0.02)

@@ -170,7 +170,7 @@ class RefineRun:
             "bound_in_basis": None,
             "objective_estimate": self.problem.C1 * value,
             "loss": sweep.loss,
-            "error": sweep.error,
+            "training_error": sweep.error,
             "rate": self.solver.rate * 0.5**self.n_restarts * float(factors.max()),
             "n_basis": self.descent.shape[1],
         }
@@ -305,7 +305,7 @@ class Refine(Solver):
 
     Notes
     -----
-    Records in ``history_``: ``loss``, ``error`` and ``objective_estimate`` are means over the sweep's batches, each as
+    Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches, each as
     it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
 
     References
