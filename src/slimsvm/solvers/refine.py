@@ -305,8 +305,8 @@ class Refine(Solver):
 
     Notes
     -----
-    Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches, each as
-    it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
+    Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches,
+    each as it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
 
     References
     ----------
