@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
     from slimsvm.estimators import SVC, SVR
+    from slimsvm.estimators.compression import compress
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
@@ -23,6 +24,7 @@ __all__ = [
     "Refine",
     "UniformCuts",
     "ViolatedCuts",
+    "compress",
     "datasets",
     "kernels",
     "load",
@@ -39,6 +41,7 @@ _HOMES = {
     "Refine": "solvers",
     "UniformCuts": "solvers",
     "ViolatedCuts": "solvers",
+    "compress": "estimators.compression",
     "load": "estimators.files",
 }
 

@@ -1,0 +1,225 @@
+"""How far a model is from the best one over given vectors, and along which way the vectors come nearer.
+
+The mathematics are in `bases.reduced_set`, the only user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from slimsvm.bases.preimage import derivative
+from slimsvm.kernels import RBF, EvalCounter, KernelRows, Sigmoid
+from slimsvm.kernels.pairs import between
+from slimsvm.model import KernelExpansion
+from slimsvm.numerics.threads import run_tiles
+
+Array = np.ndarray
+
+# Price of ‖w − ŵ‖² · mean k(x, x) beside the mean squared difference of the scores, where rows are given.
+NORM_WEIGHT = 1e-5
+# Kernel values computed at a time, and bytes of them that are kept from the sums for β to those of the gradient.
+BLOCK_VALUES, KEPT_BYTES = 1 << 22, 1 << 28
+# Vectors per tile of the products.
+PANEL = 64
+# Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor.
+JITTERS = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that D sums over: what they are compared with, (n, m), and whether they count by their scores."""
+
+    kernel_rows: KernelRows
+    target: Array
+    is_scored: bool
+
+
+class Distance:
+    """D(b) between a model and the best one over the vectors b, and its gradient.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    X : ndarray, CSR or None
+    n_jobs : int or None
+    counter : EvalCounter
+    """
+
+    def __init__(self, model: KernelExpansion, X: Any, n_jobs: int | None, counter: EvalCounter):
+        self.kernel, self.n_outputs = model.kernel, model.coef.shape[1]
+        is_sigmoid = isinstance(self.kernel, Sigmoid)
+        self.norm_weight = 0.0 if is_sigmoid else 1.0 if X is None else NORM_WEIGHT / _mean_square(model)
+
+        def rows(raw):
+            return KernelRows(self.kernel, raw, dtype=np.float64, n_jobs=n_jobs, counter=counter)
+
+        self.own = Source(rows(model.basis), model.coef, is_scored=False)
+        self.sources, self.total = [self.own], 0.0
+        self.norm_squared = np.nan if is_sigmoid else max(0.0, model.norm_squared(n_jobs=n_jobs))
+        if not is_sigmoid:
+            self.total += self.norm_weight * self.norm_squared
+        if X is not None:
+            scores = replace(model, dtype="float64").scores(X, n_jobs) - model.intercept
+            self.sources.append(Source(rows(X), scores, is_scored=True))
+            self.total += float(np.mean(np.sum(scores**2, axis=1)))
+
+    def coefficients(self, basis: Any) -> tuple[Array, float]:
+        """Best coefficients (k, m) over the vectors, and D."""
+        return self._solve(basis, {})
+
+    def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
+        """D and its gradient (k, d) in the vectors."""
+        kept: dict[int, list] = {}
+        beta, value = self._solve(basis, kept)
+        gradient, mass = np.zeros_like(basis), np.zeros(len(basis))
+        for source in self.sources:
+            for rows, values in self._blocks(source, basis, kept):
+                pull = -self._weight(source) * source.target[rows]
+                if source.is_scored:
+                    pull += self._weight(source) * (values @ beta)
+                self._add(source.kernel_rows.rows.slice(*_bounds(rows), np.float64), values, pull, beta, basis,
+                          gradient, mass)  # fmt: skip
+        if self.norm_weight:
+            values = between(self.own.kernel_rows, basis, basis)
+            self._add(basis, values, self.norm_weight * beta, beta, basis, gradient, mass)
+        if isinstance(self.kernel, RBF):
+            gradient = 2.0 * np.asarray(self.kernel.gamma) * (gradient - basis * mass[:, None])
+        return value, 2.0 * gradient
+
+    def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
+        """Root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for the sigmoid kernel)."""
+        cross, squares, n = 0.0, 0.0, 1
+        for source in self.sources:
+            for rows, values in self._blocks(source, basis, {}):
+                there = values @ beta
+                if source.is_scored:
+                    squares += float(np.sum((there - source.target[rows]) ** 2))
+                    n = len(source.target)
+                else:
+                    cross += float(np.sum(there * source.target[rows]))
+        if np.isnan(self.norm_squared):
+            return float(np.sqrt(squares / n)), np.nan
+        square = float(np.sum(beta * (between(self.own.kernel_rows, basis, basis) @ beta)))
+        return float(np.sqrt(squares / n)), float(np.sqrt(max(0.0, self.norm_squared - 2.0 * cross + square)))
+
+    def _weight(self, source: Source) -> float:
+        return 1.0 / len(source.target) if source.is_scored else self.norm_weight
+
+    def _solve(self, basis: Any, kept: dict[int, list]) -> tuple[Array, float]:
+        """β and D; kernel values that fit are put into ``kept``."""
+        k = basis.shape[0]
+        H = self.norm_weight * between(self.own.kernel_rows, basis, basis) if self.norm_weight else np.zeros((k, k))
+        T = np.zeros((k, self.n_outputs))
+        for source in self.sources:
+            weight = self._weight(source)
+            if not weight:
+                continue
+            keep = len(source.target) * k * 8 <= KEPT_BYTES
+            for rows, values in self._blocks(source, basis, kept, keep):
+                scaled, target = weight * values, source.target[rows]
+
+                def add(lo, hi, values=values, scaled=scaled, target=target, square=source.is_scored):
+                    for panel in range(lo, hi):
+                        part = slice(panel * PANEL, (panel + 1) * PANEL)
+                        T[part] += scaled[:, part].T @ target
+                        if square:
+                            H[part] += scaled[:, part].T @ values
+
+                self._run(add, k)
+        scale = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
+        beta = _solve_scaled(H / scale / scale[:, None], T / scale[:, None]) / scale[:, None]
+        return beta, self.total - float(np.sum(beta * T))
+
+    def _blocks(
+        self, source: Source, basis: Any, kept: dict[int, list], keep: bool = False
+    ) -> Iterator[tuple[slice, Array]]:
+        """Rows of a source with their kernel values (b, k), read from ``kept`` where they are there."""
+        key, kernel_rows = id(source), source.kernel_rows
+        if key in kept:
+            yield from kept[key]
+            return
+        points, done = kernel_rows.points_of(basis), []
+        for lo, hi in kernel_rows.rows.blocks(max(1, BLOCK_VALUES // basis.shape[0])):
+            block = slice(lo, hi), kernel_rows.block(points, rows=(lo, hi))
+            if keep:
+                done.append(block)
+            yield block
+        if keep:
+            kept[key] = done
+
+    def _add(self, x: Any, values: Array, pull: Array, beta: Array, basis: Array, gradient: Array, mass: Array) -> None:
+        """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' up to RBF's 2γ."""
+        rbf = isinstance(self.kernel, RBF)
+
+        def add(lo, hi):
+            for panel in range(lo, hi):
+                part = slice(panel * PANEL, (panel + 1) * PANEL)
+                slopes = values[:, part] if rbf else derivative(self.kernel, np.asarray(x @ basis[part].T))
+                weights = (pull @ beta[part].T) * slopes
+                gradient[part] += (x.T @ weights).T
+                mass[part] += weights.sum(axis=0)
+
+        self._run(add, len(basis))
+
+    def _run(self, function, k: int) -> None:
+        run_tiles(function, -(-k // PANEL), self.own.kernel_rows.n_jobs)
+
+
+def _mean_square(model: KernelExpansion) -> float:
+    """Mean of k(x, x) over the model's vectors: what one unit of ‖w‖² can be in a squared score."""
+    mean = float(np.mean(model.kernel.diag(model.basis)))
+    return mean if mean > 0 else 1.0
+
+
+def _bounds(rows: slice) -> tuple[int, int]:
+    return rows.start, rows.stop
+
+
+def _solve_scaled(H: Array, T: Array) -> Array:
+    for jitter in JITTERS:
+        try:
+            return cho_solve(cho_factor(H + jitter * np.eye(len(H)), lower=True), T)
+        except LinAlgError:
+            continue
+    raise ValueError("the kernel matrix of the vectors is not positive semidefinite: is the kernel an inner product?")
+
+
+def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, list[dict[str, Any]], int]:
+    """Move all vectors together by L-BFGS; what comes out is never farther away than where it began.
+
+    Parameters
+    ----------
+    distance : Distance
+    basis : ndarray of shape (k, d)
+    max_iter : int
+
+    Returns
+    -------
+    (basis, history, number of steps)
+    """
+    gamma = distance.kernel.gamma if isinstance(distance.kernel, RBF) else 0.5
+    unit = np.broadcast_to(1.0 / np.sqrt(2.0 * np.asarray(gamma)), basis.shape[1])
+    total = distance.total if distance.total > 0 else 1.0
+    history: list[dict[str, Any]] = []
+
+    def share(flat: Array) -> tuple[float, Array]:
+        value, gradient = distance.value_and_gradient(flat.reshape(basis.shape) * unit)
+        if not history:
+            history.append({"objective": value / total})
+        return value / total, (gradient * unit).ravel() / total
+
+    def note(intermediate_result: Any) -> None:
+        history.append({"objective": float(intermediate_result.fun)})
+
+    options: Any = {"maxiter": max_iter, "ftol": 1e-9, "gtol": 1e-9}
+    callback: Any = note
+    found = minimize(share, (basis / unit).ravel(), jac=True, method="L-BFGS-B", options=options, callback=callback)
+    if not found.fun < history[0]["objective"]:
+        return basis, history[:1], 0
+    return found.x.reshape(basis.shape) * unit, history, int(found.nit)

@@ -1,0 +1,234 @@
+"""Compression: a fitted model of few vectors in place of a fitted model of many."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn import svm
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.bases.reduced_set import Reduced, reduce_model
+from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.pairwise import PairwiseSVC
+from slimsvm.estimators.svc import SVC
+from slimsvm.estimators.svr import SVR
+from slimsvm.estimators.validation import check_finite
+from slimsvm.kernels import get_kernel
+from slimsvm.model import KernelExpansion
+from slimsvm.rows import as_csr, is_sparse
+
+Array = np.ndarray
+
+SKLEARN_KERNELS = ("rbf", "poly", "linear", "sigmoid")
+# Parameters that scikit-learn's estimators and ours share.
+SHARED = ("C", "kernel", "degree", "coef0", "tol", "shrinking", "cache_size")
+# Fitted attributes that speak of the training rows in a model.
+OF_ROWS = ("support_", "support_vectors_", "dual_coef_", "n_support_", "_state")
+
+
+@dataclass(frozen=True)
+class Compression:
+    """How near a compressed model is to the one it was made of.
+
+    Parameters
+    ----------
+    n_basis_before, n_basis : int
+        Vectors then and now.
+    residual_norm, norm : float
+        ‖w − ŵ‖ and ‖w‖, intercepts left out; NaN for the sigmoid kernel, which is no inner product.
+    score_error : float or None
+        Root of the mean over the rows ``X`` of the squared difference of the scores; None without rows.
+    """
+
+    n_basis_before: int
+    n_basis: int
+    residual_norm: float
+    norm: float
+    score_error: float | None
+
+
+def compress(
+    model,
+    max_basis=100,
+    X=None,
+    *,
+    preimage="auto",
+    max_iter="auto",
+    random_state=None,
+    n_jobs=None,
+    return_report=False,
+):
+    """Replace the vectors of a fitted model by fewer ones, such that it changes as little as possible.
+
+    Without rows ``X`` the new function ŵ is the one nearest to w in the kernel's own norm. With rows, what counts is
+    how much the scores on them differ: usually much nearer to the old predictions, and what to do where there are rows
+    like those to be predicted. No labels are needed. Where there are labels, training a small model (`Refine`) is the
+    better way.
+
+    Vectors are chosen one after the other as preimages of what the others leave over (Schölkopf et al. 1999), then
+    moved together by L-BFGS; coefficients are always the best ones for the vectors. Intercepts stay as they are.
+
+    Parameters
+    ----------
+    model : KernelExpansion, or a fitted estimator
+        Of slimsvm, or scikit-learn's `SVC` or `SVR` with kernel "rbf", "poly", "linear" or "sigmoid".
+    max_basis : int, default=100
+        Largest number of vectors of the new model. A model that has no more comes back as it is, save that equal
+        vectors are merged.
+    X : array-like or sparse matrix of shape (n_samples, n_features), or None, default=None
+        Rows over which the scores are to agree.
+    preimage : {"auto", "fixed-point", "gradient", "training-rows"}, default="auto"
+        How vectors are found, as in `CPSP`; "training-rows" chooses among the model's own, for any kernel. "auto":
+        fixed-point for RBF, gradient for polynomial and linear kernels, training-rows for others. The sigmoid kernel
+        starts from the vectors of the largest coefficients.
+    max_iter : int or "auto", default="auto"
+        Steps of L-BFGS on all vectors together; 0 leaves them where they were found. "auto": 100, and 0 for kernels
+        without a derivative. Vectors that are moved are dense, whatever the model's are.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+        Threads; None takes all cores. The result does not depend on it.
+    return_report : bool, default=False
+        Whether to return a `Compression` too.
+
+    Returns
+    -------
+    smaller : the same kind as ``model``
+        A KernelExpansion for a KernelExpansion, a fitted estimator of the same class for one of slimsvm. For
+        scikit-learn's `SVC` of two classes and `SVR` a fitted `slimsvm.SVC` or `slimsvm.SVR`; for its `SVC` of more
+        classes a `slimsvm.estimators.PairwiseSVC`, whose pairwise functions share one basis. Estimators have the report
+        as ``compression_``; their ``status_`` is "compressed" and their ``objective_`` is NaN, since y is not known.
+    report : Compression
+        If ``return_report``.
+
+    Raises
+    ------
+    TypeError
+        The model is none of these.
+    ValueError
+        A parameter is out of range, or the kernel does not go with it; the message says which.
+    NotFittedError
+        The estimator is not fitted.
+
+    References
+    ----------
+    Burges: Simplified Support Vector Decision Rules, ICML 1996.
+    Schölkopf, Mika, Burges, Knirsch, Müller, Rätsch, Smola: Input Space versus Feature Space in Kernel-Based Methods,
+    IEEE Transactions on Neural Networks, 1999.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from sklearn.svm import SVC
+    >>> import slimsvm
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> large = SVC().fit(scale(X), y)
+    >>> small = slimsvm.compress(large, max_basis=5, X=scale(X), random_state=0)
+    >>> small.n_basis_, bool(abs(small.score(scale(X), y) - large.score(scale(X), y)) < 0.02)
+    (5, True)
+    """
+    if isinstance(max_basis, bool) or not isinstance(max_basis, (int, np.integer)) or max_basis < 1:
+        raise ValueError(f"max_basis must be a positive integer, found {max_basis!r}")
+    is_auto = isinstance(max_iter, str) and max_iter == "auto"
+    if not is_auto and (isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 0):
+        raise ValueError(f"max_iter must be an integer >= 0 or 'auto', found {max_iter!r}")
+    expansion = _expansion(model)
+    rows = None if X is None else _check_rows(X, model, expansion)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    found = reduce_model(expansion, int(max_basis), rows, preimage=preimage, max_iter=max_iter, rng=rng, n_jobs=n_jobs)
+    report = Compression(expansion.n_basis, found.model.n_basis, found.residual_norm, found.norm, found.score_error)
+    smaller: Any = found.model
+    if not isinstance(model, KernelExpansion):
+        smaller = _of_sklearn(model, expansion) if isinstance(model, (svm.SVC, svm.SVR)) else copy.copy(model)
+        _replace_model(smaller, found, report)
+    return (smaller, report) if return_report else smaller
+
+
+def _expansion(model: Any) -> KernelExpansion:
+    """The expansion that a model is."""
+    if isinstance(model, KernelExpansion):
+        return model
+    if isinstance(model, PairwiseSVC):
+        return model.model_
+    if isinstance(model, KernelMachine):
+        check_is_fitted(model, "model_")
+        return model.model_
+    if not isinstance(model, (svm.SVC, svm.SVR)):
+        raise TypeError(
+            "model must be a KernelExpansion, a fitted estimator of slimsvm, or scikit-learn's SVC or SVR; found "
+            f"{type(model).__name__}"
+        )
+    check_is_fitted(model)
+    if model.kernel not in SKLEARN_KERNELS:
+        raise ValueError(
+            f"of scikit-learn's {type(model).__name__} the kernels {', '.join(map(repr, SKLEARN_KERNELS))} "
+            f"are accepted, found kernel={model.kernel!r}"
+        )
+    kernel = get_kernel(model.kernel, gamma=model._gamma, degree=model.degree, coef0=model.coef0)
+    dual = np.asarray(model.dual_coef_.toarray() if is_sparse(model.dual_coef_) else model.dual_coef_)
+    coef, intercept = dual.T, np.ravel(model.intercept_)
+    if isinstance(model, svm.SVC) and len(model.classes_) > 2:
+        coef = _pairwise(dual, model.n_support_)
+    vectors = as_csr(model.support_vectors_) if is_sparse(model.support_vectors_) else model.support_vectors_
+    return KernelExpansion(vectors, coef, intercept, np.zeros(0), kernel, "float64")
+
+
+def _pairwise(dual: Array, n_support: Array) -> Array:
+    """Coefficients (n_vectors, n_pairs) of LIBSVM's table (n_classes − 1, n_vectors), vectors sorted by class."""
+    n_classes, ends = len(n_support), np.cumsum(n_support)
+    coef = np.zeros((dual.shape[1], n_classes * (n_classes - 1) // 2))
+    pair = 0
+    for a in range(n_classes):
+        for b in range(a + 1, n_classes):
+            of_a, of_b = (slice(ends[c] - n_support[c], ends[c]) for c in (a, b))
+            coef[of_a, pair], coef[of_b, pair] = dual[b - 1, of_a], dual[a, of_b]
+            pair += 1
+    return coef
+
+
+def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
+    """An estimator of ours for one of scikit-learn's, without its model."""
+    if isinstance(model, svm.SVC) and len(model.classes_) > 2:
+        smaller: Any = PairwiseSVC(model.decision_function_shape)
+    else:
+        params = {name: getattr(model, name) for name in SHARED} | {"gamma": float(model._gamma), "intercept": "free"}
+        if isinstance(model, svm.SVC):
+            smaller = SVC(class_weight=model.class_weight, **params)
+        else:
+            smaller = SVR(epsilon=model.epsilon, **params)
+    for name in ("classes_", "class_weight_", "n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            setattr(smaller, name, getattr(model, name))
+    smaller.lower_bound_ = None
+    smaller.kernel_ = expansion.kernel
+    return smaller
+
+
+def _replace_model(estimator: Any, found: Reduced, report: Compression) -> None:
+    """Put the smaller model into an estimator, and take out what was true of the larger one."""
+    for name in OF_ROWS:
+        vars(estimator).pop(name, None)
+    model = replace(found.model, coef=np.ascontiguousarray(found.model.coef))
+    estimator.model_, estimator.compression_ = model, report
+    estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
+    estimator.n_basis_, estimator.intercept_, estimator.precision_ = model.n_basis, model.intercept, model.dtype
+    estimator.objective_, estimator.status_ = float("nan"), "compressed"
+    estimator.history_, estimator.n_iter_ = found.history, found.n_iter
+    estimator.n_kernel_evals_ = found.kernel_evals
+    estimator.counters_ = {"kernel_evals": found.kernel_evals}
+
+
+def _check_rows(X: Any, model: Any, expansion: KernelExpansion) -> Any:
+    """Rows as the model's own: finite, of as many features, an array or CSR."""
+    if isinstance(model, KernelMachine):
+        rows = model._check_X(X, reset=False)
+    else:
+        rows = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        check_finite(rows)
+    if rows.shape[1] != expansion.basis.shape[1]:
+        raise ValueError(f"X has {rows.shape[1]} features, the model has {expansion.basis.shape[1]}")
+    return as_csr(rows) if is_sparse(rows) else rows

@@ -1,0 +1,358 @@
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, issparse
+from sklearn import svm
+from sklearn.datasets import load_digits, make_moons
+from sklearn.exceptions import NotFittedError
+
+import slimsvm
+from slimsvm import SVC, SVR, KernelExpansion, compress
+from slimsvm.bases.distance import Distance
+from slimsvm.bases.preimage import TrainingRows
+from slimsvm.bases.reduced_set import greedy, reduce_model
+from slimsvm.estimators.pairwise import PairwiseSVC
+from slimsvm.kernels import (
+    RBF,
+    CallableKernel,
+    EvalCounter,
+    KernelRows,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)  # fmt: skip
+
+KERNELS = {
+    "rbf": RBF(0.3),
+    "rbf-per-feature": RBF((0.3, 0.1, 0.5, 0.2, 0.4)),
+    "poly": Polynomial(3, 0.5, 1.0),
+    "linear": Linear(),
+    "sigmoid": Sigmoid(0.3, 0.1),
+}
+
+
+def expansion(kernel, n=40, d=5, m=2, sparse=False, seed=0, dtype="float64"):
+    rng = np.random.default_rng(seed)
+    basis = rng.normal(size=(n, d))
+    return KernelExpansion(
+        csr_array(basis) if sparse else basis, rng.normal(size=(n, m)), rng.normal(size=m), np.zeros(0), kernel, dtype
+    )
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(600, noise=0.2, random_state=0)
+
+
+# -- the distance and its gradient ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("with_rows", [False, True], ids=["norm", "rows"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_gradient_is_that_of_the_distance(name, with_rows, sparse):
+    if name == "sigmoid" and not with_rows:
+        return
+    model, rng = expansion(KERNELS[name], sparse=sparse), np.random.default_rng(1)
+    rows = rng.normal(size=(30, 5))
+    distance = Distance(model, (csr_array(rows) if sparse else rows) if with_rows else None, 1, EvalCounter())
+    basis = rng.normal(size=(3, 5))
+    value, gradient = distance.value_and_gradient(basis)
+    numerical = np.zeros_like(basis)
+    for at in np.ndindex(basis.shape):
+        step = np.zeros_like(basis)
+        step[at] = 1e-5
+        ahead, behind = (distance.coefficients(basis + s * step)[1] for s in (1, -1))
+        numerical[at] = (ahead - behind) / 2e-5
+    np.testing.assert_allclose(gradient, numerical, atol=1e-6 * np.abs(numerical).max())
+    assert value == pytest.approx(distance.coefficients(basis)[1], rel=1e-12)
+
+
+def test_distance_and_coefficients_are_those_of_dense_algebra():
+    model, rng = expansion(RBF(0.3)), np.random.default_rng(1)
+    basis, rows = rng.normal(size=(4, 5)), rng.normal(size=(30, 5))
+
+    def k(a, b):
+        return np.exp(-0.3 * ((a[:, None] - b[None]) ** 2).sum(axis=2))
+
+    distance = Distance(model, None, 1, EvalCounter())
+    coef, value = distance.coefficients(basis)
+    expected = np.linalg.solve(k(basis, basis), k(basis, model.basis) @ model.coef)
+    np.testing.assert_allclose(coef, expected, rtol=1e-9)
+    together, both = np.vstack([model.basis, basis]), np.vstack([model.coef, -coef])
+    assert value == pytest.approx(np.sum(both * (k(together, together) @ both)), rel=1e-9)
+    assert distance.parts(basis, coef) == (0.0, pytest.approx(np.sqrt(value), rel=1e-9))
+    assert distance.norm_squared == pytest.approx(np.sum(model.coef * (k(model.basis, model.basis) @ model.coef)))
+
+    distance = Distance(model, rows, 1, EvalCounter())
+    coef, value = distance.coefficients(basis)
+    error, residual = distance.parts(basis, coef)
+    scores = k(rows, model.basis) @ model.coef
+    assert error == pytest.approx(np.sqrt(np.mean(np.sum((scores - k(rows, basis) @ coef) ** 2, axis=1))), rel=1e-9)
+    assert value == pytest.approx(1e-5 * residual**2 + error**2, rel=1e-9)
+
+
+def test_blocks_and_threads_leave_no_trace(monkeypatch):
+    model, rng = expansion(RBF(0.3), n=300), np.random.default_rng(1)
+    basis, rows = rng.normal(size=(130, 5)), rng.normal(size=(500, 5))
+    value, gradient = Distance(model, rows, 1, EvalCounter()).value_and_gradient(basis)
+    again = Distance(model, rows, 3, EvalCounter()).value_and_gradient(basis)
+    assert again[0] == value
+    np.testing.assert_array_equal(again[1], gradient)
+    monkeypatch.setattr("slimsvm.bases.distance.BLOCK_VALUES", 130 * 70)
+    monkeypatch.setattr("slimsvm.bases.distance.KEPT_BYTES", 0)
+    cut = Distance(model, rows, 1, EvalCounter()).value_and_gradient(basis)
+    assert cut[0] == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(cut[1], gradient, atol=1e-6 * np.abs(gradient).max())
+
+
+def test_kernel_evaluations_are_counted():
+    model, counter = expansion(RBF(0.3), n=30), EvalCounter()
+    distance = Distance(model, np.ones((7, 5)), 1, counter)
+    distance.coefficients(np.ones((2, 5)) * [[0.0], [1.0]])
+    assert counter.n == 2 * 2 + 2 * (30 + 7)
+
+
+# -- the start --------------------------------------------------------------------------------------------------------
+
+
+def test_greedy_finds_the_vectors_a_model_is_made_of():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 3))
+    coef = np.zeros((50, 1))
+    coef[[3, 8, 20], 0] = 5.0, -4.0, 3.0
+    found = greedy(KernelRows(RBF(10.0), rows, dtype=np.float64), coef, 3, TrainingRows(), rng)
+    np.testing.assert_array_equal(found, rows[[3, 8, 20]])
+
+
+def test_greedy_stops_at_the_rank():
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    found = greedy(KernelRows(Linear(), rows, dtype=np.float64), rows[:, :1], 10, TrainingRows(),
+                   np.random.default_rng(0))  # fmt: skip
+    assert len(found) == 2
+
+
+# -- models -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_basis", [40, 1000])
+def test_a_small_enough_model_comes_back(max_basis):
+    model = expansion(RBF(0.3))
+    smaller, report = compress(model, max_basis, return_report=True)
+    np.testing.assert_array_equal(smaller.basis, model.basis)
+    np.testing.assert_array_equal(smaller.coef, model.coef)
+    assert (report.residual_norm, report.n_basis, report.score_error) == (0.0, 40, None)
+    assert report.norm == pytest.approx(np.sqrt(model.norm_squared()))
+    twice = KernelExpansion(
+        np.vstack([model.basis, model.basis]), np.vstack([model.coef, model.coef]), model.intercept, model.plain,
+        model.kernel, "float64",
+    )  # fmt: skip
+    halved = compress(twice, max_basis)
+    assert halved.n_basis == 40
+    np.testing.assert_allclose(halved.coef, 2 * model.coef)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_more_vectors_come_nearer(name, sparse):
+    model = expansion(KERNELS[name], sparse=sparse)
+    rows = csr_array(model.basis) if sparse else model.basis
+    found = [compress(model, k, rows, random_state=0, return_report=True) for k in (2, 12)]
+    assert [smaller.n_basis for smaller, _ in found] == [2, 12 if name != "linear" else 5]
+    (_, few), (smaller, many) = found
+    assert many.score_error < 0.9 * few.score_error
+    there = smaller.scores(rows) - model.scores(rows)
+    assert many.score_error == pytest.approx(np.sqrt(np.mean(np.sum(there**2, axis=1))), rel=1e-5, abs=1e-6)
+    np.testing.assert_array_equal(smaller.intercept, model.intercept)
+
+
+def test_descent_improves_on_the_start_and_the_seed_decides():
+    model = expansion(RBF(0.3), n=100)
+    start, moved = (
+        reduce_model(model, 8, max_iter=steps, rng=np.random.default_rng(0), n_jobs=1) for steps in (0, 100)
+    )
+    assert moved.residual_norm < 0.97 * start.residual_norm
+    objectives = [record["objective"] for record in moved.history]
+    assert objectives == sorted(objectives, reverse=True)
+    assert objectives[0] == pytest.approx((start.residual_norm / start.norm) ** 2, rel=1e-6)
+    assert objectives[-1] == pytest.approx((moved.residual_norm / moved.norm) ** 2, rel=1e-6)
+    again = compress(model, 8, random_state=0)
+    np.testing.assert_array_equal(again.coef, compress(model, 8, random_state=0).coef)
+    assert not np.array_equal(again.coef, compress(model, 8, random_state=1).coef)
+
+
+def squared(A, B):
+    return (A @ B.T + 1.0) ** 2
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(0.3), CallableKernel(squared)], ids=["laplacian", "callable"])
+def test_kernels_without_a_derivative_keep_their_own_vectors(kernel):
+    model = expansion(kernel)
+    smaller, report = compress(model, 6, random_state=0, return_report=True)
+    own = {row.tobytes() for row in model.basis}
+    assert all(row.tobytes() in own for row in smaller.basis)
+    assert smaller.n_basis == 6
+    assert report.residual_norm < report.norm
+
+
+def test_sparse_vectors_stay_sparse_where_they_are_not_moved():
+    model = expansion(RBF(0.3), sparse=True)
+    smaller = compress(model, 6, preimage="training-rows", max_iter=0, random_state=0)
+    assert issparse(smaller.basis)
+    assert smaller.n_basis == 6
+    assert not issparse(compress(model, 6, random_state=0).basis)
+
+
+def test_many_rows_move_the_vectors_by_a_part_and_count_whole(monkeypatch, moons):
+    model = SVC(C=10.0, gamma=2.0).fit(*moons).model_
+    monkeypatch.setattr("slimsvm.bases.reduced_set.MAX_ROWS", 200)
+    smaller, report = compress(model, 8, moons[0], random_state=0, return_report=True)
+    there = smaller.scores(moons[0]) - model.scores(moons[0])
+    assert report.score_error == pytest.approx(np.sqrt(np.mean(there**2)), rel=1e-6)
+    assert report.score_error < 0.5 * np.std(model.scores(moons[0]))
+
+
+def test_a_function_of_zero_norm():
+    model = expansion(RBF(0.3))
+    nothing = KernelExpansion(model.basis, 0 * model.coef, model.intercept, model.plain, model.kernel, "float64")
+    smaller = compress(nothing, 5)
+    assert smaller.n_basis == 0
+    np.testing.assert_array_equal(smaller.scores(model.basis[:2]), [model.intercept, model.intercept])
+
+
+# -- estimators -------------------------------------------------------------------------------------------------------
+
+
+def test_our_svc_becomes_a_smaller_one(moons, tmp_path):
+    X, y = moons
+    names = np.where(y > 0, "up", "down")
+    large = SVC(C=10.0, gamma=2.0).fit(X, names)
+    before = large.n_basis_, large.objective_
+    small = compress(large, 12, X, random_state=0)
+    assert (large.n_basis_, large.objective_) == before
+    assert isinstance(small, SVC)
+    assert small is not large
+    assert small.n_basis_ == len(small.basis_vectors_) == 12
+    assert np.mean(small.predict(X) == large.predict(X)) > 0.98
+    report = small.compression_
+    assert (report.n_basis_before, report.n_basis) == (large.n_basis_, 12)
+    assert (small.status_, np.isnan(small.objective_), small.lower_bound_) == ("compressed", True, large.lower_bound_)
+    assert not hasattr(small, "support_")
+    assert small.n_kernel_evals_ > 0
+    small.save(tmp_path / "small.slim")
+    again = slimsvm.load(tmp_path / "small.slim")
+    np.testing.assert_array_equal(again.decision_function(X), small.decision_function(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(small)).predict(X), small.predict(X))
+    assert compress(small, 5, X, random_state=0).n_basis_ == 5
+    small.fit(X, names)
+    assert small.status_ == "converged"
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid"])
+def test_svc_of_sklearn_is_taken_over_exactly(moons, kernel, sparse):
+    X, y = moons
+    clf = svm.SVC(kernel=kernel, gamma="scale", coef0=0.5).fit(csr_array(X) if sparse else X, y)
+    whole = compress(clf, 10_000)
+    assert isinstance(whole, SVC)
+    np.testing.assert_allclose(whole.decision_function(X), clf.decision_function(X), atol=1e-9)
+    np.testing.assert_array_equal(whole.predict(X), clf.predict(X))
+    assert whole.compression_.residual_norm == 0
+
+
+def test_small_models_of_sklearn_predict_alike(moons):
+    X, y = moons
+    clf = svm.SVC(C=10.0, gamma=2.0).fit(X, y)
+    small = compress(clf, 10, X, random_state=0)
+    assert small.n_basis_ == 10 < len(clf.support_)
+    assert np.mean(small.predict(X) == clf.predict(X)) > 0.98
+    reg = svm.SVR(C=10.0, gamma=2.0).fit(X, X[:, 0] ** 2)
+    small = compress(reg, 15, X, random_state=0)
+    assert isinstance(small, SVR)
+    assert np.sqrt(np.mean((small.predict(X) - reg.predict(X)) ** 2)) < 0.1 * np.std(reg.predict(X))
+    assert small.compression_.score_error == pytest.approx(
+        np.sqrt(np.mean((small.predict(X) - reg.predict(X)) ** 2)), rel=1e-6
+    )
+
+
+def test_pairwise_functions_of_sklearn_share_a_basis():
+    X, y = load_digits(return_X_y=True)
+    X, names = X / 16.0, np.array([f"digit {label}" for label in y])
+    clf = svm.SVC(gamma=0.1, C=10.0, decision_function_shape="ovo").fit(X[:1000], names[:1000])
+    whole = compress(clf, 10_000)
+    assert isinstance(whole, PairwiseSVC)
+    np.testing.assert_allclose(whole.decision_function(X), clf.decision_function(X), atol=1e-8)
+    np.testing.assert_array_equal(whole.predict(X), clf.predict(X))
+    ovr = svm.SVC(gamma=0.1, C=10.0).fit(X[:300], names[:300])
+    np.testing.assert_allclose(compress(ovr, 10_000).decision_function(X), ovr.decision_function(X), atol=1e-8)
+    small = compress(clf, 60, X[:1000], max_iter=30, random_state=0)
+    assert small.n_basis_ == 60
+    assert small.basis_coef_.shape == (60, 45)
+    assert np.mean(small.predict(X[1000:]) == clf.predict(X[1000:])) > 0.95
+    assert small.score(X[1000:], names[1000:]) > clf.score(X[1000:], names[1000:]) - 0.03
+
+
+def test_several_classes_of_ours():
+    X, y = load_digits(return_X_y=True)
+    clf = SVC(gamma=0.1, C=10.0).fit(X[:500] / 16.0, y[:500])
+    small = compress(clf, 50, X[:500] / 16.0, max_iter=30, random_state=0)
+    assert small.basis_coef_.shape == (50, 10)
+    assert np.mean(small.predict(X[500:] / 16.0) == clf.predict(X[500:] / 16.0)) > 0.95
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(max_basis=0), "max_basis must be a positive integer, found 0"),
+        (dict(max_basis=True), "max_basis must be a positive integer, found True"),
+        (dict(max_iter=-1), "max_iter must be an integer >= 0 or 'auto', found -1"),
+        (dict(max_iter="ten"), "max_iter must be an integer >= 0 or 'auto', found 'ten'"),
+        (dict(preimage="nearest"), "preimage must be one of 'fixed-point', 'training-rows', 'gradient'"),
+        (dict(X=np.ones((3, 4))), "X has 4 features, the model has 5"),
+        (dict(X=[[0.0, 0.0, np.nan, 0.0, 0.0]]), "X contains NaN at row 0, column 2"),
+    ],
+    ids=["zero", "boolean", "negative", "word", "preimage", "features", "nan"],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        compress(expansion(RBF(0.3)), **{"max_basis": 3, **options})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "message"),
+    [
+        (Precomputed(), {}, "a model of a precomputed kernel cannot be compressed"),
+        (Sigmoid(0.3), {}, "the sigmoid kernel is no inner product.* give rows X"),
+        (Laplacian(0.3), dict(max_iter=5), "max_iter=5: vectors are moved along the kernel's derivative"),
+        (Linear(), dict(preimage="fixed-point"), "preimage='fixed-point' is for the RBF kernel, found Linear"),
+    ],
+    ids=["precomputed", "sigmoid", "laplacian", "fixed-point"],
+)
+def test_kernels_that_do_not_go_with_it(kernel, options, message):
+    with pytest.raises(ValueError, match=message):
+        compress(expansion(kernel, d=1 if isinstance(kernel, Precomputed) else 5), 3, **options)
+
+
+def test_too_many_values_to_move(monkeypatch):
+    monkeypatch.setattr("slimsvm.bases.reduced_set.MAX_VALUES", 14)
+    with pytest.raises(ValueError, match="moving 3 vectors of 5 features is too much"):
+        compress(expansion(RBF(0.3)), 3)
+    assert compress(expansion(RBF(0.3)), 3, preimage="training-rows", max_iter=0).n_basis == 3
+
+
+def test_models_that_are_none(moons):
+    with pytest.raises(TypeError, match=r"model must be a KernelExpansion.*found LinearSVC"):
+        compress(svm.LinearSVC(), 3)
+    for model in (svm.SVC(), SVC()):
+        with pytest.raises(NotFittedError):
+            compress(model, 3)
+    with pytest.raises(NotFittedError):
+        PairwiseSVC().predict(moons[0])
+    with pytest.raises(ValueError, match="are accepted, found kernel='precomputed'"):
+        compress(svm.SVC(kernel="precomputed").fit(np.eye(4), [0, 1, 0, 1]), 3)
