@@ -283,3 +283,114 @@ def plot_test_error(results: Sequence[Mapping[str, Any]], ax: Any = None) -> Any
     ax.set_xlabel("training rows")
     ax.set_ylabel("test error (%)")
     return ax
+
+
+BASIS_AXES = {
+    "test_error": ("test error (%)", 100.0),
+    "objective_multiple": ("objective / exact SVM's", 1.0),
+    "seconds": ("seconds of training", 1.0),
+}
+
+
+def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error", ax: Any = None) -> Any:
+    """Draw test error, objective or training time against the number of basis vectors.
+
+    Parameters
+    ----------
+    results : list of dict
+        One per run, with ``max_basis``, the figure to draw and, where there are several, ``method``. Those whose
+        ``max_basis`` is None (an exact SVM, a linear one) are dashed lines across. Runs of the same method and size
+        are averaged; bars show their standard deviation.
+    y : {"test_error", "objective_multiple", "seconds"}, default="test_error"
+        "objective_multiple" is the objective as a multiple of the exact SVM's, "test_error" a share.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        ``y`` is none of the three, a result lacks a key, or there are none with a number of vectors.
+    ImportError
+        matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from slimsvm.plots import plot_basis_size
+    >>> results = [dict(method="CPSP", max_basis=k, test_error=1 / k) for k in (10, 100)]
+    >>> results.append(dict(method="exact", max_basis=None, test_error=0.005))
+    >>> ax = plot_basis_size(results)                               # doctest: +SKIP
+    """
+    if y not in BASIS_AXES:
+        raise ValueError(f"y must be one of {', '.join(map(repr, BASIS_AXES))}; found {y!r}")
+    label, scale = BASIS_AXES[y]
+    sized = [result for result in results if result.get("max_basis", 0) is not None]
+    across = [result for result in results if result.get("max_basis", 0) is None and result.get(y) is not None]
+    ax = plot_means(sized, "max_basis", y, scale=scale, ax=ax)
+    for number, name in enumerate(dict.fromkeys(result.get("method") for result in across)):
+        value = scale * float(np.mean([result[y] for result in across if result.get("method") == name]))
+        ax.axhline(value, color="k", linestyle=("--", ":", "-.")[number % 3], linewidth=1.0, label=name)
+    ax.set(xlabel="basis vectors", ylabel=label)
+    if y != "test_error":
+        ax.set_yscale("log")
+    if ax.get_legend() is not None or across:
+        ax.legend(fontsize="small")
+    return ax
+
+
+def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 100, ax: Any = None) -> Any:
+    """Draw the basis vectors of a model whose rows are images, those of the largest coefficients first.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or KernelExpansion
+    shape : (height, width) or None, default=None
+        Of an image; None takes squares.
+    max_images : int, default=100
+        How many are shown, row by row.
+    ax : matplotlib.axes.Axes or None, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        There are no vectors, or they do not have as many features as an image has pixels.
+    ImportError
+        matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from slimsvm import SVC
+    >>> from slimsvm.plots import plot_basis_images
+    >>> clf = SVC(max_basis=10, gamma=0.001).fit(*load_digits(return_X_y=True))
+    >>> ax = plot_basis_images(clf)                                 # doctest: +SKIP
+    """
+    if not hasattr(estimator, "model_") and not hasattr(estimator, "basis"):
+        raise ValueError(f"{type(estimator).__name__} has no model_: it is not fitted yet")
+    model = getattr(estimator, "model_", estimator)
+    order = np.argsort(-np.abs(model.coef).sum(axis=1), kind="stable")[:max_images]
+    if not len(order):
+        raise ValueError("the model has no basis vectors")
+    vectors = model.basis[order]
+    vectors = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
+    side = int(np.sqrt(vectors.shape[1]))
+    height, width = (side, side) if shape is None else shape
+    if height * width != vectors.shape[1]:
+        raise ValueError(f"shape {(height, width)} has {height * width} pixels, the vectors have {vectors.shape[1]}")
+    columns = int(np.ceil(np.sqrt(len(vectors))))
+    lines = -(-len(vectors) // columns)
+    mosaic = np.full((lines * columns, height + 1, width + 1), np.nan)
+    mosaic[: len(vectors), :height, :width] = vectors.reshape(-1, height, width)
+    picture = mosaic.reshape(lines, columns, height + 1, width + 1).swapaxes(1, 2)
+    ax = _axes(ax)
+    ax.imshow(picture.reshape(lines * (height + 1), columns * (width + 1))[:-1, :-1], cmap="gray")
+    ax.set_axis_off()
+    return ax

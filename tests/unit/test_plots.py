@@ -9,9 +9,17 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm import SVC, SVR, ExactCuts, KernelExpansion, UniformCuts, ViolatedCuts
 from slimsvm.datasets import checkerboard
-from slimsvm.plots import plot_convergence, plot_decision_surface, plot_means, plot_test_error
+from slimsvm.kernels import RBF
+from slimsvm.plots import (
+    plot_basis_images,
+    plot_basis_size,
+    plot_convergence,
+    plot_decision_surface,
+    plot_means,
+    plot_test_error,
+)
 
 matplotlib.use("Agg")
 
@@ -178,6 +186,82 @@ def test_test_error_of_nothing():
         plot_test_error([dict(n_train=10, test_error=0.5), dict(n_train=20)])
     with pytest.raises(ValueError, match="no results with a value of 'seconds'"):
         plot_means([dict(n_train=10, seconds=None)], "n_train", "seconds")
+
+
+def sizes():
+    return [
+        dict(method="CPSP", max_basis=10, test_error=0.2, objective_multiple=2.0, seconds=1.0),
+        dict(method="CPSP", max_basis=10, test_error=0.1, objective_multiple=1.5, seconds=1.0),
+        dict(method="CPSP", max_basis=100, test_error=0.05, objective_multiple=1.1, seconds=4.0),
+        dict(method="exact", max_basis=None, test_error=0.04, objective_multiple=1.0, seconds=9.0),
+        dict(method="linear", max_basis=None, test_error=0.3, objective_multiple=None, seconds=0.1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("y", "label", "values", "across"),
+    [
+        ("test_error", "test error (%)", [15, 5], [4, 30]),
+        ("objective_multiple", "objective / exact SVM's", [1.75, 1.1], [1]),
+        ("seconds", "seconds of training", [1, 4], [9, 0.1]),
+    ],
+)
+def test_basis_sizes_with_exact_and_linear_ones_across(y, label, values, across):
+    ax = plot_basis_size(sizes(), y)
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata(), np.column_stack([[10, 100], values]))
+    dashed = [line for line in ax.get_lines() if line.get_label() in ("exact", "linear")]
+    np.testing.assert_allclose([line.get_ydata()[0] for line in dashed], across)
+    assert len({line.get_linestyle() for line in dashed}) == len(dashed)
+    assert {text.get_text() for text in ax.get_legend().get_texts()} >= {"CPSP", "exact"}
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("basis vectors", label, "log")
+    assert ax.get_yscale() == ("linear" if y == "test_error" else "log")
+
+
+def test_basis_sizes_of_one_method_without_a_name():
+    ax = plot_basis_size([dict(max_basis=10, test_error=0.5)])
+    assert ax.get_legend() is None
+    with pytest.raises(ValueError, match="y must be one of 'test_error', 'objective_multiple', 'seconds'; found 'gap'"):
+        plot_basis_size(sizes(), "gap")
+    with pytest.raises(ValueError, match="result 0 has no 'max_basis'"):
+        plot_basis_size([dict(test_error=0.5)])
+    with pytest.raises(ValueError, match="no results with a value of 'test_error'"):
+        plot_basis_size(sizes()[3:])
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_basis_images_are_in_the_order_of_their_coefficients(sparse):
+    basis, coef = np.arange(18.0).reshape(3, 6), np.array([[1.0, 0.5], [-3.0, 0.0], [1.0, 1.0]])
+    model = KernelExpansion(
+        csr_array(basis) if sparse else basis, coef, np.zeros(2), np.zeros(0), RBF(1.0), "float64"
+    )  # fmt: skip
+    (image,) = plot_basis_images(model, (2, 3)).get_images()
+    shown = np.ma.filled(image.get_array(), np.nan)
+    assert shown.shape == (2 * 3 - 1, 2 * 4 - 1)
+    np.testing.assert_array_equal(shown[:2, :3], basis[1].reshape(2, 3))
+    np.testing.assert_array_equal(shown[:2, 4:], basis[2].reshape(2, 3))
+    np.testing.assert_array_equal(shown[3:, :3], basis[0].reshape(2, 3))
+    assert np.isnan(shown[3:, 4:]).all()
+    assert np.isnan(shown[2]).all()
+    assert np.isnan(shown[:, 3]).all()
+
+
+def test_basis_images_of_an_estimator(board):
+    X = np.hstack([board[0], board[0]])
+    clf = SVC(gamma=1.0).fit(X, board[1])
+    given = plt.figure().subplots()
+    assert plot_basis_images(clf, max_images=4, ax=given) is given
+    assert given.get_images()[0].get_array().shape == (5, 5)
+
+
+def test_basis_images_of_what_is_none(board):
+    clf = SVC(gamma=1.0).fit(*board)
+    with pytest.raises(ValueError, match=r"shape \(1, 1\) has 1 pixels, the vectors have 2"):
+        plot_basis_images(clf)
+    with pytest.raises(ValueError, match="SVC has no model_: it is not fitted yet"):
+        plot_basis_images(SVC())
+    nothing = KernelExpansion(np.zeros((0, 4)), np.zeros((0, 1)), np.zeros(1), np.zeros(0), RBF(1.0), "float64")
+    with pytest.raises(ValueError, match="the model has no basis vectors"):
+        plot_basis_images(nothing)
 
 
 def test_missing_matplotlib_is_named(monkeypatch):
