@@ -27,7 +27,7 @@ MAX_TRIALS = 30
 SLOPE_TOLERANCE = 0.02
 WIDTH_TOLERANCE = 1e-3
 # A cut whose share in w_b has decayed below this is forgotten.
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-11
 
 
 class BestPoint:
