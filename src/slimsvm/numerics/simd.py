@@ -240,6 +240,41 @@ def _csr_row_of(step: Callable) -> Callable:
     return row
 
 
+def _row_of(step: Callable) -> Callable:
+    """The same for one dense row, its numbers from ``begin`` on; S from ``S_at`` on."""
+
+    def row(vectors, builder, values, begin, n_features, panels, panel_at, base, base_at, S, S_at):
+        panel, start, x = builder.gep(panels, [panel_at]), builder.gep(base, [base_at]), builder.gep(values, [begin])
+        sums = [cgutils.alloca_once(builder, vectors.vector) for _ in range(VECTORS)]
+        for v, place in enumerate(sums):
+            builder.store(vectors.load(start, _int(v * vectors.lanes)), place)
+        with cgutils.for_range(builder, n_features, intp=_INT64) as loop:
+            feature = builder.gep(panel, [builder.mul(loop.index, _int(vectors.panel))])
+            number = vectors.splat(x, loop.index)
+            for v, place in enumerate(sums):
+                p = vectors.load(feature, _int(v * vectors.lanes))
+                builder.store(step(vectors, number, p, builder.load(place)), place)
+        target = builder.gep(S, [S_at])
+        for v, place in enumerate(sums):
+            vectors.store(builder.load(place), target, _int(v * vectors.lanes))
+
+    return row
+
+
+def _exp2_panel(vectors, builder, S, S_at, half, half_at):
+    """S = min(1, exp2(S + half[half_at])) for the numbers of one panel."""
+    _, magic, lowest = EXP2_FLOAT32 if vectors.bits == 32 else EXP2_FLOAT64
+    target, added = builder.gep(S, [S_at]), vectors.splat(half, half_at)
+    z = [builder.fadd(vectors.load(target, _int(v * vectors.lanes)), added) for v in range(VECTORS)]
+    values = vectors.exp2(z, [vectors.constant(magic)] * VECTORS, [vectors.constant(lowest)] * VECTORS)
+    scale = vectors.constant(1.0 / EXP2_SCALE_FLOAT32 if vectors.bits == 32 else 1.0)
+    one = vectors.constant(1.0)
+    for v, value in enumerate(values):
+        value = builder.fmul(value, scale)
+        value = builder.select(builder.fcmp_ordered("<", value, one), value, one)
+        vectors.store(value, target, _int(v * vectors.lanes))
+
+
 def _exp2_rows(vectors, builder, S, S_at, stride, rounders, lowest, row):
     """Two of the rows ``row``, ``row`` + 1, … at a time: r and the values exp2(S[r]); see `_Vectors.exp2`."""
     rounders, lowest = builder.gep(rounders, [row]), builder.gep(lowest, [row])
@@ -314,5 +349,7 @@ def _flush_tile(vectors, builder, sums, sums_at, totals, totals_at, stride):
 
 inner_tile, manhattan_tile = _inlined(_tile_of(_inner)), _inlined(_tile_of(_manhattan))
 csr_inner_row, csr_shared_row = _inlined(_csr_row_of(_inner)), _inlined(_csr_row_of(_shared))
+inner_row, manhattan_row = _inlined(_row_of(_inner)), _inlined(_row_of(_manhattan))
+exp2_panel = _inlined(_exp2_panel)
 exp2_tile, exp2_sum_tile = _inlined(_exp2_tile), _inlined(_exp2_sum_tile)
 sum_tile, flush_tile = _inlined(_sum_tile), _inlined(_flush_tile)

@@ -1,0 +1,54 @@
+"""Budget rules: how a model that has one point too many loses it."""
+
+from __future__ import annotations
+
+from slimsvm.budget.base import BudgetRule
+from slimsvm.budget.merge import Merge, MultiMerge
+from slimsvm.budget.model import BudgetedModel, Counts
+from slimsvm.budget.project import Project
+from slimsvm.budget.remove import Remove
+
+BUDGET_RULES: dict[str, type[BudgetRule]] = {rule.name: rule for rule in (Merge, MultiMerge, Project, Remove)}
+
+__all__ = [
+    "BUDGET_RULES",
+    "BudgetRule",
+    "BudgetedModel",
+    "Counts",
+    "Merge",
+    "MultiMerge",
+    "Project",
+    "Remove",
+    "get_budget_rule",
+]
+
+
+def get_budget_rule(rule: str | BudgetRule) -> BudgetRule:
+    """Rule of a name, or the object itself.
+
+    Parameters
+    ----------
+    rule : str or BudgetRule
+        A key of `BUDGET_RULES`, or an object.
+
+    Returns
+    -------
+    BudgetRule
+
+    Raises
+    ------
+    ValueError
+        Unknown name; the known ones are listed.
+
+    Examples
+    --------
+    >>> from slimsvm.budget import get_budget_rule
+    >>> get_budget_rule("remove")
+    Remove()
+    """
+    if isinstance(rule, BudgetRule):
+        return rule
+    if not isinstance(rule, str) or rule not in BUDGET_RULES:
+        known = ", ".join(map(repr, BUDGET_RULES))
+        raise ValueError(f"maintenance must be one of {known} or a BudgetRule object; found {rule!r}")
+    return BUDGET_RULES[rule]()

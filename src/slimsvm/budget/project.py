@@ -1,0 +1,29 @@
+"""A point goes, its projection onto the span of the others stays."""
+
+from __future__ import annotations
+
+from slimsvm.budget.base import BudgetRule
+from slimsvm.numerics.budget import PROJECT
+
+
+class Project(BudgetRule):
+    """The point whose projection onto the span of the others loses least goes: ‖Δ‖² = β_j² / (K⁻¹)_jj.
+
+    The inverse of the points' kernel matrix is kept up to date, O(B²) per new point. A new point within the span of
+    the others (up to rounding) never comes in: its coefficient goes to them. For every kernel.
+
+    References
+    ----------
+    Orabona, Keshet, Caputo: Bounded Kernel-Based Online Learning, JMLR 2009. Wang, Crammer, Vucetic: Breaking the
+    Curse of Kernelization, JMLR 2012.
+
+    Examples
+    --------
+    >>> from slimsvm.budget import Project
+    >>> Project()
+    Project()
+    """
+
+    name = "project"
+    code = PROJECT
+    keeps_inverse = True
