@@ -16,6 +16,7 @@ from slimsvm.numerics import budget as compiled
 from slimsvm.numerics.budget_steps import GIVEN_STEPS, Steps, take_steps
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN
 from slimsvm.numerics.tiles import RowData
+from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
@@ -180,9 +181,9 @@ class BudgetedModel:
         folded = by_panel.transpose(0, 2, 1).reshape(-1, d)[:n].astype(np.float64)
         vectors = folded / self.folding.point_scale + self.kernel_rows.centre
         rows = np.flatnonzero(origin >= 0)
-        own = self.kernel_rows.basis(origin[rows]) if len(rows) else None
+        own: Any = self.kernel_rows.basis(origin[rows]) if len(rows) else None
         if own is not None:
-            vectors[rows] = own.toarray() if sp.issparse(own) else own
+            vectors[rows] = own.toarray() if is_sparse(own) else own
         return sp.csr_array(vectors) if self.kernel_rows.rows.is_sparse else vectors
 
     def chunks(self, index: Array):

@@ -122,7 +122,7 @@ def drop(points, j):
 @njit(nogil=True)
 def smallest(points, diagonal):
     """Slot of the least Σ_c beta², times k(x, x) where ``diagonal`` has it."""
-    best, slot = np.inf, np.int64(0)
+    best, slot = np.inf, 0
     for j in range(points.used[0]):
         size = 0.0
         for c in range(points.beta.shape[0]):
@@ -232,7 +232,7 @@ def merge(points, rule, counts, unit):
     counts[EVALS] += points.used[0]
     n_merged = 0
     while n_merged < rule.pairs:
-        partner = np.int64(0)
+        partner = 0
         for j in range(points.used[0]):
             if points.v[j] < points.v[partner]:
                 partner = j
@@ -296,7 +296,7 @@ def project(points, counts, unit):
     """The point whose projection onto the span of the others loses least goes, its coefficients to the others."""
     Q, beta, n = points.inverse, points.beta, points.used[0]
     m = beta.shape[0]
-    best, r = np.inf, np.int64(0)
+    best, r = np.inf, 0
     for j in range(n):
         loss = 0.0
         for c in range(m):
