@@ -447,13 +447,13 @@ def test_learned_metric_finds_the_features_that_matter(moons):
     plain = SVC(C=1.0, solver=Refine(20), random_state=0).fit(noisy[:2000], y[:2000])
     learned = SVC(C=1.0, solver=Refine(20, learn_metric=True), random_state=0).fit(noisy[:2000], y[:2000])
     gamma = np.array(learned.model_.kernel.gamma)
-    assert gamma[:2].min() > 2 * gamma[2:].max()
+    assert gamma[:2].min() > 5 * gamma[2:].max()
     assert learned.score(noisy[2000:], y[2000:]) > plain.score(noisy[2000:], y[2000:])
     assert learned.objective_ < 0.8 * plain.objective_
 
 
 def test_a_strong_pull_leaves_the_scales_alike(moons):
-    fit, _ = solve(*moons, Refine(6, epochs=5, learn_metric=True, metric_pull=1e9))
+    fit, _ = solve(*moons, Refine(6, epochs=5, learn_metric=True, metric_pull=1e6))
     gamma = np.array(fit.model.kernel.gamma)
     assert gamma[0] == pytest.approx(gamma[1], rel=1e-2)
 

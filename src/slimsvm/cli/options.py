@@ -61,13 +61,18 @@ def positive_or_none(text: str) -> float | None:
     return None if text.lower() == "none" else positive(text)
 
 
+def price(text: str) -> float | str:
+    """A finite number > 0, or `validate`."""
+    return text if text == "validate" else positive(text)
+
+
 def gamma(text: str) -> Any:
-    """`scale`, `auto`, a number > 0, or several with commas between, one per feature."""
-    if text in ("scale", "auto"):
+    """`scale`, `auto`, `learn`, a number > 0, or several with commas between, one per feature."""
+    if text in ("scale", "auto", "learn"):
         return text
     values = [_number(part) for part in text.split(",")]
     if any(value is None or not 0 < value < math.inf for value in values):
-        wanted = "a positive number, several with commas between, 'scale' or 'auto'"
+        wanted = "a positive number, several with commas between, 'scale', 'auto' or 'learn'"
         raise argparse.ArgumentTypeError(f"must be {wanted}; found {text!r}")
     return values[0] if len(values) == 1 else values
 

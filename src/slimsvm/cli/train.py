@@ -67,7 +67,8 @@ def _add_problem_options(group: Any) -> None:
         default=DEFAULTS["gamma"],
         metavar="G",
         help="a positive number; several with commas between, one per feature (rbf, laplacian); scale: "
-        "1 / (features x variance of all entries); auto: 1 / features (default: %(default)s)",
+        "1 / (features x variance of all entries); auto: 1 / features; learn: one per feature, learned with the basis "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--degree",
@@ -82,7 +83,10 @@ def _add_problem_options(group: Any) -> None:
         help="constant of the polynomial and sigmoid kernels (default: %(default)s)",
     )
     group.add_argument(
-        "-C", type=options.positive, default=DEFAULTS["C"], help="price of one row's loss (default: %(default)s)"
+        "-C",
+        type=options.price,
+        default=DEFAULTS["C"],
+        help="price of one row's loss, or validate: chosen on a fifth of the rows (default: %(default)s)",
     )
     group.add_argument(
         "--epsilon",
@@ -109,8 +113,8 @@ def _add_solver_options(group: Any) -> None:
         "--solver",
         choices=("auto", *SOLVERS),
         default="auto",
-        help=f"auto: cpsp with --max-basis, else exact-cuts up to {MAX_EXACT_N:,} rows and violated-cuts above "
-        "(default: auto)",
+        help="auto: refine with --gamma learn, cpsp with --max-basis, else "
+        f"exact-cuts up to {MAX_EXACT_N:,} rows and violated-cuts above (default: auto)",
     )
     group.add_argument(
         "--max-basis",
@@ -312,7 +316,7 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
         "classes": None if classes is None else classes.tolist(),
         "estimator": type(estimator).__name__,
         "kernel": repr(estimator.kernel_),
-        "C": estimator.C,
+        "C": estimator.C_,
         "solver": type(estimator.solver_).__name__,
         "solver_parameters": estimator.solver_.get_params(deep=False),
         "random_state": estimator.random_state,

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from slimsvm.estimators.choosing import choose_C, learning_metric
 from slimsvm.estimators.validation import (
     check_finite,
     check_limit,
@@ -17,7 +18,7 @@ from slimsvm.estimators.validation import (
     check_positive,
     scale_gamma,
 )
-from slimsvm.kernels import CallableKernel, Kernel, Precomputed, get_kernel
+from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS, Fit, Problem, Solver
 from slimsvm.tasks import Examples, Task
@@ -38,6 +39,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return tags
 
     @property
+    def _learns_metric(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "learn"
+
+    @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
@@ -54,7 +59,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return X if isinstance(y, str) else (X, y)
 
     def _resolve_kernel(self, X: Any, weights: Array | None) -> Kernel:
-        """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for."""
+        """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
+        the one it starts from.
+        """
+        if self._learns_metric and not (isinstance(self.kernel, RBF) or self.kernel == "rbf"):
+            raise ValueError(f"gamma='learn' needs kernel='rbf', found kernel={self.kernel!r}")
         if self._is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
         if isinstance(self.kernel, Kernel):
@@ -62,14 +71,18 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if callable(self.kernel):
             return CallableKernel(self.kernel)
         if isinstance(self.gamma, str):
-            check_option("gamma", self.gamma, ("scale", "auto"))
-            gamma: Any = scale_gamma(X, weights) if self.gamma == "scale" else 1.0 / X.shape[1]
+            check_option("gamma", self.gamma, ("scale", "auto", "learn"))
+            gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale_gamma(X, weights)
         else:
             gamma = self.gamma
         return get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _resolve_solver(self, n: int) -> Solver:
-        """The solver object that ``solver`` and ``max_basis`` stand for."""
+    def _resolve_solver(self, n: int, is_sparse: bool) -> Solver:
+        """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
+        solver = self._named_solver(n)
+        return learning_metric(solver, is_sparse) if self._learns_metric else solver
+
+    def _named_solver(self, n: int) -> Solver:
         if isinstance(self.solver, Solver):
             cap = self.solver.get_params(deep=False).get("max_basis")
             if self.max_basis is not None and self.max_basis != cap:
@@ -82,7 +95,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             check_limit("max_basis", self.max_basis, integer=True)
         name = self.solver
         if isinstance(name, str) and name == "auto":
-            if self.max_basis is not None:
+            if self._learns_metric:
+                name = "refine"
+            elif self.max_basis is not None:
                 name = "cpsp"
             else:
                 name = "exact-cuts" if n <= MAX_EXACT_N else "violated-cuts"
@@ -114,18 +129,18 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self, X: Any, y: Array, examples: Examples, task: Task, weights: Array | None, index: Array, shift: float = 0.0
     ) -> Fit:
         """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
-        check_positive("C", self.C)
+        validates = isinstance(self.C, str) and self.C == "validate"
         check_option("intercept", self.intercept, ("regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
         rows = as_rows(X)
         self.kernel_ = self._resolve_kernel(X, weights)
-        self.solver_ = self._resolve_solver(rows.n_rows)
+        self.solver_ = self._resolve_solver(rows.n_rows, rows.is_sparse)
         problem = Problem(
             rows=rows,
             examples=examples,
             task=task,
             kernel=self.kernel_,
-            C=float(self.C),
+            C=1.0 if validates else check_positive("C", self.C, " or 'validate'"),
             intercept=self.intercept,
             tol=check_positive("tol", self.tol),
             precision=self.precision,
@@ -136,6 +151,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
         )
+        self.validation_: list[dict[str, Any]] = []
+        if validates:
+            C, self.validation_ = choose_C(problem, self.solver_)
+            problem = replace(problem, C=C)
+        self.C_ = problem.C
         state = getattr(self, "_state", None) if self.warm_start else None
         context = self._init_callback_context(max_subtasks=problem.max_iter)
         seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
@@ -163,7 +183,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _keep(self, fit: Fit, index: Array) -> None:
         """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
-        self.model_ = fit.model
+        self.model_, self.kernel_ = fit.model, fit.model.kernel
         self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
         self.n_basis_ = fit.model.n_basis
         self.intercept_ = fit.model.intercept

@@ -22,8 +22,8 @@ class SVR(RegressorMixin, KernelMachine):
     ----------
     kernel, degree, gamma, coef0, shrinking, cache_size, tol, verbose, max_iter
         As in `SVC`.
-    C : float, default=1.0
-        Price of one row's loss.
+    C : float or "validate", default=1.0
+        Price of one row's loss, or the choice of `SVC`, by mean absolute error.
     epsilon : float, default=0.1
         Half-width of the tube in which residuals cost nothing, in the units of y.
     random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
@@ -33,7 +33,8 @@ class SVR(RegressorMixin, KernelMachine):
     ----------
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
         As in `SVC`; ``intercept_`` holds the mean of y too.
-    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_
+    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_, C_,
+    validation_
         As in `SVC`.
 
     Examples

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 BLOCK_VALUES = 1 << 20
 
 
-def check_positive(name: str, value: Any) -> float:
-    """A finite number > 0."""
+def check_positive(name: str, value: Any, otherwise: str = "") -> float:
+    """A finite number > 0; ``otherwise`` says what else would do."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} must be a positive number, found {value!r}")
+        raise ValueError(f"{name} must be a positive number{otherwise}, found {value!r}")
     return float(value)
 
 

@@ -40,6 +40,10 @@ Array = np.ndarray
 STAGE_SHARE = 0.1
 # τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
 TAU_FACTOR, GAP_SHARE = 0.3, 0.4
+# The first τ, as a share of the mean loss, from 0 and from where somebody has been before.
+FIRST_TAU, NEXT_TAU = 1.0, 0.3
+# Directions are made of twice as many rows after a step that left more than this share of what a step can gain.
+SLOW, MORE = 0.2, 2.0
 # A line search ends when the slope has fallen to this share of itself.
 SLOPE_SHARE, MAX_TRIALS = 0.3, 20
 # The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows.
@@ -112,7 +116,7 @@ class ConvexFinish:
             index = np.sort(rng.choice(problem.examples.n_rows, size, replace=False))
             self.space, self.examples = space.restricted(index), sampled(problem.examples, index)
         u = np.zeros((space.rank + 1, problem.task.n_outputs)) if start is None else space.coordinates(*start)
-        self._enter(u)
+        self._enter(u, FIRST_TAU if start is None else NEXT_TAU)
 
     @property
     def on_sample(self) -> bool:
@@ -137,26 +141,31 @@ class ConvexFinish:
     def leave_sample(self) -> None:
         """Go on from the sample's best point on all rows."""
         self.space, self.examples = self.whole, self.problem.examples
-        self._enter(self.best.u)
+        self._enter(self.best.u, NEXT_TAU)
 
-    def _enter(self, u: Array) -> None:
-        """Start at u on the present rows, with a τ of the size of the mean loss there."""
+    def _enter(self, u: Array, share: float) -> None:
+        """Start at u on the present rows, with a τ that is a share of the mean loss there."""
         self.best = self.point = Point(u, self.space.times(u))
         self.objective, self.bound, self.converged, self.idle = np.inf, -np.inf, False, 0
+        self.effort, self.decrement = 1.0, np.inf
         mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
-        self.tau = mean_loss if mean_loss > 0 else 1.0
+        self.tau = share * mean_loss if mean_loss > 0 else 1.0
         self._evaluate()
 
     def _move(self) -> None:
         """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
         now, C = self.values, self.problem.C
-        du = direction(self.space, now.smoothed, now.gradient, C, self.penalty, self.rng)
+        du = direction(self.space, now.smoothed, now.gradient, C, self.penalty, self.rng, self.effort)
         along = Point(du, self.space.times(du))
         decrement = -float(np.sum(now.gradient * du))
+        if decrement > SLOW * self.decrement:
+            self.effort *= MORE
+        self.decrement = decrement
         self.point = self.point.at(self._search(along, decrement), along)
         target = self._tolerance()
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= STAGE_SHARE * now.smoothing_gap:
             self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
+            self.decrement = np.inf
         self._evaluate()
 
     def _tolerance(self) -> float:

@@ -27,7 +27,13 @@ CG_TOLERANCE, CG_STEPS = 0.05, 100
 
 
 def direction(
-    space: Subspace, smoothed: Smoothed, gradient: Array, C: float, penalty: Array, rng: np.random.Generator
+    space: Subspace,
+    smoothed: Smoothed,
+    gradient: Array,
+    C: float,
+    penalty: Array,
+    rng: np.random.Generator,
+    effort: float = 1.0,
 ) -> Array:
     """-H⁻¹ gradient, (r + 1, m); the intercept is the last row.
 
@@ -42,10 +48,12 @@ def direction(
         Second derivatives of the penalty: 1, or 0 for a free intercept.
     rng : numpy.random.Generator
         Draws rows where there are too many.
+    effort : float, default=1.0
+        So many times the usual number of rows are drawn.
     """
     size = smoothed.curvature.sum(axis=1)
     index = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
-    limit, factor = max(MAX_ROWS, ROWS_PER_COORDINATE * space.rank), C
+    limit, factor = int(effort * max(MAX_ROWS, ROWS_PER_COORDINATE * space.rank)), C
     if len(index) > limit:
         factor = C * len(index) / limit
         index = np.sort(rng.choice(index, limit, replace=False))

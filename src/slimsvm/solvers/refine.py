@@ -48,6 +48,10 @@ Array = np.ndarray
 AUTO_STEPS, AUTO_EPOCHS = 6000, (10, 1000)
 # Rates relative to that of the basis: of coefficients, for one vector and a unit of the score; of the intercept.
 COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
+# The rate is that of so many vectors; it falls with the root of their number beyond.
+RATE_VECTORS = 25
+# Pull of the metric: that of this share of the mean loss, and on each feature at least that of one row's.
+LOSS_SHARE = 0.1
 # A sweep whose objective is this many times the best so far means that the rate is too high.
 DIVERGED = 2.0
 # Rows that the features' spread is taken from, and rows per vector that k-means centres are made of, with a minimum.
@@ -140,13 +144,14 @@ class RefineRun:
         spread = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
         # Halfway between one rate for all features and one in proportion to each one's spread.
         spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
+        rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
         self.unit = self._mean_loss(np.zeros((self.problem.examples.n_rows, self.problem.task.n_outputs)))
         return Rates(
-            basis=solver.rate * spread,
-            coef=solver.rate * COEF_RATE / np.sqrt(k) * self.unit,
-            intercept=solver.rate * INTERCEPT_RATE * self.unit,
-            scale=solver.rate,
-            pull=solver.metric_pull * self.unit / (n * len(spread)),
+            basis=rate * spread,
+            coef=rate * COEF_RATE / np.sqrt(k) * self.unit,
+            intercept=rate * INTERCEPT_RATE * self.unit,
+            scale=rate,
+            pull=solver.metric_pull * self.unit * max(1.0 / n, LOSS_SHARE / len(spread)),
         )
 
     def _mean_loss(self, scores: Array) -> float:
@@ -171,7 +176,7 @@ class RefineRun:
             "objective_estimate": self.problem.C1 * value,
             "loss": sweep.loss,
             "training_error": sweep.error,
-            "rate": self.solver.rate * 0.5**self.n_restarts * float(factors.max()),
+            "rate": self.rate * 0.5**self.n_restarts * float(factors.max()),
             "n_basis": self.descent.shape[1],
         }
         self._watch(value)
@@ -287,14 +292,16 @@ class Refine(Solver):
     batch_size : int, default=512
         Examples per step.
     rate : float, default=0.1
-        Size of a step at the top of the schedule, in standard deviations of the features. If the objective doubles
-        during a sweep, the descent goes back to its best sweep with half the rate.
+        Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors; it
+        falls with the root of their number beyond. If the objective doubles during a sweep, the descent goes back to
+        its best sweep with half the rate.
     learn_metric : bool, default=False
         Learn one scale per feature as well (kernel "rbf", dense rows): the model's kernel is then
         ``RBF(gamma=array)``, and ``gamma`` only where it starts.
-    metric_pull : float, default=2000.0
+    metric_pull : float, default=1.0
         How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
-        one row's loss at the start.
+        a tenth of the loss at the start; for few rows (fewer than ten per feature), on each feature in units of one
+        row's loss.
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
     finish : bool, default=True
@@ -332,7 +339,7 @@ class Refine(Solver):
         batch_size=512,
         rate=0.1,
         learn_metric=False,
-        metric_pull=2000.0,
+        metric_pull=1.0,
         averaging=0.05,
         finish=True,
         tol_relative=1e-3,
