@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
-    from slimsvm.solvers import CPSP, ExactCuts, Refine, UniformCuts, ViolatedCuts
+    from slimsvm.solvers import CPSP, Exact, ExactCuts, Refine, UniformCuts, ViolatedCuts
 
 __version__ = "0.1.0"
 
@@ -18,6 +18,7 @@ __all__ = [
     "CPSP",
     "SVC",
     "SVR",
+    "Exact",
     "ExactCuts",
     "KernelExpansion",
     "ModelFileError",
@@ -35,6 +36,7 @@ _HOMES = {
     "CPSP": "solvers",
     "SVC": "estimators",
     "SVR": "estimators",
+    "Exact": "solvers",
     "ExactCuts": "solvers",
     "KernelExpansion": "model",
     "ModelFileError": "modelfile",

@@ -42,8 +42,8 @@ class SVC(ClassifierMixin, KernelMachine):
     probability : False
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
     tol : float, default=1e-3
-        ε of the stopping rule on the mean loss. With ``solver="auto"`` and up to 2,000 rows the fit goes on to a
-        relative gap of 1e-10.
+        ε of the stopping rule on the mean loss (``solver="exact"``: LIBSVM's rule). With ``solver="auto"`` and up to
+        2,000 rows the fit goes on to a relative gap of 1e-10.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
     verbose : bool or int, default=False
@@ -57,14 +57,14 @@ class SVC(ClassifierMixin, KernelMachine):
     random_state : int, RandomState, Generator or None, default=None
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
-        A name of `slimsvm.solvers.SOLVERS` ("exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an object
-        with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes "refine" with
+        A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
+        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes "refine" with
         ``gamma="learn"``, "cpsp" where ``max_basis`` is given, else "exact-cuts" up to 300,000 rows and
         "violated-cuts" above.
     max_basis : int or None, default=None
         At most this many learned vectors, whatever the number of rows. For solvers that have such a cap.
-    intercept : {"regularized", "none"}, default="regularized"
-        A constant feature 1 whose weight counts in ‖w‖², or none at all.
+    intercept : {"regularized", "free", "none"}, default="regularized"
+        A constant feature 1 whose weight counts in ‖w‖², LIBSVM's whose weight does not (``solver="exact"``), or none.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
     max_seconds : float or None, default=None

@@ -203,10 +203,10 @@ class KernelRows:
         self.counter.add(n * k)
         return out
 
-    def block(self, points: Points, rows: RowChoice = None) -> np.ndarray:
-        """Kernel values of rows (as in `scores`) and points, shape (b, k)."""
+    def block(self, points: Points, rows: RowChoice = None, out: np.ndarray | None = None) -> np.ndarray:
+        """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
         n, choice = self._choice(rows)
-        out = np.empty((n, len(points)), self.dtype)
+        out = _result(out, (n, len(points)), self.dtype)
         for at, operand, selection in self._parts(choice, len(points)):
             operand.block(selection, points, out[at : at + selection.n], self.n_jobs)
         self.counter.add(n * len(points))

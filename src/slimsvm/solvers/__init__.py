@@ -3,6 +3,7 @@
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.refine import Refine
 
 SOLVERS = {
@@ -11,11 +12,13 @@ SOLVERS = {
     "violated-cuts": ViolatedCuts,
     "cpsp": CPSP,
     "refine": Refine,
+    "exact": Exact,
 }
 
 __all__ = [
     "CPSP",
     "SOLVERS",
+    "Exact",
     "ExactCuts",
     "Fit",
     "Problem",

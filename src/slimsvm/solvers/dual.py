@@ -1,0 +1,117 @@
+"""The dual of two-class problems and of ε-insensitive regression: one problem in one number v_i per row.
+
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0
+
+with v_i = α_i y_i, t_i = cost·y_i and ε = 0, or v_i = α_i − α_i*, t_i the target and ε the tube's. A regularised
+intercept adds 1 to K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slimsvm.cuts.state import same_fields
+from slimsvm.solvers.base import Problem
+from slimsvm.tasks import Binary, Examples, Regression, Task
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class DualState:
+    """The dual point of a fit, enough to go on from with another kernel, C or X of the same examples.
+
+    Parameters
+    ----------
+    v : float64 ndarray of shape (n_rows,)
+    C : float
+    task, examples
+    """
+
+    v: Array
+    C: float
+    task: Task
+    examples: Examples
+
+    def check(self, task: Task, examples: Examples) -> None:
+        """Refuse to go on with another loss."""
+        if self.examples.n_rows != examples.n_rows:
+            raise ValueError(
+                f"warm start: the earlier fit had {self.examples.n_rows} rows, this one has {examples.n_rows}; "
+                "a warm start needs the same rows"
+            )
+        if not (same_fields(self.examples, examples) and same_fields(self.task, task)):
+            raise ValueError(
+                "warm start: labels, weights or the loss are not those of the earlier fit; only the kernel, C and X "
+                "may change"
+            )
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The problem above: targets t, ε, bounds, what is added to K, and whether Σ v = 0.
+
+    g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
+    """
+
+    target: Array
+    epsilon: float
+    lo: Array
+    hi: Array
+    offset: float
+    balanced: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> Dual:
+        """The dual of a problem whose task has one."""
+        task, examples = problem.task, problem.examples
+        price = problem.C * examples.weights
+        offset, balanced = float(problem.intercept == "regularized"), problem.intercept == "free"
+        if isinstance(task, Regression):
+            return cls(examples.labels, float(task.epsilon), -price, price, offset, balanced)
+        assert isinstance(task, Binary)
+        positive = examples.labels > 0
+        target: Array = np.where(positive, task.cost_positive, -task.cost_negative)
+        return cls(target, 0.0, np.where(positive, 0.0, -price), np.where(positive, price, 0.0), offset, balanced)
+
+    def feasible(self, v: Array) -> Array:
+        """The nearest point like v within the bounds; the heavier side is scaled down to the balance."""
+        v = np.clip(v, self.lo, self.hi)
+        if self.balanced:
+            up, down = v[v > 0].sum(), -v[v < 0].sum()
+            if up != down:
+                heavy = (v > 0) == (up > down)
+                v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
+        return v
+
+    def value(self, v: Array, g: Array) -> float:
+        """D(v)."""
+        return float(0.5 * v @ (self.target + g) - self.epsilon * np.abs(v).sum())
+
+    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""
+        if self.epsilon == 0:
+            return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+        up = np.where(v < hi, np.where(v >= 0, g - self.epsilon, g + self.epsilon), -np.inf)
+        return up, np.where(v > lo, np.where(v <= 0, g + self.epsilon, g - self.epsilon), np.inf)
+
+    def extremes(self, up: Array, down: Array) -> tuple[float, float]:
+        """Largest u and smallest d; 0 is among both unless the intercept is free."""
+        highest, lowest = up.max(initial=-np.inf), down.min(initial=np.inf)
+        if self.balanced:
+            return float(highest), float(lowest)
+        return max(float(highest), 0.0), min(float(lowest), 0.0)
+
+    def intercept(self, v: Array, g: Array) -> float:
+        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
+        if not self.balanced:
+            return self.offset * float(v.sum())
+        up, down = self.slopes(v, g, self.lo, self.hi)
+        free = (v > self.lo) & (v < self.hi) & (v != 0)
+        if free.any():
+            return float(up[free].mean())
+        highest, lowest = self.extremes(up, down)
+        bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
+        return float(np.mean(bounds)) if bounds else 0.0

@@ -1,0 +1,326 @@
+r"""The exact kernel SVM by decomposition.
+
+Binary classification and ε-insensitive regression are one dual problem in v_i = α_i y_i, or α_i − α_i*:
+
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0
+
+with t_i = cost·y_i and ε = 0, or the target and the tube's ε. A regularised intercept adds 1 to K. With g = t − Kv, the
+derivatives of D upwards and downwards, u_i and d_i, are g_i up to ∓ε. The stopping rule is LIBSVM's,
+
+    max {u_i: v_i < hi_i} − min {d_i: v_i > lo_i} ≤ tol,
+
+where 0 joins both sets unless the intercept is free. Every v is a dual point: D(v) bounds the optimum from below.
+
+Three levels, each in the next one:
+
+    all rows     the active rows are solved for; then g is brought up to date for all others in one fused pass, those
+                 that violate become active and those far from it cease to be. The first active rows are a sample.
+    active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
+                 by lines of K from the cache
+    working set  pairs of rows, in compiled code on a block of K in the processor's cache (`numerics.smo`)
+
+Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
+(second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts: `solvers.kernel_cache`,
+`numerics.smo`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.model import KernelExpansion
+from slimsvm.numerics import smo
+from slimsvm.numerics.threads import run_tiles
+from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.dual import Dual, DualState
+from slimsvm.solvers.kernel_cache import KernelCache
+from slimsvm.tasks import Binary, Regression, losses
+
+Array = np.ndarray
+
+# Share of the memory limit for lines of the kernel matrix.
+CACHE_SHARE = 0.5
+# The first active rows: this many, or this share of all if that is more.
+FIRST_ROWS, FIRST_SHARE = 4096, 1 / 8
+# A level is solved to this share of the violation it began with before the next one has its turn.
+LEVEL_SHARE = 0.1
+# Steps in a working set, by its size.
+STEPS_PER_ROW = 20
+# Rows cease to be active only if at least this share of them can.
+WORTH_DROPPING = 0.2
+# … those that violate by less than −1 times this share of the greatest change of g in the last pass.
+KEEP_SHARE = 0.5
+# The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
+STALL, ROUNDING = 20, 1e-16
+# Multiply-adds below which threads cost more than they save.
+WORTH_THREADS = 200_000
+
+
+class ExactRun:
+    """The loop's state on one problem; see the module's text.
+
+    ``v`` is changed by whole working sets at a time, and ``g_of_all`` says whether g is that of v in all rows: what
+    `finish` needs is there wherever an interrupt strikes.
+    """
+
+    def __init__(self, problem: Problem, working_set_size: int, state: DualState | None):
+        self.problem, self.dual = problem, Dual.of(problem)
+        self.kernel_rows = problem.bind()
+        n = self.kernel_rows.n_rows
+        self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
+        self.v_seen = self.v.copy()  # g of inactive rows is that of this v
+        self.g_of_all, self.converged = True, False
+        self.value, self.stalled, self.drift = 0.0, 0, np.inf
+        first = np.arange(n)
+        if state is None and n > 2 * FIRST_ROWS:
+            first = self.sample(max(FIRST_ROWS, int(FIRST_SHARE * n)))
+        self.cache = KernelCache(self.kernel_rows, int(CACHE_SHARE * problem.memory_limit), first)
+        self.size = min(working_set_size, self.cache.n_slots)
+        if self.size < 2:
+            raise ValueError(
+                f"memory_limit leaves room for {self.size} lines of the kernel matrix of {n} rows; it takes at least 2"
+            )
+        self.latest = np.zeros(0, np.int64)  # working set before, as rows
+        self.goal = problem.tol
+        self.activate()
+        if state is not None:
+            self.go_on(state)
+        elif len(first) < n:
+            highest, lowest = self.dual.extremes(*self.slopes())
+            self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
+
+    def go_on(self, state: DualState) -> None:
+        """Start from the dual point of an earlier fit, scaled to this C."""
+        self.v = self.dual.feasible(state.v * (self.problem.C / state.C))
+        self.g = self.gradient()
+        self.value, self.v_seen = max(self.dual.value(self.v, self.g), 0.0), self.v.copy()
+        self.activate()
+
+    def gradient(self) -> Array:
+        """Compute g of all rows from nothing but v."""
+        rows = np.flatnonzero(self.v)
+        scores = self.kernel_rows.scores(self.kernel_rows.points(rows), self.v[rows, None])[:, 0]
+        return self.dual.target - scores.astype(np.float64) - self.dual.offset * self.v.sum()
+
+    def sample(self, size: int) -> Array:
+        """Rows drawn at random, of both classes alike where there are classes."""
+        rng, n = self.problem.generator(), self.kernel_rows.n_rows
+        if isinstance(self.problem.task, Regression):
+            return np.sort(rng.choice(n, size, replace=False))
+        parts = []
+        for rows in (np.flatnonzero(self.dual.target > 0), np.flatnonzero(self.dual.target < 0)):
+            share = max(1, round(size * len(rows) / n))
+            parts.append(rng.choice(rows, min(len(rows), share), replace=False))
+        return np.sort(np.concatenate(parts))
+
+    # -- the active rows --------------------------------------------------------------------------------------------
+
+    def activate(self) -> None:
+        """Collect what belongs to the cache's active rows."""
+        active = self.cache.active
+        self.g_active, self.v_active = self.g[active], self.v[active]
+        self.lo_active, self.hi_active = self.dual.lo[active], self.dual.hi[active]
+        self.place_of = np.full(len(self.v), -1)
+        self.place_of[active] = np.arange(len(active))
+
+    def slopes(self) -> tuple[Array, Array]:
+        """Derivatives at the active rows."""
+        return self.dual.slopes(self.v_active, self.g_active, self.lo_active, self.hi_active)
+
+    def choose(self) -> tuple[Array, float]:
+        """Places of the working set among the active rows, and their violation."""
+        up, down = self.slopes()
+        highest, lowest = self.dual.extremes(up, down)
+        if highest - lowest <= self.goal:
+            return np.zeros(0, np.int64), highest - lowest
+        n = len(up)
+        if n <= self.size:
+            return np.arange(n), highest - lowest
+        quarter = max(1, self.size // 4)
+        tops = np.argpartition(-up, quarter)[:quarter]
+        bottoms = np.argpartition(down, quarter)[:quarter]
+        chosen = np.zeros(n, bool)
+        chosen[tops[up[tops] > -np.inf]] = True
+        chosen[bottoms[down[bottoms] < np.inf]] = True
+        room = self.size - np.count_nonzero(chosen)
+        if len(self.latest) and room:
+            places = self.place_of[self.latest]
+            places = places[places >= 0]
+            places = places[~chosen[places]]
+            free = (self.v_active[places] > self.lo_active[places]) & (self.v_active[places] < self.hi_active[places])
+            chosen[np.concatenate([places[free], places[~free]])[:room]] = True
+        return np.flatnonzero(chosen), highest - lowest
+
+    def block(self, places: Array, slots: Array) -> tuple[Array, Array]:
+        """The working set's part of K as lines of an array, and which of them."""
+        values = self.cache.values
+        if len(places) == len(self.g_active):
+            return values, slots
+        K = np.empty((len(places), len(places)), values.dtype)
+        n_jobs = self.kernel_rows.n_jobs if len(places) > 64 else 1
+        run_tiles(lambda lo, hi: smo.gather(values, slots, places, K, lo, hi), len(places), n_jobs)
+        return K, np.arange(len(places))
+
+    def improve(self, places: Array, gap: float) -> None:
+        """Solve for a working set, and bring g of all active rows up to date."""
+        cache, dual = self.cache, self.dual
+        rows = cache.active[places]
+        slots = cache.lines(rows)
+        before = self.v_active[places]
+        v, g = before.copy(), self.g_active[places]
+        solve = smo.pairs if dual.balanced else smo.box
+        tol = max(0.5 * self.goal, LEVEL_SHARE * gap)
+        limits = self.lo_active[places], self.hi_active[places], dual.epsilon, tol, STEPS_PER_ROW * len(rows)
+        _, gain = solve(*self.block(places, slots), dual.offset, g, v, *limits)
+        change = v - before
+        moved = np.flatnonzero(change)
+        self.g_of_all, self.latest = False, rows
+        self.v[rows] = v
+        self.v_active[places] = v
+        factors, constant = change[moved].astype(cache.values.dtype), dual.offset * float(change.sum())
+        slots = slots[moved]
+        n_tiles = -(-len(self.g_active) // smo.ROWS_PER_TILE)
+        n_jobs = self.kernel_rows.n_jobs if len(moved) * len(self.g_active) > WORTH_THREADS else 1
+        g_active, values = self.g_active, cache.values
+        run_tiles(lambda lo, hi: smo.add_rows(values, slots, factors, constant, g_active, lo, hi), n_tiles, n_jobs)
+        self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
+        self.value += max(gain, 0.0)
+
+    # -- all rows ---------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
+        changed = np.flatnonzero(self.v != self.v_seen)
+        inactive = np.ones(len(self.v), bool)
+        inactive[self.cache.active] = False
+        self.g[self.cache.active] = self.g_active
+        inactive = np.flatnonzero(inactive)
+        self.drift = 0.0
+        if len(changed) and len(inactive):
+            change = self.v[changed] - self.v_seen[changed]
+            moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
+            moved = moved.astype(np.float64) + self.dual.offset * change.sum()
+            self.g[inactive] -= moved
+            self.drift = float(np.abs(moved).max())
+        self.v_seen = self.v.copy()
+        self.g_of_all = True
+
+    def select(self, highest: float, lowest: float, up: Array, down: Array) -> None:
+        """Make the worst violators active, and let go of rows that are far from violating."""
+        middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
+        violation = np.maximum(up - middle, middle - down)
+        active = self.cache.active
+        inactive = np.ones(len(violation), bool)
+        inactive[active] = False
+        added = np.flatnonzero(inactive & (violation > 0.5 * self.problem.tol))
+        most = max(len(active), FIRST_ROWS)
+        if len(added) > most:
+            added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
+        kept = np.flatnonzero(violation[active] >= -max(KEEP_SHARE * self.drift, self.goal))
+        if len(kept) <= (1 - WORTH_DROPPING) * len(active):
+            self.cache.keep(kept)
+        self.cache.extend(added)
+        self.activate()
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """One working set, or where the active rows are solved for, one look at all rows."""
+        places, gap = self.choose()
+        objective, error = None, None
+        if len(places) and self.stalled < STALL:
+            self.improve(places, gap)
+        else:
+            self.look()
+            objective, error = self.evaluate()
+            up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+            highest, lowest = self.dual.extremes(up, down)
+            self.converged = highest - lowest <= self.problem.tol or self.stalled >= STALL
+            if not self.converged:
+                self.goal = max(self.problem.tol, min(self.goal, LEVEL_SHARE * (highest - lowest)))
+                self.select(highest, lowest, up, down)
+        return {
+            "objective": objective,
+            "lower_bound": self.value,
+            "gap": None if objective is None else objective - self.value,
+            "violation": gap,
+            "n_active": len(self.g_active),
+            "n_basis": int(np.count_nonzero(self.v)),
+            "training_error": error,
+        }
+
+    def evaluate(self) -> tuple[float, float]:
+        """Objective and training error, from g of all rows."""
+        task, examples = self.problem.task, self.problem.examples
+        scores = self.dual.target - self.g
+        norm_squared = float(self.v @ scores)
+        if self.dual.balanced:
+            scores = scores + self.dual.intercept(self.v, self.g)
+        scores, plain = scores[:, None], np.zeros(0)
+        loss = losses(task.augment(scores, plain, examples), scores, plain, examples)
+        error = task.error(task.decode(scores, plain, examples), examples)
+        return 0.5 * norm_squared + self.problem.C * float(examples.weights @ loss), error
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model of v, its objective and D(v)."""
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
+        rows = np.flatnonzero(self.v)
+        coef = self.v[rows, None]
+        if not self.g_of_all:
+            self.g = self.gradient()
+        counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
+        objective, _ = self.evaluate()
+        model = KernelExpansion(
+            basis=self.kernel_rows.basis(rows),
+            coef=coef,
+            intercept=np.array([self.dual.intercept(self.v, self.g)]),
+            plain=np.zeros(0),
+            kernel=self.problem.kernel,
+            dtype=np.dtype(self.kernel_rows.dtype).name,
+        )
+        bound = min(self.dual.value(self.v, self.g), objective)
+        state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
+        return Fit(model, status, objective, bound, history, counters, state, rows)
+
+
+class Exact(Solver):
+    """The whole kernel SVM, solved to LIBSVM's tolerance: for two classes and for regression.
+
+    ``tol`` is LIBSVM's: how far the most violating pair of rows is from its optimality conditions.
+
+    Parameters
+    ----------
+    working_set_size : int, default=1024
+        Rows solved for at a time.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, Exact
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=Exact(), intercept="free", tol=1e-5).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-3 * clf.objective_)
+    True
+    """
+
+    def __init__(self, working_set_size=1024):
+        self.working_set_size = working_set_size
+
+    def start(self, problem: Problem, state: DualState | None = None) -> ExactRun:
+        """Check that the problem has this dual, and set the run up."""
+        if not isinstance(problem.task, Binary | Regression):
+            raise ValueError(
+                f"Exact solves two-class problems and regression, found {type(problem.task).__name__}; for more "
+                "classes wrap the estimator in sklearn.multiclass.OneVsOneClassifier, or take solver='exact-cuts'"
+            )
+        check_count("working_set_size", self.working_set_size)
+        if self.working_set_size < 2:
+            raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
+        if state is not None:
+            if not isinstance(state, DualState):
+                raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
+            state.check(problem.task, problem.examples)
+        return ExactRun(problem, self.working_set_size, state)

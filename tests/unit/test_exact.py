@@ -1,0 +1,325 @@
+"""The exact solver: reference optima, the three levels, cache, warm start, extremes."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC as TheirSVC
+from sklearn.svm import SVR as TheirSVR
+
+import naive
+from slimsvm import SVC, SVR, Exact, ExactCuts
+from slimsvm.kernels import RBF, KernelRows, Linear, Sigmoid, operands
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Problem, Status, exact
+from slimsvm.solvers.kernel_cache import KernelCache
+from slimsvm.tasks import Binary, Multiclass, Regression
+
+
+def classes(n, seed=0, d=3, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] * X[:, 1] + noise * rng.normal(size=n) > 0.2, 1, -1)
+
+
+def targets(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=n)
+
+
+def problem_of(X, y, task=None, weights=None, **options):
+    task = Binary() if task is None else task
+    settings = {"kernel": RBF(0.5), "C": 3.0, "tol": 1e-6, "random_state": 0} | options
+    return Problem(as_rows(X), task.encode(y, weights), task, **settings)
+
+
+def dual_value(K, coef, target, epsilon):
+    """D(v) as written in `solvers.dual`."""
+    return target @ coef - epsilon * np.abs(coef).sum() - 0.5 * coef @ K @ coef
+
+
+def all_coef(model, support, n):
+    coef = np.zeros(n)
+    coef[support] = model
+    return coef
+
+
+# ---- reference optima
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_dual_of_libsvm_with_weights(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 150))
+    X, y = classes(n, seed)
+    y[:2] = -1, 1
+    weights, C, gamma = rng.choice([0.5, 1.0, 3.0], n), 10 ** rng.uniform(-2, 2), 10 ** rng.uniform(-1.5, 0.5)
+    K = naive.kernel_matrix(RBF(gamma), X, X)
+    theirs = TheirSVC(C=C, gamma=gamma, tol=1e-6).fit(X, y, sample_weight=weights)
+    best = dual_value(K, all_coef(theirs.dual_coef_[0], theirs.support_, n), y, 0.0)
+    ours = SVC(C=C, gamma=gamma, tol=1e-5, solver="exact", intercept="free").fit(X, y, sample_weight=weights)
+    coef = all_coef(ours.dual_coef_[0], ours.support_, n)
+    assert ours.status_ == "converged"
+    assert abs(coef.sum()) <= 1e-9 * np.abs(coef).sum()
+    assert (coef * y >= 0).all()
+    assert (coef * y <= C * weights * (1 + 1e-12)).all()
+    assert ours.lower_bound_ == pytest.approx(dual_value(K, coef, y, 0.0), rel=1e-9)
+    assert ours.lower_bound_ >= best * (1 - 1e-6)
+    assert ours.objective_ - ours.lower_bound_ <= 1e-3 * ours.objective_
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_dual_of_libsvms_regression(seed):
+    rng = np.random.default_rng(seed)
+    X, y = targets(int(rng.integers(10, 150)), seed)
+    weights, C, epsilon = rng.choice([0.5, 1.0, 3.0], len(y)), 10 ** rng.uniform(-2, 2), rng.choice([0.0, 0.1, 0.5])
+    K = naive.kernel_matrix(RBF(0.4), X, X)
+    theirs = TheirSVR(C=C, gamma=0.4, epsilon=epsilon, tol=1e-6).fit(X, y, sample_weight=weights)
+    best = dual_value(K, all_coef(theirs.dual_coef_[0], theirs.support_, len(y)), y, epsilon)
+    ours = SVR(C=C, gamma=0.4, epsilon=epsilon, tol=1e-5, solver="exact", intercept="free")
+    ours.fit(X, y, sample_weight=weights)
+    assert ours.lower_bound_ >= best * (1 - 1e-6)
+    assert ours.objective_ - ours.lower_bound_ <= 1e-3 * ours.objective_ + 1e-12
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "none"])
+@pytest.mark.parametrize("size", [2, 8, 1024])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_slow_truths_optimum_without_a_free_intercept(seed, size, intercept):
+    rng = np.random.default_rng(seed)
+    for task, (X, y), options in [
+        (Binary(0.5, 2.0), classes(40, seed), lambda label: naive.binary_options(label, 0.5, 2.0)),
+        (Regression(0.2), targets(40, seed), lambda label: naive.regression_options(label, 0.2)),
+    ]:
+        weights = rng.choice([0.5, 2.0], 40)
+        fit = Exact(size).solve(problem_of(X, y, task, weights, intercept=intercept))
+        written_out = [(np.array([i]), options(label), weights[i]) for i, label in enumerate(y)]
+        K = naive.kernel_matrix(RBF(0.5), X, X)
+        primal, dual = naive.optimum(K, written_out, 3.0, intercept == "regularized")
+        assert fit.lower_bound <= primal * (1 + 1e-9)
+        assert fit.lower_bound == pytest.approx(dual, rel=1e-7)
+        assert fit.objective == pytest.approx(primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "none"])
+def test_exact_cuts_come_to_the_same_optimum(intercept):
+    X, y = classes(900)
+    problem = problem_of(X, y, intercept=intercept, C=20.0)
+    ours, cuts = Exact(128).solve(problem), ExactCuts().solve(problem)
+    assert ours.lower_bound == pytest.approx(cuts.lower_bound, rel=1e-8)
+    assert ours.objective == pytest.approx(cuts.objective, rel=1e-6)
+
+
+# ---- three levels
+
+
+def by_levels(monkeypatch, first=60):
+    """Samples and growing active rows at sizes that a test can afford."""
+    monkeypatch.setattr(exact, "FIRST_ROWS", first)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+@pytest.mark.parametrize("kind", ["classes", "targets"])
+def test_growing_active_rows_come_to_the_optimum_of_all(kind, intercept, precision, monkeypatch):
+    task, (X, y) = (Binary(), classes(1000)) if kind == "classes" else (Regression(0.1), targets(1000))
+    problem = problem_of(X, y, task, intercept=intercept, precision=precision, C=10.0, tol=1e-4)
+    whole = Exact(2048).solve(replace(problem, precision="float64"))
+    by_levels(monkeypatch)
+    fit = Exact(128).solve(problem)
+    active = [record["n_active"] for record in fit.history]
+    assert fit.status == Status.CONVERGED
+    assert active[0] < 400
+    assert max(active) > active[0]
+    assert min(active[-5:]) < max(active)
+    assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6 if precision == "float64" else 1e-5)
+    assert fit.objective == pytest.approx(whole.objective, rel=1e-4)
+    found = [record["objective"] is not None for record in fit.history]
+    assert found[-1]
+    assert sum(found) > 2
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_same_bits_for_any_number_of_threads_at_every_level(sparse, intercept, monkeypatch):
+    by_levels(monkeypatch)
+    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    monkeypatch.setattr(exact, "WORTH_THREADS", 0)
+    X, y = classes(4000, d=5)
+    X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
+    problem = problem_of(X, y, intercept=intercept, tol=1e-2, precision="float32")
+    fits = [Exact(256).solve(replace(problem, n_jobs=n_jobs)) for n_jobs in (1, 3, 4)]
+    assert max(record["n_active"] for record in fits[0].history) > 1024
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.model.coef, fits[0].model.coef)
+        np.testing.assert_array_equal(fit.basis_rows, fits[0].basis_rows)
+        assert fit.objective == fits[0].objective
+        assert fit.lower_bound == fits[0].lower_bound
+        assert [record["kernel_evals"] for record in fit.history] == [r["kernel_evals"] for r in fits[0].history]
+
+
+def test_records_are_of_the_point_they_were_taken_at(monkeypatch):
+    """Objective, bound, gap and training error of a look at all rows are those of a model made there."""
+    by_levels(monkeypatch)
+    X, y = classes(1200)
+    problem = problem_of(X, y, precision="float64", tol=1e-3)
+    for k, record in enumerate(Exact(64).solve(problem).history):
+        if record["objective"] is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                stopped = Exact(64).solve(replace(problem, max_iter=k + 1))
+            assert stopped.objective == pytest.approx(record["objective"], rel=1e-9)
+            assert stopped.lower_bound == pytest.approx(record["lower_bound"], rel=1e-9)
+            assert record["n_basis"] == stopped.model.n_basis
+            assert record["training_error"] == np.mean((stopped.model.scores(X)[:, 0] > 0) != (y > 0))
+
+
+# ---- the cache of lines
+
+
+def test_lines_are_kernel_values_whatever_became_of_the_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    kernel_rows = KernelRows(RBF(0.3), X, dtype=np.float64)
+    truth = naive.kernel_matrix(RBF(0.3), X, X)
+    cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50])
+    assert cache.n_slots == 30
+    for round_ in range(60):
+        rows = rng.choice(cache.active, min(len(cache.active), 20), replace=False)
+        slots = cache.lines(rows)
+        assert len(np.unique(slots)) == len(rows)
+        np.testing.assert_allclose(cache.values[slots, : len(cache.active)], truth[np.ix_(rows, cache.active)])
+        if round_ % 3 == 1:
+            cache.extend(np.setdiff1d(rng.choice(200, 12), cache.active))
+        elif round_ % 3 == 2:
+            cache.keep(np.flatnonzero(rng.random(len(cache.active)) < 0.85))
+
+
+def test_lines_are_computed_once_as_long_as_they_fit():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    kernel_rows = KernelRows(RBF(0.3), X)
+    cache = KernelCache(kernel_rows, 4 * 100 * 20, np.arange(50))
+    for _ in range(3):
+        cache.lines(np.arange(20))
+        assert kernel_rows.counter.n == 20 * 50
+    cache.extend(np.arange(50, 60))
+    cache.lines(np.arange(10))
+    assert kernel_rows.counter.n == 20 * 50 + 10 * 10
+    cache.lines(np.arange(40, 45))  # in place of five of those not used last
+    cache.lines(np.arange(10))
+    assert kernel_rows.counter.n == 20 * 50 + 10 * 10 + 5 * 60
+
+
+def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
+    X, y = classes(600)
+    problem = problem_of(X, y, precision="float64")
+    plenty = Exact(64).solve(problem)
+    limit = 16 * 8 * 600 * 2
+    run = Exact(64).start(replace(problem, memory_limit=limit))
+    assert run.cache.values.nbytes <= limit // 2
+    assert run.size == run.cache.n_slots == 16
+    tight = Exact(64).solve(replace(problem, memory_limit=limit))
+    assert tight.lower_bound == pytest.approx(plenty.lower_bound, rel=1e-8)
+    assert tight.counters["kernel_evals"] > plenty.counters["kernel_evals"]
+    with pytest.raises(ValueError, match="memory_limit leaves room for 1 lines of the kernel matrix of 600 rows"):
+        Exact().solve(replace(problem, memory_limit=2 * 8 * 600))
+
+
+# ---- warm start
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+@pytest.mark.parametrize("kind", ["classes", "targets"])
+def test_warm_start_along_C_and_gamma(kind, intercept):
+    task, (X, y) = (Binary(), classes(300)) if kind == "classes" else (Regression(0.1), targets(300))
+    problem = problem_of(X, y, task, intercept=intercept)
+    solver = Exact(100)
+    state = solver.solve(problem).state
+    for change in ({"C": 3.3}, {"C": 2.5}, {"kernel": RBF(0.55)}):
+        other = replace(problem, **change)
+        cold, warm = solver.solve(other), solver.solve(other, state=state)
+        assert warm.lower_bound == pytest.approx(cold.lower_bound, rel=1e-7)
+        assert warm.n_iter < cold.n_iter
+    again = solver.solve(problem, state=state)
+    assert again.n_iter == 1
+
+
+def test_warm_start_of_another_intercept():
+    X, y = classes(300, noise=1.0)
+    free = problem_of(X, y, intercept="free")
+    state = Exact().solve(replace(free, intercept="regularized")).state
+    assert abs(state.v.sum()) > 1e-3
+    warm = Exact().solve(free, state=state)
+    assert warm.lower_bound == pytest.approx(Exact().solve(free).lower_bound, rel=1e-8)
+    assert abs(warm.model.coef.sum()) < 1e-9 * np.abs(warm.model.coef).sum()
+
+
+# ---- the ends of the ranges
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+@pytest.mark.parametrize("C", [1e-10, 1e10])
+def test_extreme_C(C, intercept):
+    X, y = classes(60, noise=0.0)
+    fit = Exact().solve(problem_of(X, y, C=C, intercept=intercept, tol=1e-3))
+    assert fit.status == Status.CONVERGED
+    assert 0 <= fit.objective - fit.lower_bound <= 1e-3 * C * len(y)
+    if C > 1:
+        assert ((fit.model.scores(X)[:, 0] > 0) == (y > 0)).all()
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+def test_rows_without_information(intercept):
+    """Duplicates of both classes, a constant column, as few rows as can be."""
+    for X, y in [
+        (np.ones((10, 2)), np.array([1, -1] * 5)),
+        (np.array([[0.0], [1.0]]), np.array([-1, 1])),
+        (np.repeat([[0.0, 5.0], [1.0, 5.0]], 4, axis=0), np.array([1, 1, 1, -1, -1, -1, 1, -1])),
+    ]:
+        fit = Exact().solve(problem_of(X, y, intercept=intercept))
+        assert fit.status == Status.CONVERGED
+        assert fit.objective - fit.lower_bound <= 1e-4 * fit.objective
+    flat = Exact().solve(problem_of(np.ones((5, 1)), np.full(5, 3.0), Regression(0.1), intercept=intercept))
+    assert flat.status == Status.CONVERGED
+    assert flat.model.scores(np.ones((1, 1)))[0, 0] == pytest.approx(3.0, abs=0.2)
+
+
+def test_all_targets_inside_the_tube_need_no_vectors():
+    fit = Exact().solve(problem_of(*targets(30), Regression(100.0), intercept="free"))
+    assert fit.model.n_basis == 0
+    assert fit.objective == 0
+
+
+def test_a_kernel_that_is_no_inner_product_ends():
+    X, y = classes(200)
+    problem = problem_of(X, y, kernel=Sigmoid(0.5, -1.0), intercept="free", tol=1e-3)
+    fit = Exact(32).solve(problem)
+    assert fit.status == Status.CONVERGED
+    assert np.isfinite(fit.model.coef).all()
+
+
+def test_linear_separable_rows_find_the_widest_margin():
+    X, y = np.array([[0.0], [1.0], [3.0], [5.0]]), np.array([-1, -1, 1, 1])
+    fit = Exact().solve(problem_of(X, y, kernel=Linear(), C=1e3, intercept="free"))
+    np.testing.assert_allclose(fit.model.scores(X)[:, 0], X[:, 0] - 2.0, atol=1e-5)
+    np.testing.assert_array_equal(fit.basis_rows, [1, 2])
+
+
+# ---- refusals
+
+
+def test_what_it_does_not_solve_is_refused_before_any_work():
+    X, _ = classes(30)
+    three = Problem(as_rows(X), Multiclass(3).encode(np.arange(30) % 3), Multiclass(3), RBF(0.5))
+    with pytest.raises(ValueError, match=r"two-class problems and regression, found Multiclass; .*OneVsOneClassifier"):
+        Exact().solve(three)
+    with pytest.raises(ValueError, match=r"working_set_size must be an integer >= 1, found 2\.5"):
+        Exact(2.5).solve(problem_of(*classes(30)))
+    with pytest.raises(ValueError, match="working_set_size must be at least 2, found 1"):
+        Exact(1).solve(problem_of(*classes(30)))
