@@ -196,3 +196,40 @@ def pivoted_cholesky(K, rank, tolerance):
         factor = np.column_stack([factor, column])
         residual = residual - np.outer(column, column)
     return np.array(pivots), factor
+
+
+# ---- losses over all rows
+
+
+def f_beta_loss(y, guess, beta):
+    """1 - F_beta; no positive anywhere is faultless."""
+    both, either = np.sum((y > 0) & (guess > 0)), beta**2 * np.sum(y > 0) + np.sum(guess > 0)
+    return 1 - (1 + beta**2) * both / either if either else 0.0
+
+
+def at_k_options(y, k=None, recall=False):
+    """Every labelling with k(number of rows) positives (None: as many as there are), and the truth."""
+    y = np.array(y)
+    k = int(np.sum(y > 0)) if k is None else k(len(y))
+    options = []
+    for guess in itertools.product((-1, 1), repeat=len(y)):
+        guess = np.array(guess)
+        if np.sum(guess > 0) == k or (guess == y).all():
+            both = np.sum((y > 0) & (guess > 0))
+            loss = 0 if (guess == y).all() and np.sum(guess > 0) != k else 1 - both / (np.sum(y > 0) if recall else k)
+            options.append((loss, (y - guess)[:, None] / (2 * len(y))))
+    return _option_arrays(options, len(y), 1)
+
+
+def ranking_options(y):
+    """Every choice of pairs of a positive and a negative row that are swapped; share of swapped pairs."""
+    y = np.array(y)
+    pairs = [(i, j) for i in np.flatnonzero(y > 0) for j in np.flatnonzero(y < 0)]
+    options = []
+    for order in itertools.product((-1, 1), repeat=len(pairs)):
+        coef = np.zeros((len(y), 1))
+        for (i, j), label in zip(pairs, order):
+            coef[i] += (1 - label) / 2 / len(pairs)
+            coef[j] -= (1 - label) / 2 / len(pairs)
+        options.append((np.mean(np.array(order) < 0), coef))
+    return _option_arrays(options, len(y), 1)

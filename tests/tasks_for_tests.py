@@ -1,18 +1,31 @@
-"""Small tasks that the library does not have, to prove that its protocol carries them: sequences, losses over all rows.
+"""A small task that the library does not have, to prove that its protocol carries it: sequences.
 
 `CASES` has one entry for every task that the contract suites run over, the library's own included.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import naive
-from slimsvm.tasks import TASKS, Augmented, Binary, Examples, Multiclass, Regression, Task
+from slimsvm.tasks import (
+    TASKS,
+    Augmented,
+    Binary,
+    ErrorRate,
+    Examples,
+    FBeta,
+    Multiclass,
+    PrecisionAtK,
+    RecallAtK,
+    Regression,
+    ROCArea,
+    Task,
+)
 
 
 @dataclass(frozen=True)
@@ -65,43 +78,6 @@ class Chain(Task):
         return np.concatenate([self.best(scores[lo:hi], plain) for lo, hi in bounds])
 
 
-class OverAllRows(Task):
-    """One example of all rows, weight n, Ψ = (1/n) Σ ½ y_i φ(x_i)."""
-
-    decomposes = False
-
-    def encode(self, y, sample_weight=None):
-        y = np.asarray(y, dtype=np.int64)
-        return Examples(labels=y, weights=np.array([float(len(y))]), offsets=np.array([0, len(y)], dtype=np.int64))
-
-    def decode(self, scores, plain, examples=None):
-        return np.where(scores[:, 0] > 0, 1, -1)
-
-
-class ErrorRate(OverAllRows):
-    """Share of wrong labels: the binary SVM, written as a loss over all rows."""
-
-    def augment(self, scores, plain, examples):
-        y = examples.labels
-        slack = 1 - y * scores[:, 0]
-        wrong = (slack > 0) | ((slack == 0) & (y > 0))
-        return Augmented(np.array([wrong.mean()]), (wrong * y / len(y))[:, None])
-
-
-@lru_cache
-def f1_options(labels):
-    return naive.all_rows_options(np.array(labels), naive.f1_loss)
-
-
-class F1(OverAllRows):
-    """1 − F1 by trying every labelling: for a handful of rows."""
-
-    def augment(self, scores, plain, examples):
-        options = delta, coef, _ = f1_options(tuple(examples.labels.tolist()))
-        best = naive.option_values(options, scores, plain).argmax()
-        return Augmented(delta[best : best + 1], coef[best])
-
-
 @dataclass(frozen=True)
 class Case:
     """A task with random data for it and its losses written out."""
@@ -110,6 +86,8 @@ class Case:
     labels: Callable[[np.random.Generator, int], Any]
     options: Callable[[Any], tuple]
     max_rows: int = 60
+    # Whether equal labellings are told apart by their labels, row by row, or any of the best will do.
+    lowest_labels: bool = True
 
     def problem(self, seed, n=None):
         """(task, rows X of small integers, y, examples): integers, so that every container holds the same numbers."""
@@ -137,6 +115,16 @@ def both_signs(rng, n):
     y = rng.choice([-1, 1], n)
     y[:2] = -1, 1
     return y
+
+
+def two_positive(rng, n):
+    y = np.full(n, -1)
+    y[[1, int(rng.integers(2, n))]] = 1
+    return y
+
+
+def over_all_rows(make, options):
+    return Case(make, both_signs, options, max_rows=8, lowest_labels=False)
 
 
 def every_class(k, rng, n):
@@ -170,8 +158,17 @@ CASES = {
         partial(naive.regression_options, epsilon=0.25),
     ),
     "chain": Case(partial(Chain, 3), partial(sequences, 3), partial(naive.chain_options, k=3), max_rows=16),
-    "error-rate": Case(ErrorRate, both_signs, partial(naive.all_rows_options, loss=naive.error_rate), max_rows=8),
-    "f1": Case(F1, both_signs, partial(naive.all_rows_options, loss=naive.f1_loss), max_rows=8),
+    "error-rate": over_all_rows(ErrorRate, partial(naive.all_rows_options, loss=naive.error_rate)),
+    "f1": over_all_rows(FBeta, partial(naive.all_rows_options, loss=naive.f1_loss)),
+    "f2": over_all_rows(
+        partial(FBeta, 2.0), partial(naive.all_rows_options, loss=partial(naive.f_beta_loss, beta=2.0))
+    ),
+    "break-even": over_all_rows(PrecisionAtK, naive.at_k_options),
+    "precision-at-3": over_all_rows(partial(PrecisionAtK, 3), partial(naive.at_k_options, k=lambda n: 3)),
+    "recall-at-share": over_all_rows(
+        partial(RecallAtK, 0.25), partial(naive.at_k_options, k=lambda n: max(1, round(n / 4)), recall=True)
+    ),
+    "roc-area": Case(ROCArea, two_positive, naive.ranking_options, max_rows=6),
 }
 
 

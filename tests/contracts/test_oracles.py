@@ -8,10 +8,12 @@ from slimsvm.cuts import ORACLES, CutState, ExactOracle, UniformOracle, Violated
 from slimsvm.kernels import RBF
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem, UniformCuts
+from slimsvm.tasks.multivariate import AtK
 from tasks_for_tests import CASES
 
-# F1 is left out of averages of uniform samples: the mean of F1 over subsets is not F1 over all.
-BIASED = {("uniform", "f1")}
+# Left out of averages of uniform samples: the mean over subsets of a measure like F1 is not the measure over all rows.
+OVER_ALL_ROWS = {name for name, case in CASES.items() if not case.make().decomposes}
+BIASED = {("uniform", name) for name in OVER_ALL_ROWS - {"error-rate"}}
 WITHOUT_REDRAW = {
     "exact": lambda r: ExactOracle(),
     "uniform": lambda r: UniformOracle(r),
@@ -99,7 +101,7 @@ def test_cuts_average_to_the_exact_cut(name, oracle, seed):
     assert np.sum(error**2) <= 4 * np.sum(deviation**2) + 1e-20
     if oracle == "exact":
         assert error.max() < 1e-12
-    elif name != "f1":
+    elif name not in OVER_ALL_ROWS:
         assert len(np.unique(np.array(drawn), axis=0)) > 1
 
 
@@ -119,7 +121,7 @@ def test_a_sampled_cut_is_violated_whenever_the_exact_one_is(name, seed, thresho
         cut = proposal.cut
         assert cut.c - np.sum(cut.coef * scores[cut.rows]) - cut.plain @ plain > limit
         assert proposal.redraws >= 0
-    assert violated > 0
+    assert violated > 0 or isinstance(CASES[name].make(), AtK)  # some of which one cut solves
 
 
 def test_redraws_are_counted_and_needed():
@@ -140,7 +142,8 @@ def test_sampled_cuts_have_at_most_the_examples_asked_for(name):
         cut = WITHOUT_REDRAW[oracle](4).find(state, -np.inf, np.random.default_rng(0)).cut
         of_example = state.examples.example_of_rows()[cut.rows]
         n_units = len(np.unique(of_example)) if state.task.decomposes else len(cut.rows)
-        assert 0 < n_units <= 4
+        assert n_units <= 4
+        assert n_units > 0 or isinstance(state.task, AtK)  # a sample's k rows may all be positive: nothing to flip
 
 
 def test_the_papers_constant_is_that_of_all_examples(name):

@@ -34,7 +34,8 @@ EXACT = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, E
 # What a solver cannot do, by task or kernel, and what it says instead.
 NO_SUM = "needs a loss that is a sum over examples, without plain parameters"
 NO_DERIVATIVE = "needs kernel 'rbf', 'poly', 'linear' or 'sigmoid', found Laplacian"
-REFUSED = {"refine": {"chain": NO_SUM, "error-rate": NO_SUM, "f1": NO_SUM, "laplacian": NO_DERIVATIVE}}
+OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().decomposes)
+REFUSED = {"refine": dict.fromkeys(["chain", *OVER_ALL_ROWS], NO_SUM) | {"laplacian": NO_DERIVATIVE}}
 ONE_OUTPUT = "Exact solves two-class problems and regression, found "
 REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}

@@ -3,9 +3,10 @@
 Yu and Joachims, "Training Structural SVMs with Kernels Using Sampled Cuts", KDD 2008: `ExactOracle` is Algorithm 1,
 `UniformOracle` Algorithm 2 ("constant time"), `ViolatedOracle` Algorithm 3 ("linear time").
 
-For a loss over all rows at once (one example) a sampled cut samples *rows* of the sum. `ViolatedOracle` stays an
-unbiased estimate of the exact cut; `UniformOracle` evaluates the loss on the sampled rows as if they were all, which
-is biased for such losses.
+For a loss over all rows at once (one example) a sampled cut samples *rows* of the sum. `ViolatedOracle` finds the
+argmax over all rows and draws in proportion to the size of the coefficients, so that the cut stays an unbiased estimate
+of the exact one; `UniformOracle` evaluates the loss on the sampled rows as if they were all, which is biased for such
+losses.
 """
 
 from __future__ import annotations
@@ -186,7 +187,9 @@ def violated_units(task: Task, examples: Examples, augmented: Augmented) -> Unit
     nonzero = augmented.coef[:, 0] != 0 if augmented.coef.shape[1] == 1 else augmented.coef.any(axis=1)
     if not task.decomposes:
         index = np.flatnonzero(nonzero)
-        return Units(index, None, float(len(index)), by_row=True)
+        size = np.abs(augmented.coef[index]).sum(axis=1)
+        same = bool(np.all(size == size[:1]))
+        return Units(index, None if same else size / size.sum(), float(len(index)), by_row=True)
     if examples.offsets is not None:
         nonzero = (
             np.add.reduceat(np.append(nonzero, False), examples.offsets[:-1]) * (np.diff(examples.offsets) > 0) > 0
@@ -208,6 +211,8 @@ def sampled_cut(task, examples, augmented, units: Units, c: float | None, size: 
     distinct, counts = np.unique(units.draw(size, rng), return_counts=True)
     if units.by_row:
         factor = counts * (units.total / size)
+        if units.probability is not None:
+            factor = counts / (size * units.probability[np.searchsorted(units.index, distinct)])
         coef = augmented.coef[distinct] * (factor * examples.weights[0] / examples.total_weight)[:, None]
         plain = mean_plain(augmented, task.n_plain, examples.weights / examples.total_weight)
         return Cut(mean_constant(augmented, examples), distinct, coef, plain)

@@ -3,8 +3,43 @@
 from slimsvm.tasks.base import Augmented, Examples, Smoothed, Task, losses
 from slimsvm.tasks.binary import Binary
 from slimsvm.tasks.multiclass import Multiclass
+from slimsvm.tasks.multivariate import (
+    MULTIVARIATE,
+    ErrorRate,
+    FBeta,
+    OverAllRows,
+    PrecisionAtK,
+    RecallAtK,
+    ROCArea,
+)
 from slimsvm.tasks.regression import Regression
 
-TASKS = {"binary": Binary, "multiclass": Multiclass, "regression": Regression}
+TASKS = {
+    "binary": Binary,
+    "error-rate": ErrorRate,
+    "f-beta": FBeta,
+    "multiclass": Multiclass,
+    "precision-at-k": PrecisionAtK,
+    "recall-at-k": RecallAtK,
+    "regression": Regression,
+    "roc-area": ROCArea,
+}
 
-__all__ = ["TASKS", "Augmented", "Binary", "Examples", "Multiclass", "Regression", "Smoothed", "Task", "losses"]
+__all__ = [
+    "MULTIVARIATE",
+    "TASKS",
+    "Augmented",
+    "Binary",
+    "ErrorRate",
+    "Examples",
+    "FBeta",
+    "Multiclass",
+    "OverAllRows",
+    "PrecisionAtK",
+    "ROCArea",
+    "RecallAtK",
+    "Regression",
+    "Smoothed",
+    "Task",
+    "losses",
+]
