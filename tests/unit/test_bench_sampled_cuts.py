@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from slimsvm import SVC, UniformCuts
 from slimsvm.cli import bench_sampled_cuts, main
 from slimsvm.cli.benching import methods, sampled_cuts, sampled_cuts_figures
+from slimsvm.cli.benching.results import progress
 from slimsvm.cli.benching.sampled_cuts import EXPERIMENTS, Scope, board, quick, run_experiments
 from slimsvm.cli.benching.sampled_cuts_tables import all_tables, growth, overview
 from slimsvm.cli.benching.tables import latest, slope, summarise
@@ -79,6 +80,18 @@ def test_a_score_of_zero_is_negative():
 def test_hinge_objective(problem):
     scores = problem.y_train * 0.25
     assert hinge_objective(problem, scores, 8.0) == pytest.approx(4.0 + 300 * 0.75)
+
+
+def test_the_cholesky_baseline_is_spanned_by_random_rows(problem):
+    method = methods.cholesky(20)
+    clf = method.make(problem, 1, None).fit(problem.X_train, problem.y_train)
+    rows = {row.tobytes() for row in problem.X_train}
+    assert all(row.tobytes() in rows for row in clf.basis_vectors_)
+    assert clf.intercept_ == 0
+    found = measure(method, problem, 1, None)
+    assert found["n_vectors"] == clf.n_basis_ <= 20
+    best = measure(methods.exact(), problem, 0, None)["objective"]
+    assert best < found["objective"] < measure(methods.cholesky(5), problem, 1, None)["objective"]
 
 
 def counted(name, **options):
@@ -205,11 +218,13 @@ def test_scaling_has_the_papers_settings(small_sets):
         "uniform r=1000, paper's steps",
         "violated r=400, paper's steps",
         "violated r=1000, paper's steps",
+        "Cholesky(250)",
         "violated r=400",
         "violated r=1000",
         "exact",
         "scikit-learn SVC",
     ]
+    assert found[3]["methods"][4:6] == ["Cholesky(250)", "Cholesky(500)"]
     assert {entry["problem"].intercept for entry in found} == {"none"}
     small, large = found[2]["problem"], found[3]["problem"]
     np.testing.assert_array_equal(small.X_train, large.X_train[:100])
@@ -221,7 +236,9 @@ def test_fixed_c1_and_sample_sizes(small_sets):
     assert [C * n for _, n, C, _ in settings(found)] == [1e4, 1e4]
     found = EXPERIMENTS["sample-size"](Scope(sample_sizes=(10, 20), C_values=(0.5, 2.0)), Spy())
     assert settings(found) == [("adult", 200, 0.5, 1 / 40), ("adult", 200, 2.0, 1 / 40)]
-    assert len(found[0]["methods"]) == 2 * 3 + 2
+    baselines = ["Cholesky(250)", "Cholesky(500)", "Cholesky(5000)", "Cholesky(10000)"]
+    assert found[0]["methods"][6:] == [*baselines, "exact", "scikit-learn SVC"]
+    assert quick(Scope()).ranks == {"checkerboard": (250,), "covtype": (250, 500), "adult": (250, 500)}
 
 
 def test_peers_have_an_intercept_and_the_settings_of_the_tables(small_sets):
@@ -260,7 +277,7 @@ def test_missing_data_are_said_to_be_missing(monkeypatch):
         ("adult", "adult: nowhere"),
         ("cod-rna", "cod-rna: nowhere"),
     ]
-    assert bench_sampled_cuts.progress(records[0]) == "peers, adult: adult: nowhere"
+    assert progress(records[0]) == "peers, adult: adult: nowhere"
     assert "| peers | adult | – | – | adult: nowhere |" in all_tables(records)["Left out"]
 
 
@@ -422,7 +439,7 @@ def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
     assert "scikit-learn SVC" in shown.out
     assert "scaling, checkerboard, n = 300, C = 1: exact, seed 0:" in shown.err
     first = json.loads((tmp_path / "sampled-cuts.json").read_text())
-    assert len(first["records"]) == 8
+    assert len(first["records"]) == 9
     assert first["runs"][0]["options"]["seeds"] == 1
     exact = next(record for record in first["records"] if record["method"] == "exact")
     assert 0 <= exact["gap"] <= 0.01
@@ -434,9 +451,9 @@ def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
     with threadpool_limits(1):
         assert bench(tmp_path, "--parts", "peers", "--append") == 0
     results = json.loads((tmp_path / "sampled-cuts.json").read_text())
-    assert results["records"][:8] == first["records"]
+    assert results["records"][:9] == first["records"]
     assert len(results["runs"]) == 2
-    peers = results["records"][8:]
+    peers = results["records"][9:]
     assert {record["part"] for record in peers} == {"peers"}
     assert {record["run"] for record in peers} == {1}
     assert "## Peers" in (tmp_path / "sampled-cuts.md").read_text()

@@ -11,14 +11,18 @@ import numpy as np
 from sklearn.svm import SVC as SklearnSVC
 
 from slimsvm import SVC, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.cli.benching.fixed_basis import FixedBasis
 from slimsvm.cli.benching.trials import Array, Method, Problem, hinge_objective
 from slimsvm.kernels import RBF
+from slimsvm.rows import is_sparse
 from slimsvm.solvers import Solver
 from slimsvm.solvers.base import SMALL_N
 
 # Megabytes of kernel rows that scikit-learn's SVC may keep: as much as our solvers may take.
 SVC_CACHE = 2000
 N_TREES = 100
+# Gap of a fit over a basis chosen beforehand, as a share of its objective.
+TOL_RELATIVE = 1e-3
 
 
 def violated(sample_size: int, paper: bool) -> Method:
@@ -40,25 +44,41 @@ def exact() -> Method:
     return _cuts("exact", ExactCuts(), "exact", None, "ours")
 
 
+def cholesky(rank: int) -> Method:
+    """The paper's baseline: a random sample of rows spans the model, in which the linear problem is solved."""
+
+    def make(problem: Problem, seed: int, max_seconds: float | None) -> FixedBasis:
+        return FixedBasis(problem, "nystrom", rank, TOL_RELATIVE, seed)
+
+    name, settings = f"Cholesky({rank})", {"sample_size": None, "max_basis": rank}
+    return Method(name, make, lambda clf, problem, X: clf.decision_function(X), report_fit, settings)
+
+
 def _cuts(name: str, solver: Solver, oracle: str, sample_size: int | None, steps: str) -> Method:
     def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
-        # Up to SMALL_N rows "auto" would solve in float64 to 1e-10: another task than the one of larger sets.
-        precision = "float32" if problem.n_train <= SMALL_N else "auto"
-        return SVC(
-            C=problem.C,
-            gamma=problem.gamma,
-            intercept=problem.intercept,
-            solver=solver,
-            precision=precision,
-            random_state=seed,
-            max_seconds=max_seconds,
-        )
+        return make_svc(solver, problem, seed, max_seconds)
 
     settings = {"oracle": oracle, "sample_size": sample_size, "steps": steps}
     return Method(name, make, lambda clf, problem, X: clf.decision_function(X), _report_cuts, settings)
 
 
-def _report_cuts(clf: SVC, problem: Problem, train_scores: Array) -> Mapping[str, Any]:
+def make_svc(solver: Solver, problem: Problem, seed: int, max_seconds: float | None) -> SVC:
+    """Our estimator with a solver and the problem's settings."""
+    # Up to SMALL_N rows "auto" would solve in float64 to 1e-10: another task than the one of larger sets.
+    precision = "float32" if problem.n_train <= SMALL_N else "auto"
+    return SVC(
+        C=problem.C,
+        gamma=problem.gamma,
+        intercept=problem.intercept,
+        solver=solver,
+        precision=precision,
+        random_state=seed,
+        max_seconds=max_seconds,
+    )
+
+
+def report_fit(clf: Any, problem: Problem, train_scores: Array) -> dict[str, Any]:
+    """What any fit of ours tells of itself."""
     objective = clf.objective_
     if not np.isfinite(objective):
         norm_squared = clf.model_.norm_squared() + float(clf.intercept_[0]) ** 2
@@ -69,9 +89,15 @@ def _report_cuts(clf: SVC, problem: Problem, train_scores: Array) -> Mapping[str
         "kernel_evals": clf.n_kernel_evals_,
         "n_vectors": clf.n_basis_,
         "objective": objective,
+        "precision": clf.precision_,
+    }
+
+
+def _report_cuts(clf: SVC, problem: Problem, train_scores: Array) -> Mapping[str, Any]:
+    return {
+        **report_fit(clf, problem, train_scores),
         "lower_bound": clf.lower_bound_,
         "qp_seconds": float(sum(record["qp_seconds"] for record in clf.history_)),
-        "precision": clf.precision_,
     }
 
 
@@ -87,13 +113,18 @@ def svc(cache_size: float = SVC_CACHE) -> Method:
 
 def svc_scores(clf: Any, problem: Problem, X: Array) -> Array:
     """What its ``decision_function`` gives, by our kernel products in float64: the same to rounding, in less time."""
-    coef = np.ascontiguousarray(clf.dual_coef_.T)
+    coef = np.ascontiguousarray(dual_coef(clf).T)
     return RBF(problem.gamma).scores(X, clf.support_vectors_, coef)[:, 0] + float(np.ravel(clf.intercept_)[0])
+
+
+def dual_coef(clf: Any) -> Array:
+    """Its coefficients (1, n_vectors), which are a sparse matrix where the rows are."""
+    return clf.dual_coef_.toarray() if is_sparse(clf.dual_coef_) else np.asarray(clf.dual_coef_)
 
 
 def _report_svc(clf: Any, problem: Problem, train_scores: Array) -> Mapping[str, Any]:
     on_vectors = train_scores[clf.support_] - float(np.ravel(clf.intercept_)[0])
-    norm_squared = float(np.ravel(clf.dual_coef_) @ on_vectors)
+    norm_squared = float(np.ravel(dual_coef(clf)) @ on_vectors)
     return {
         "iterations": int(np.sum(clf.n_iter_)),
         "n_vectors": len(clf.support_),

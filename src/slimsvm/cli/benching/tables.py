@@ -23,8 +23,11 @@ MEASURED = (
     "objective",
     "gap",
     "qp_seconds",
+    "objective_multiple",
+    "predict_us",
 )
 PROBLEM = ("run", "part", "data", "n_train", "C", "gamma")
+FIT = (*PROBLEM, "method", "max_basis")
 NONE = "–"
 
 
@@ -38,10 +41,12 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
 
 def _fit(record: Record) -> tuple:
-    return tuple(record.get(key) for key in (*PROBLEM[1:], "method"))
+    return tuple(record.get(key) for key in FIT[1:])
 
 
-def summarise(records: Iterable[Record], keys: Sequence[str] = (*PROBLEM, "method")) -> list[dict[str, Any]]:
+def summarise(
+    records: Iterable[Record], keys: Sequence[str] = (*PROBLEM, "method", "max_basis")
+) -> list[dict[str, Any]]:
     """One row per problem and method: means over the seeds, their deviations as ``<name>_std``.
 
     Parameters

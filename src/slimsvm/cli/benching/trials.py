@@ -81,6 +81,8 @@ class Method:
         Whether `Problem.svc_max_n` holds for it.
     missing : str or None
         Why it cannot run here.
+    dense : bool
+        Whether it needs dense rows.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Method:
     seeded: bool = True
     capped: bool = False
     missing: str | None = None
+    dense: bool = False
 
 
 @dataclass

@@ -1,0 +1,119 @@
+"""Models of few vectors against the exact SVM: the experiments of the subspace-pursuit paper, and what came after it.
+
+Parts: sizes (error, objective and time at 10 to 2000 vectors; the paper's figures 1 to 3 and table 2), growth (time
+against the number of rows). All of it takes many hours; --quick takes minutes. Without --append an earlier run's file
+is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from slimsvm.cli import options
+from slimsvm.cli.benching.results import begin_run, of_last_run, read_results, write_tables
+from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, add_multiples, quick, run_experiments
+from slimsvm.cli.benching.subspace_figures import draw_figures
+from slimsvm.cli.benching.subspace_methods import SIZED
+from slimsvm.cli.benching.subspace_tables import all_tables, overview
+from slimsvm.cli.benching.tables import latest
+from slimsvm.cli.benching.trials import Session
+
+NAME = "subspace"
+USUAL = Scope()
+SECONDS, QUICK_SECONDS = 900.0, 20.0
+SEEDS, QUICK_SEEDS = 5, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``slimsvm bench subspace``."""
+    number = options.positive_integer
+    parser.add_argument("--quick", action="store_true", help="minutes: 5,000 rows, one seed, up to 100 vectors")
+    parser.add_argument("--parts", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help="default: both")
+    parser.add_argument("--sets", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="default: all of them")
+    parser.add_argument("--methods", nargs="+", choices=SIZED, default=list(SIZED), help="default: all of them")
+    parser.add_argument(
+        "--sizes",
+        nargs="+",
+        type=number,
+        default=list(USUAL.sizes),
+        metavar="K",
+        help=f"numbers of vectors (default: {' '.join(map(str, USUAL.sizes))}, quick: those up to 100)",
+    )
+    parser.add_argument(
+        "--fixed", action="store_true", help="take the documented C and gamma instead of choosing them by validation"
+    )
+    parser.add_argument("--max-n", type=number, metavar="N", help="no training set is larger (default: none)")
+    parser.add_argument(
+        "--growth-basis",
+        type=number,
+        default=USUAL.growth_basis,
+        metavar="K",
+        help="vectors in the part growth (default: %(default)s, quick: 50)",
+    )
+    parser.add_argument("--seeds", type=number, help=f"runs of each method (default: {SEEDS}, quick: {QUICK_SEEDS})")
+    parser.add_argument(
+        "--max-seconds",
+        type=options.positive_or_none,
+        default=argparse.SUPPRESS,
+        metavar="S",
+        help=f"limit on one fit of ours, or none (default: {SECONDS:g}, quick: {QUICK_SECONDS:g})",
+    )
+    parser.add_argument(
+        "--svc-max-n",
+        type=number,
+        default=USUAL.svc_max_n,
+        metavar="N",
+        help="leave scikit-learn's SVC, which knows no time limit, out above so many rows (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--append", action="store_true", help="keep the records of earlier runs that are in the output folder"
+    )
+    parser.add_argument(
+        "--redraw", action="store_true", help="run nothing: make tables and figures of the records there are"
+    )
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiments; records are on disk after every fit, tables at the end.
+
+    Returns
+    -------
+    dict
+        ``runs`` (machine and options of each), ``records``, ``tables`` (Markdown by title), and ``table``, the rows of
+        the last run for people to look at.
+    """
+    path = Path(args.output) / f"{NAME}.json"
+    results: dict[str, Any] = {"bench": NAME, "runs": [], "records": []}
+    if args.append or args.redraw:
+        results = read_results(path, NAME, must_exist=args.redraw)
+    if not args.redraw:
+        run_and_record(args, results, path)
+    tables = all_tables(results["records"])
+    write_tables(tables, path)
+    return {**results, "tables": tables, "table": overview(of_last_run(results))}
+
+
+def plot(result: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw the figures of a result."""
+    return draw_figures(latest(result["records"]), folder)
+
+
+def run_and_record(args: argparse.Namespace, results: dict[str, Any], path: Path) -> None:
+    """Add the records of a new run to the results; the file is up to date after every fit."""
+    scope = Scope(
+        sets=tuple(args.sets),
+        methods=tuple(args.methods),
+        sizes=tuple(args.sizes),
+        growth_basis=args.growth_basis,
+        fixed=args.fixed,
+        max_n=args.max_n,
+        svc_max_n=args.svc_max_n,
+    )
+    seeds = args.seeds or (QUICK_SEEDS if args.quick else SEEDS)
+    max_seconds = getattr(args, "max_seconds", QUICK_SECONDS if args.quick else SECONDS)
+    scope = quick(scope) if args.quick else scope
+    asked = {**vars(scope), "quick": args.quick, "parts": args.parts, "seeds": seeds, "max_seconds": max_seconds}
+    hear = begin_run(results, path, asked, add_multiples)
+    run_experiments(args.parts, scope, Session(seeds, max_seconds, hear))

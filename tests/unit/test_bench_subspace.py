@@ -1,0 +1,386 @@
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy.sparse import csr_array
+from sklearn.svm import SVC as SklearnSVC
+
+from slimsvm.cli import bench_subspace, main
+from slimsvm.cli.benching import methods, subspace, subspace_methods
+from slimsvm.cli.benching.results import progress
+from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, add_multiples, chosen, quick
+from slimsvm.cli.benching.subspace_figures import draw_figures
+from slimsvm.cli.benching.subspace_methods import EXACT, SIZED, suits
+from slimsvm.cli.benching.subspace_tables import all_tables, excess, growth, overview
+from slimsvm.cli.benching.tables import latest, summarise
+from slimsvm.cli.benching.trials import Problem, Session, measure
+from slimsvm.datasets import DataError, checkerboard
+
+
+def record(**given):
+    usual = dict(
+        run=0, part="sizes", data="adult", n_train=1000, n_test=10, n_features=2, C=1.0, gamma=10.0, seed=0,
+        intercept="regularized", method="CPSP", max_basis=10, status="converged", seconds=1.0, cpu_seconds=2.0,
+        load=0.0, train_error=0.01, test_error=0.05, iterations=10, kernel_evals=1e6, n_vectors=10, objective=100.0,
+        objective_multiple=None, predict_us=1.5,
+    )  # fmt: skip
+    return {**usual, **given}
+
+
+def exact(**given):
+    return record(**{"method": EXACT, "max_basis": None, "n_vectors": 700, "test_error": 0.03, **given})
+
+
+def problem(sparse=False, n=300):
+    X, y = checkerboard(n, random_state=0)
+    X_test, y_test = checkerboard(100, random_state=1)
+    rows = (csr_array(X), csr_array(X_test)) if sparse else (X, X_test)
+    return Problem("board", rows[0], y, rows[1], y_test, C=1.0, gamma=10.0, intercept="regularized")
+
+
+# -- methods --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_methods_keep_to_their_number_of_vectors(name):
+    board = problem()
+    method = SIZED[name](7)
+    found = measure(method, board, 0, None)
+    assert method.settings["max_basis"] == 7
+    assert 1 <= found["n_vectors"] <= 7
+    assert found["predict_us"] > 0
+    assert found["kernel_evals"] > 0
+    if name == "learned-metric":
+        return
+    clf = method.make(board, 0, None).fit(board.X_train, board.y_train)
+    hinge = np.maximum(0, 1 - board.y_train * clf.decision_function(board.X_train)).sum()
+    norm_squared = clf.model_.norm_squared() + clf.intercept_[0] ** 2
+    assert found["objective"] == pytest.approx(0.5 * norm_squared + hinge, rel=1e-4)
+    assert found["test_error"] == np.mean(clf.predict(board.X_test) != board.y_test)
+
+
+def test_two_stages_refine_what_the_first_found(monkeypatch):
+    board, made = problem(), []
+
+    def spied(solver, problem, seed, max_seconds):
+        made.append((solver, max_seconds))
+        return usual(solver, problem, seed, max_seconds)
+
+    usual = methods.make_svc
+    monkeypatch.setattr(methods, "make_svc", spied)
+    found = measure(SIZED["cpsp-refine"](5), board, 0, 30.0)
+    (first, half), (second, left) = made
+    assert (type(first).__name__, type(second).__name__) == ("CPSP", "Refine")
+    assert half == 15.0
+    assert 15.0 < left < 30.0
+    assert second.initial.n_basis <= 5
+    alone = measure(SIZED["cpsp"](5), board, 0, 30.0)
+    assert found["objective"] < alone["objective"]
+    assert found["kernel_evals"] > alone["kernel_evals"]
+
+
+def test_models_of_full_size():
+    board = problem()
+    found = measure(subspace_methods.exact(), board, 0, None)
+    clf = SklearnSVC(C=1.0, gamma=10.0).fit(board.X_train, board.y_train)
+    assert (found["n_vectors"], found["test_error"]) == (
+        len(clf.support_),
+        np.mean(clf.predict(board.X_test) != board.y_test),
+    )
+    assert found["predict_us"] > 0
+    linear = measure(subspace_methods.linear(), board, 0, None)
+    assert linear["test_error"] > found["test_error"]
+    assert subspace_methods.linear().settings["max_basis"] is None
+
+
+def test_sparse_rows_have_the_same_exact_svm_and_no_learned_metric():
+    dense, sparse = (measure(subspace_methods.exact(), problem(form), 0, None) for form in (False, True))
+    assert sparse["objective"] == pytest.approx(dense["objective"], rel=1e-9)
+    assert sparse["test_error"] == dense["test_error"]
+    assert suits(SIZED["learned-metric"](5), problem(sparse=True)).missing == "needs dense rows"
+    assert suits(SIZED["learned-metric"](5), problem()).missing is None
+    assert suits(SIZED["learned"](5), problem(sparse=True)).missing is None
+
+
+# -- experiments ----------------------------------------------------------------------------------------------------
+
+
+class Spy(Session):
+    """Notes what would have been compared."""
+
+    def compare(self, part, compared, problem):
+        return [{"part": part, "methods": [method.name for method in compared], "problem": problem}]
+
+
+@pytest.fixture
+def small_sets(monkeypatch):
+    """Every benchmark set with 200 rows of a checkerboard, money-fx sparse and with 64-bit indices."""
+
+    def load(name):
+        X, y = checkerboard(200, random_state=0)
+        if name == "money-fx":
+            X = csr_array(X)
+            X = csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+        return SimpleNamespace(X_train=X, y_train=y, X_test=X[:50], y_test=y[:50])
+
+    monkeypatch.setattr(subspace, "load", load)
+    for cache in (subspace._load, subspace.benchmark_set, subspace.prepared):
+        cache.cache_clear()
+    yield
+    for cache in (subspace._load, subspace.benchmark_set, subspace.prepared):
+        cache.cache_clear()
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_sizes_run_every_method_at_every_size():
+    found = EXPERIMENTS["sizes"](Scope(sets=("OCR0", "money-fx"), sizes=(20, 10, 5000), fixed=True), Spy())
+    assert [entry["problem"].data for entry in found] == ["OCR0"] * 3 + ["money-fx"] * 3
+    assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", "linear SVM"]
+    assert found[1]["methods"] == [
+        "CPSP",
+        "CPSP (training rows)",
+        "CPSP + refinement",
+        "learned",
+        "learned with metric",
+        "Nyström",
+        "k-means",
+        "incomplete Cholesky",
+    ]
+    assert {(entry["problem"].C, entry["problem"].gamma) for entry in found} == {(10.0, 0.02), (10.0, 0.25)}
+    assert {entry["problem"].intercept for entry in found} == {"regularized"}
+    rows = found[3]["problem"].X_train
+    assert (rows.indices.dtype, rows.indptr.dtype) == (np.int32, np.int32)
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_growth_takes_the_first_rows():
+    scope = Scope(sets=("adult",), methods=("cpsp",), growth_rows=(40, 100, 200, 1000), growth_basis=40, fixed=True)
+    found = EXPERIMENTS["growth"](scope, Spy())
+    assert [entry["problem"].n_train for entry in found] == [100, 200]
+    assert found[0]["methods"] == ["CPSP", EXACT]
+    np.testing.assert_array_equal(found[0]["problem"].X_train, found[1]["problem"].X_train[:100])
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_settings_are_those_that_do_best_on_the_validation_part(sparse, monkeypatch):
+    board = problem(sparse)
+    monkeypatch.setattr(subspace, "C_GRID", (0.1, 10.0))
+    monkeypatch.setattr(subspace, "GAMMA_GRID", (0.25, 16.0))
+    best, tried = chosen(board)
+    X, y = checkerboard(300, random_state=0)
+    scale = 1 / (2 * X.var())
+    errors = {
+        (C, factor): 1 - SklearnSVC(C=C, gamma=factor * scale).fit(X[:150], y[:150]).score(X[150:], y[150:])
+        for C in (0.1, 10.0)
+        for factor in (0.25, 16.0)
+    }
+    assert [entry["error"] for entry in tried] == pytest.approx(list(errors.values()))
+    C, factor = min(errors, key=errors.get)
+    assert (best.C, best.gamma) == (C, pytest.approx(factor * scale))
+    assert best.n_train == 300
+
+
+def test_scopes():
+    assert set(SETTINGS) == {"adult", "ijcnn1", "OCR0", "OCR*", "money-fx", "cod-rna", "covtype"}
+    assert Scope().sizes == (10, 20, 50, 100, 200, 500, 1000, 2000)
+    small = quick(Scope())
+    assert (small.sizes, small.max_n, small.growth_basis) == ((10, 20, 50, 100), 5000, 50)
+    assert quick(Scope(sizes=(200,), max_n=7)).sizes == (200,)
+    assert quick(Scope(max_n=7)).max_n == 7
+
+
+def test_missing_data_are_said_to_be_missing(monkeypatch):
+    def load(name):
+        raise DataError(f"{name}: nowhere")
+
+    monkeypatch.setattr(subspace, "load", load)
+    for cache in (subspace._load, subspace.benchmark_set, subspace.prepared):
+        cache.cache_clear()
+    heard = []
+    assert EXPERIMENTS["sizes"](Scope(sets=("OCR*",)), Session(hear=heard.append)) == []
+    assert [(entry["data"], entry["skipped"]) for entry in heard] == [("OCR*", "mnist-04: nowhere")]
+    assert "| sizes | OCR* | – | mnist-04: nowhere |" in all_tables(heard)["Left out"]
+
+
+def test_multiples_are_of_the_exact_svm_of_the_same_run_and_problem():
+    records = [
+        record(objective=150.0),
+        exact(objective=100.0),
+        record(objective=150.0, run=1),
+        record(objective=150.0, own_kernel=True),
+        record(objective=None),
+        record(objective=150.0, part="growth"),
+        record(objective=150.0, gamma=2.0),
+    ]
+    add_multiples(records)
+    assert [entry["objective_multiple"] for entry in records] == [1.5, 1.0, None, None, None, None, None]
+
+
+# -- tables and figures: from made-up records -------------------------------------------------------------------------
+
+
+def test_the_last_run_of_each_size_counts():
+    old, new, other = record(seconds=9.0), record(run=1), record(max_basis=20)
+    assert latest([old, other, new]) == [other, new]
+    assert len(summarise([record(), other])) == 2
+
+
+def test_a_line_tells_the_number_of_vectors():
+    assert progress(record()) == "sizes, adult, n = 1,000, C = 1: CPSP, k = 10, seed 0: 1.00 s, 5.00 %"
+    assert ", k" not in progress(exact())
+
+
+def test_table_2_takes_the_smallest_size_that_is_good_enough():
+    records = [
+        exact(seconds=50.0),
+        record(max_basis=10, test_error=0.2),
+        record(max_basis=20, test_error=0.033, seconds=2.0),
+        record(max_basis=20, test_error=0.035, seconds=4.0, seed=1),
+        record(max_basis=50, test_error=0.03, seconds=8.0),
+        record(method="Nyström", max_basis=10, test_error=0.2),
+        record(data="covtype", max_basis=10),
+    ]
+    table = all_tables(records)["Table 2: vectors and seconds to come within 0.5 points of the exact SVM"]
+    name = "adult (n = 1,000, C = 1, γ = 10)"
+    assert table.splitlines()[2:] == [
+        f"| {name} | CPSP | 20 | 3 (1.41) | 700 | 50 |",
+        f"| {name} | Nyström | > 50 | – | 700 | 50 |",
+    ]
+
+
+def test_tables_have_a_column_for_each_size():
+    records = [exact(objective_multiple=1.0), record(objective_multiple=2.0), record(max_basis=20)]
+    tables = all_tables(records)
+    name = "adult (n = 1,000, C = 1, γ = 10)"
+    assert tables["Test error (%) by number of vectors"].splitlines() == [
+        "| data | method | k = 10 | k = 20 |",
+        "|---|---|---|---|",
+        f"| {name} | CPSP | 5.00 | 5.00 |",
+    ]
+    assert tables["Objective as a multiple of the exact SVM's"].splitlines()[2] == f"| {name} | CPSP | 2.000 | – |"
+    assert tables["Models of full size"].splitlines()[2] == f"| {name} | {EXACT} | 700 | 3.00 | 1 | 1.5 |"
+    assert all_tables([]) == {}
+    assert [line["k"] for line in overview(records)] == ["–", 10, 20]
+
+
+def test_order_of_the_paper():
+    def runs(method, errors, objective, **given):
+        return [
+            record(method=method, test_error=error, objective=objective, seed=seed, **given)
+            for seed, error in enumerate(errors)
+        ]
+
+    records = [
+        *runs("CPSP", [0.10, 0.12], 100.0),
+        *runs("CPSP (training rows)", [0.10, 0.11], 110.0),
+        *runs("Nyström", [0.05, 0.05], 105.0),
+        *runs("CPSP", [0.10], 100.0, max_basis=1000),
+        *runs("Nyström", [0.10], 100.0, max_basis=1000),
+        *runs("CPSP (training rows)", [0.10], 100.0, max_basis=1000),
+        *runs("CPSP", [0.10], 100.0, max_basis=20),
+    ]
+    gap, width = excess(records[:2], records[2:4])
+    assert gap == pytest.approx(0.005)
+    assert width == pytest.approx(np.sqrt(0.01**2 + 0.005**2))
+    (title,) = (title for title in all_tables(records) if title.startswith("Is CPSP"))
+    assert all_tables(records)[title].splitlines()[2:] == [
+        "| adult (n = 1,000, C = 1, γ = 10) | 10 | +0.50 ± 1.12: yes | +6.00 ± 1.00: no | no | 2 |"
+    ]
+
+
+def test_growth_finds_the_exponents():
+    records = [record(max_basis=k, seconds=1e-3 * k**1.5) for k in (10, 100, 1000)]
+    records += [record(max_basis=2000, seconds=1.0, status="time limit"), record(method="k-means")]
+    assert growth(summarise(records), "max_basis").splitlines()[2:] == ["| adult | CPSP | 10 | 1,000 | k^1.50 |"]
+    records = [record(part="growth", n_train=n, seconds=1e-3 * n) for n in (1000, 3000)]
+    assert (
+        "| adult | CPSP | 1,000 | 3,000 | n^1.00 |"
+        in all_tables(records)["Growth with the rows (exponent of the seconds)"]
+    )
+
+
+def made_up_records():
+    records = [
+        record(data=data, method=method, max_basis=k, seed=seed, objective_multiple=1.0 + 1 / k, seconds=0.1 * k)
+        for data in ("adult", "OCR0")
+        for method in ("CPSP", "Nyström")
+        for k in (10, 100)
+        for seed in range(2)
+    ]
+    records += [exact(data=data, objective_multiple=1.0) for data in ("adult", "OCR0")]
+    records += [exact(data="covtype"), record(max_basis=2000, seconds=900.0, status="time limit", data="OCR0")]
+    return records + [record(part="growth", n_train=n) for n in (1000, 3000)]
+
+
+def test_every_figure_is_drawn(tmp_path, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: drawn.update({path.name: figure}))
+    paths = draw_figures(made_up_records(), tmp_path)
+    names = [f"subspace-figure-{name}.png" for name in ("1", "2", "3", "3-rows")]
+    assert paths == [tmp_path / name for name in names]
+    assert [ax.get_title() for ax in drawn[names[0]].axes] == ["adult", "OCR0"]
+    assert [ax.get_ylabel() for ax in drawn[names[1]].axes] == ["objective / exact SVM's"] * 2
+    largest = [max(np.max(line.get_xdata()) for line in drawn[name].axes[1].get_lines()) for name in names[::2][:2]]
+    assert largest == [2000, 100]
+    assert drawn[names[3]].axes[0].get_xlabel() == "training rows"
+    assert draw_figures([], tmp_path) == []
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def bench(folder, *more):
+    sizes = ["--sets", "adult", "--sizes", "5", "--seeds", "1", "--max-seconds", "5", "--fixed"]
+    return main(["bench", "subspace", "--output", str(folder), *sizes, *more])
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
+    assert bench(tmp_path, "--parts", "sizes", "--methods", "cpsp", "nystrom") == 0
+    shown = capsys.readouterr()
+    assert "sizes, adult, n = 200, C = 32: CPSP, k = 5, seed 0:" in shown.err
+    first = json.loads((tmp_path / "subspace.json").read_text())
+    assert [entry["method"] for entry in first["records"] if "seconds" in entry][-3:] == [
+        "linear SVM",
+        "CPSP",
+        "Nyström",
+    ]
+    assert first["runs"][0]["options"]["fixed"] is True
+    assert first["records"][-1]["objective_multiple"] > 1
+    assert (tmp_path / "subspace-figure-1.png").stat().st_size > 5000
+    assert "## Models of full size" in (tmp_path / "subspace.md").read_text()
+
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: path.write_bytes(b"drawn again"))
+    assert bench(tmp_path, "--append", "--parts", "sizes", "--methods", "cholesky") == 0
+    results = json.loads((tmp_path / "subspace.json").read_text())
+    n = len(first["records"])
+    assert results["records"][:n] == first["records"]
+    assert results["records"][-1]["method"] == "incomplete Cholesky"
+    assert len(results["runs"]) == 2
+    (tmp_path / "subspace.md").unlink()
+    assert bench(tmp_path, "--redraw") == 0
+    assert json.loads((tmp_path / "subspace.json").read_text())["records"] == results["records"]
+    assert (tmp_path / "subspace.md").exists()
+
+
+def test_quick_and_limits_reach_the_experiments(tmp_path, monkeypatch):
+    heard = {}
+
+    def run_experiments(parts, scope, session):
+        heard.update(parts=parts, scope=scope, seeds=session.seeds, max_seconds=session.max_seconds)
+        return []
+
+    monkeypatch.setattr(bench_subspace, "run_experiments", run_experiments)
+    assert main(["bench", "subspace", "--output", str(tmp_path), "--quick", "--svc-max-n", "9"]) == 0
+    assert heard["scope"] == quick(Scope(svc_max_n=9))
+    assert (heard["seeds"], heard["max_seconds"]) == (1, 20.0)
+    assert main(["bench", "subspace", "--output", str(tmp_path), "--max-seconds", "none", "--parts", "growth"]) == 0
+    assert (heard["scope"], heard["seeds"], heard["max_seconds"]) == (Scope(), 5, None)
+    assert heard["parts"] == ["growth"]
+
+
+def test_redraw_of_what_is_not_there(tmp_path, capsys):
+    assert bench(tmp_path, "--redraw") == 1
+    assert "there is no such file, and --redraw needs the records in it" in capsys.readouterr().err
