@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
-    from slimsvm.solvers import CPSP, Exact, ExactCuts, Refine, UniformCuts, ViolatedCuts
+    from slimsvm.solvers import CPSP, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,7 @@ __all__ = [
     "Exact",
     "ExactCuts",
     "KernelExpansion",
+    "LowRank",
     "ModelFileError",
     "Refine",
     "UniformCuts",
@@ -39,6 +40,7 @@ _HOMES = {
     "Exact": "solvers",
     "ExactCuts": "solvers",
     "KernelExpansion": "model",
+    "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "Refine": "solvers",
     "UniformCuts": "solvers",

@@ -4,6 +4,7 @@ from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.solvers.exact import Exact
+from slimsvm.solvers.low_rank import LowRank
 from slimsvm.solvers.refine import Refine
 
 SOLVERS = {
@@ -13,6 +14,7 @@ SOLVERS = {
     "cpsp": CPSP,
     "refine": Refine,
     "exact": Exact,
+    "low-rank": LowRank,
 }
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Exact",
     "ExactCuts",
     "Fit",
+    "LowRank",
     "Problem",
     "Refine",
     "Solver",

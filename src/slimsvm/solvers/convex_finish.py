@@ -30,26 +30,29 @@ import numpy as np
 from slimsvm.kernels import KernelRows
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import SMALL_TOLERANCE, Problem
-from slimsvm.solvers.newton import direction
+from slimsvm.solvers.newton import CHEAP, EXACT, direction
 from slimsvm.solvers.subspace import Subspace
 from slimsvm.tasks import Examples, Smoothed
 
 Array = np.ndarray
 
-# A stage ends when a Newton step is expected to gain less than this share of the gap that comes of the smoothing.
-STAGE_SHARE = 0.1
+# A stage ends when a Newton step is expected to gain less than this share of the gap that comes of the smoothing, a
+# line search when the slope has fallen to this share of itself. The second values are for gaps below THOROUGH.
+STAGE_SHARES, SLOPE_SHARES, THOROUGH = (0.1, 1e-3), (0.3, 0.1), 1e-6
 # τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
 TAU_FACTOR, GAP_SHARE = 0.3, 0.4
 # The first τ, as a share of the mean loss, from 0 and from where somebody has been before.
 FIRST_TAU, NEXT_TAU = 1.0, 0.3
 # Directions are made of twice as many rows after a step that left more than this share of what a step can gain.
 SLOW, MORE = 0.2, 2.0
-# A line search ends when the slope has fallen to this share of itself.
-SLOPE_SHARE, MAX_TRIALS = 0.3, 20
+MAX_TRIALS = 20
 # The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows.
 SAMPLE_STEP, MIN_SAMPLE, SAMPLE_TOLERANCE = 16, 2000, 0.05
-# The end is reached when this many steps in a row neither raised the bound nor lowered the objective by this share.
+# The end is reached when this many steps in a row neither raised the bound nor lowered τ, the objective or the smoothed
+# objective, by this share of it.
 STALL_STEPS, ROUNDING = 5, 1e-13
+# Gaps, as shares of the objective, that are rounding errors of the kernel values.
+GAP_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Values:
     smoothed: Smoothed
     gradient: Array
     objective: float
+    smoothed_objective: float
     bound: float
     smoothing_gap: float
 
@@ -107,6 +111,8 @@ class ConvexFinish:
         check_task(problem)
         self.problem, self.whole, self.rng = problem, space, rng
         self.tol, self.tol_relative = tol * problem.C1, tol_relative
+        self.thorough = tol_relative < THOROUGH
+        self.stage_share, self.slope_share = STAGE_SHARES[self.thorough], SLOPE_SHARES[self.thorough]
         self.free = problem.intercept == "free"
         self.penalty = np.ones((space.rank + 1, 1))
         self.penalty[-1] = 0.0 if self.free else 1.0
@@ -151,22 +157,37 @@ class ConvexFinish:
         mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
         self.tau = share * mean_loss if mean_loss > 0 else 1.0
         self._evaluate()
+        # From a good start, begin with the τ that proves most of it.
+        bound, tau = -np.inf, self.tau
+        while share < FIRST_TAU and self.bound > bound and self.values.smoothing_gap > 0.5 * self._tolerance():
+            bound, tau = self.bound, self.tau
+            self.tau *= TAU_FACTOR
+            self._evaluate()
+        if self.tau != tau and self.values.bound < bound:
+            self.tau = tau
+            self._evaluate()
+        self.idle = 0
 
     def _move(self) -> None:
         """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
         now, C = self.values, self.problem.C
-        du = direction(self.space, now.smoothed, now.gradient, C, self.penalty, self.rng, self.effort)
+        accuracy = EXACT if self.thorough else CHEAP
+        du = direction(self.space, now.smoothed, now.gradient, C, self.penalty, self.rng, accuracy, self.effort)
         along = Point(du, self.space.times(du))
         decrement = -float(np.sum(now.gradient * du))
         if decrement > SLOW * self.decrement:
             self.effort *= MORE
         self.decrement = decrement
         self.point = self.point.at(self._search(along, decrement), along)
-        target = self._tolerance()
-        if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= STAGE_SHARE * now.smoothing_gap:
+        target, tau = self._tolerance(), self.tau
+        if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
             self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
             self.decrement = np.inf
         self._evaluate()
+        was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
+        fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
+        if fell > least:
+            self.idle = 0
 
     def _tolerance(self) -> float:
         """The gap at which the present rows are done with."""
@@ -187,18 +208,18 @@ class ConvexFinish:
 
         low, slope_low, high, slope_high = 0.0, -decrement, 1.0, slope(1.0)
         for _ in range(MAX_TRIALS):
-            if abs(slope_high) <= SLOPE_SHARE * decrement or slope_high > 0:
+            if abs(slope_high) <= self.slope_share * decrement or slope_high > 0:
                 break
             low, slope_low = high, slope_high
             high *= 2
             slope_high = slope(high)
-        if slope_high <= SLOPE_SHARE * decrement:
+        if slope_high <= self.slope_share * decrement:
             return high
         side = 0
         for _ in range(MAX_TRIALS):
             step = (low * slope_high - high * slope_low) / (slope_high - slope_low)
             value = slope(step)
-            if abs(value) <= SLOPE_SHARE * decrement:
+            if abs(value) <= self.slope_share * decrement:
                 return step
             if value < 0:
                 low, slope_low, slope_high, side = step, value, (0.5 * slope_high if side < 0 else slope_high), -1
@@ -217,7 +238,8 @@ class ConvexFinish:
         if self.free:
             residual, dual = balanced(residual, smoothed.dual)
         g = C * self.space.transposed(residual)
-        objective = 0.5 * float(np.sum(self.penalty * u * u)) + C * smoothed.loss
+        norm = 0.5 * float(np.sum(self.penalty * u * u))
+        objective = norm + C * smoothed.loss
         linear, square = C * dual, float(np.sum(self.penalty * g * g))
         share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
         bound = share * linear - 0.5 * share**2 * square
@@ -227,7 +249,7 @@ class ConvexFinish:
             self.objective, self.best = objective, self.point
         self.bound = max(self.bound, bound)
         self.converged = self.objective - self.bound <= self._tolerance() or self.idle >= STALL_STEPS
-        self.values = Values(smoothed, self.penalty * u - g, objective, bound, smoothing_gap)
+        self.values = Values(smoothed, self.penalty * u - g, objective, norm + C * smoothed.value, bound, smoothing_gap)
 
     def _balance(self) -> None:
         """Move a free intercept to where the residuals cancel, so that they are a dual point."""

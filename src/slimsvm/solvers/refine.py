@@ -37,7 +37,7 @@ from slimsvm.kernels import RBF, Kernel, KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.convex_finish import Coefficients, check_task, fit_coefficients, tolerances
+from slimsvm.solvers.convex_finish import GAP_ROUNDING, Coefficients, check_task, fit_coefficients, tolerances
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.descent import Descent, Expansion, Rates, Schedule, check_kernel
 from slimsvm.tasks import Binary, Multiclass, losses
@@ -58,8 +58,6 @@ DIVERGED = 2.0
 SPREAD_ROWS, KMEANS_ROWS, MIN_KMEANS_ROWS = 20_000, 20, 5_000
 # Of max_seconds, the share left for the finish.
 FINISH_SHARE = 0.15
-# Gaps, as shares of the objective, that are rounding errors of the kernel values.
-ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,7 @@ class RefineRun:
             bound = max(found.bound_in_basis, other.bound_in_basis)
             found = replace(min(found, other, key=lambda fit: fit.objective), bound_in_basis=bound)
         gap = found.objective - found.bound_in_basis
-        if gap > max(tol, ROUNDING[rows.dtype]) * abs(found.objective):
+        if gap > max(tol, GAP_ROUNDING[rows.dtype]) * abs(found.objective):
             warnings.warn(
                 f"Refine: the coefficients' problem ended with a gap of {gap:.2g} at an objective of "
                 f"{found.objective:.6g}; precision='float64' may bring it down",
