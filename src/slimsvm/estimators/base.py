@@ -21,7 +21,7 @@ from slimsvm.estimators.validation import (
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS, Fit, Problem, Solver
-from slimsvm.tasks import Examples, Task
+from slimsvm.tasks import Examples, OverAllRows, Task
 
 Array = np.ndarray
 
@@ -141,7 +141,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             task=task,
             kernel=self.kernel_,
             C=1.0 if validates else check_positive("C", self.C, " or 'validate'"),
-            intercept=self.intercept,
+            intercept=self.intercept if task.has_threshold else "none",
             tol=check_positive("tol", self.tol),
             precision=self.precision,
             max_iter=check_limit("max_iter", self.max_iter, integer=True),
@@ -161,6 +161,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
         context.call_on_fit_task_begin(**seen)
         fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen))
+        if isinstance(task, OverAllRows) and not task.has_threshold:
+            shift = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
         if shift:
             fit.model = replace(fit.model, intercept=fit.model.intercept + shift)
         if isinstance(self.kernel_, Precomputed):

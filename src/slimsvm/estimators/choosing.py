@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.kernels import Precomputed
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Refine, Solver
+from slimsvm.tasks import Examples, Task
 
 # Prices that are tried, from the lowest; no more after so many in a row without a lower error.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
@@ -63,9 +64,11 @@ def choose_C(problem: Problem, solver: Solver) -> tuple[float, list[dict[str, An
     if rows.n_rows < MIN_ROWS:
         raise ValueError(f"C='validate' needs at least {MIN_ROWS} rows, found {rows.n_rows}")
     training, validating = _parts(examples.labels, problem.generator())
-    dtype, others = rows.exact_dtype, examples.take(validating)
+    dtype, others = rows.exact_dtype, _some(task, examples, validating)
     block = rows.take(validating, dtype)
-    part = replace(problem, rows=as_rows(rows.take(training, dtype)), examples=examples.take(training), verbose=0)
+    part = replace(
+        problem, rows=as_rows(rows.take(training, dtype)), examples=_some(task, examples, training), verbose=0
+    )
     if problem.max_seconds is not None:
         part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
     trials: list[dict[str, Any]] = []
@@ -83,6 +86,14 @@ def choose_C(problem: Problem, solver: Solver) -> tuple[float, list[dict[str, An
         if len(trials) - 1 - best >= PATIENCE:
             break
     return trials[best]["C"], trials
+
+
+def _some(task: Task, examples: Examples, index: np.ndarray) -> Examples:
+    """Some rows as a smaller problem, at the same price of one row."""
+    if task.decomposes:
+        return examples.take(index)
+    part = examples.take_rows(index)
+    return replace(part, weights=part.weights * (len(index) / examples.n_rows))
 
 
 def _parts(labels: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

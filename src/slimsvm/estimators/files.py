@@ -9,6 +9,7 @@ import numpy as np
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.solvers import SOLVERS, Solver
+from slimsvm.tasks import TASKS, Task
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -103,6 +104,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Solver) and type(value) in SOLVERS.values():
         params = {name: _plain(item) for name, item in value.get_params(deep=False).items()}
         return {"solver": type(value).__name__, "params": params}
+    if isinstance(value, Task) and type(value) in TASKS.values():
+        params = {name: _plain(item) for name, item in vars(value).items()}
+        return {"task": next(name for name, cls in TASKS.items() if type(value) is cls), "params": params}
     return UNSAVED
 
 
@@ -114,5 +118,7 @@ def _object(value: Any) -> Any:
         return np.array(value["array"])
     if "pairs" in value:
         return {key: item for key, item in value["pairs"]}
+    if "task" in value:
+        return TASKS[value["task"]](**{name: _object(item) for name, item in value["params"].items()})
     solver = {cls.__name__: cls for cls in SOLVERS.values()}[value["solver"]]
     return solver(**{name: _object(item) for name, item in value["params"].items() if item != UNSAVED})

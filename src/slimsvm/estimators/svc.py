@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
-from slimsvm.tasks import Binary, Multiclass
+from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, OverAllRows
 
 
 class SVC(ClassifierMixin, KernelMachine):
     """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's
-    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class.
+    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class. Or, for two classes, a measure over all rows
+    such as F1 or ROC area (``loss``).
 
     Parameters
     ----------
@@ -67,6 +68,12 @@ class SVC(ClassifierMixin, KernelMachine):
         A constant feature 1 whose weight counts in ‖w‖², LIBSVM's whose weight does not (``solver="exact"``), or none.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
+    loss : str or task, default="hinge"
+        Two classes only: "f1", "roc_auc", "prbep" (precision/recall break-even point), "precision_at_k", "recall_at_k"
+        (k rows, by name as many as are positive), "error_rate" (the same as "hinge"), or an object of `slimsvm.tasks`
+        such as ``FBeta(2.0)`` or ``PrecisionAtK(100)``. ``classes_[1]`` is the positive class. Trains that measure over
+        all rows and `score` reports it; rows have no weights then. Losses that only rank train without an intercept
+        and set ``intercept_`` so that as many training rows are predicted positive as they ask for.
     max_seconds : float or None, default=None
         Stop after about this time with the best model so far and a warning.
     precision : {"auto", "float32", "float64"}, default="auto"
@@ -106,6 +113,7 @@ class SVC(ClassifierMixin, KernelMachine):
     References
     ----------
     Yu, Joachims: Training Structural SVMs with Kernels Using Sampled Cuts, KDD 2008, Algorithms 1 to 3.
+    Joachims: A Support Vector Method for Multivariate Performance Measures, ICML 2005.
     Crammer, Singer: On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines, JMLR 2001.
 
     Examples
@@ -144,6 +152,7 @@ class SVC(ClassifierMixin, KernelMachine):
         max_basis=None,
         intercept="regularized",
         cost_matrix=None,
+        loss="hinge",
         max_seconds=None,
         precision="auto",
         memory_limit=2000,
@@ -169,6 +178,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self.max_basis = max_basis
         self.intercept = intercept
         self.cost_matrix = cost_matrix
+        self.loss = loss
         self.max_seconds = max_seconds
         self.precision = precision
         self.memory_limit = memory_limit
@@ -226,10 +236,54 @@ class SVC(ClassifierMixin, KernelMachine):
     def _task(self):
         """The loss for the classes found."""
         k = len(self.classes_)
+        if self.loss != "hinge":
+            return self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
         if k > 2:
             return Multiclass(k, cost)
         return Binary() if cost is None else Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
+
+    def _task_over_all_rows(self, k: int) -> OverAllRows:
+        """What ``loss`` stands for."""
+        if not isinstance(self.loss, OverAllRows):
+            check_option("loss", self.loss, ("hinge", *MULTIVARIATE))
+        if k != 2:
+            raise ValueError(f"loss={self.loss!r} is for two classes, found {k}")
+        if self.cost_matrix is not None:
+            raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
+        return self.loss if isinstance(self.loss, OverAllRows) else MULTIVARIATE[self.loss]()
+
+    def score(self, X, y, sample_weight=None):
+        """The measure that was trained: accuracy, or the one ``loss`` names.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            For accuracy only.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            With another loss than "hinge": sample_weight is given, or y has not both of the two classes.
+        """
+        check_is_fitted(self, "model_")
+        if self.loss == "hinge":
+            return super().score(X, y, sample_weight)
+        if sample_weight is not None:
+            raise ValueError(f"sample_weight has no meaning for the measure of loss={self.loss!r}")
+        scores, y = self._scores(X), np.asarray(y)
+        unknown = ~np.isin(y, self.classes_)
+        if y.shape != (len(scores),) or unknown.any():
+            found = f"shape {y.shape}" if y.shape != (len(scores),) else f"{y[unknown][0]!r}"
+            raise ValueError(f"y must hold the classes {self.classes_.tolist()}, one for each row of X; found {found}")
+        task = self._task_over_all_rows(len(self.classes_))
+        return task.measure(scores, task.encode(np.where(y == self.classes_[1], 1, -1)))
 
     def decision_function(self, X):
         """Scores.

@@ -177,11 +177,15 @@ class Task:
     decomposes : bool
         True when the loss is a sum over examples, so that cuts add up block by block. False for a loss over all
         rows at once: then ``encode`` gives one example and sampled cuts sample rows of its sum.
+    has_threshold : bool
+        False where a constant added to all scores changes no loss (a loss that only ranks rows): estimators then
+        train without an intercept and choose it afterwards.
     """
 
     n_outputs: int = 1
     n_plain: int = 0
     decomposes: bool = True
+    has_threshold: bool = True
 
     def encode(self, y: Any, sample_weight: Array | None = None) -> Examples:
         """Labels and weights as the examples of this task."""

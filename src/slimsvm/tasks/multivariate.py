@@ -25,17 +25,9 @@ Array = np.ndarray
 
 
 class OverAllRows(Task):
-    """Base of the losses over all rows of two classes.
-
-    Attributes
-    ----------
-    has_threshold : bool
-        Whether the loss says which scores are positive (those above 0). Where it only ranks rows, a constant added
-        to all scores changes nothing, and estimators choose it afterwards.
-    """
+    """Base of the losses over all rows of two classes."""
 
     decomposes = False
-    has_threshold = True
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Labels −1 and +1 (or 0 and 1) as one example of weight n; weights of single rows have no meaning here."""
@@ -53,7 +45,8 @@ class OverAllRows(Task):
         weights = unit_weights(sample_weight, n)
         if np.any(weights != weights[0]):
             raise ValueError(
-                "a loss over all rows has no weights of single rows: sample_weight must be the same for all"
+                "a loss over all rows has no weights of single rows: sample_weight and class_weight must be the same "
+                "for all"
             )
         return Examples(
             labels=labels,
@@ -69,6 +62,12 @@ class OverAllRows(Task):
     def n_predicted(self, examples: Examples) -> int:
         """Rows predicted positive where the loss leaves the threshold open: as many as are positive."""
         return int(np.count_nonzero(examples.labels > 0))
+
+    def shift(self, scores: Array, examples: Examples) -> float:
+        """What to add to scores (n, 1) so that `n_predicted` of them are positive, or fewer where scores are equal."""
+        order = np.sort(scores[:, 0])
+        k = self.n_predicted(examples)
+        return -0.5 * float(order[len(order) - k] + order[len(order) - k - 1])
 
     def measure(self, scores: Array, examples: Examples) -> float:
         """The measure trained for, 1 − Δ of the decoded scores (n, 1)."""

@@ -1,0 +1,129 @@
+"""`SVC(loss=...)` for F1, ROC area and the like."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+
+import slimsvm
+from slimsvm import CPSP, SVC
+from slimsvm.tasks import MULTIVARIATE, FBeta, PrecisionAtK, ROCArea
+
+NAMES = sorted(MULTIVARIATE)
+
+
+def unbalanced(n=160, seed=0, names=("no", "yes")):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < 0.15
+    X = rng.normal(size=(n, 4)) + 1.2 * positive[:, None] * np.array([1.0, 0.7, 0.0, 0.0])
+    return X, np.array(names)[positive.astype(int)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_fits_score_and_predict(name, sparse):
+    X, y = unbalanced()
+    data = sp.csr_array(X) if sparse else X
+    clf = SVC(loss=name, C=1.0).fit(data, y)
+    assert 0 <= clf.objective_ - clf.lower_bound_ <= 1e-8 * clf.objective_
+    scores, positive = clf.decision_function(data), y == "yes"
+    np.testing.assert_array_equal(clf.predict(data) == "yes", scores > 0)
+    if name not in ("f1", "error_rate"):
+        assert np.sum(scores > 0) == positive.sum()
+    top = positive[np.argsort(scores)[-positive.sum() :]]
+    expected = {
+        "error_rate": np.mean((scores > 0) == positive),
+        "f1": f1_score(positive, scores > 0),
+        "roc_auc": roc_auc_score(positive, scores),
+    }
+    assert clf.score(data, y) == pytest.approx(expected.get(name, top.mean()))
+    assert clf.score(data, y) > 0.55
+
+
+def test_error_rate_is_the_hinge():
+    X, y = unbalanced()
+    hinge, rate = SVC(C=2.0).fit(X, y), SVC(C=2.0, loss="error_rate").fit(X, y)
+    assert rate.objective_ == pytest.approx(hinge.objective_, rel=1e-9)
+    np.testing.assert_allclose(rate.decision_function(X), hinge.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [FBeta(2.0), PrecisionAtK(5), ROCArea(), "f1"], ids=repr)
+@pytest.mark.parametrize("solver", ["violated-cuts", CPSP(10)], ids=["violated-cuts", "cpsp"])
+def test_objects_solvers_files_and_clones(loss, solver, tmp_path):
+    X, y = unbalanced()
+    clf = clone(SVC(loss=loss, solver=solver, C=1.0, random_state=0)).fit(X, y)
+    clf.save(tmp_path / "model.slim")
+    again = slimsvm.load(tmp_path / "model.slim")
+    np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
+    assert again.score(X, y) == clf.score(X, y)
+    assert type(again.loss) is type(loss)
+    assert vars(again.loss) == vars(loss) if not isinstance(loss, str) else again.loss == loss
+    if isinstance(loss, PrecisionAtK):
+        assert np.sum(clf.decision_function(X) > 0) == 5
+
+
+def test_the_price_is_validated_by_the_measure():
+    X, y = unbalanced(300)
+    clf = SVC(loss="f1", C="validate", random_state=0).fit(X, y)
+    assert clf.C_ in [trial["C"] for trial in clf.validation_]
+    best = min(trial["error"] for trial in clf.validation_)
+    assert [t["error"] for t in clf.validation_ if t["C"] == clf.C_] == [best]
+
+
+def test_a_grid_searches_for_the_measure():
+    X, y = unbalanced(names=(0, 1))
+    search = GridSearchCV(SVC(loss="roc_auc"), {"C": [0.01, 1.0]}, cv=3).fit(X, y)
+    other = GridSearchCV(SVC(loss="roc_auc"), {"C": [0.01, 1.0]}, cv=3, scoring="roc_auc").fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
+
+
+def test_precomputed_kernels():
+    X, y = unbalanced()
+    clf = SVC(loss="roc_auc", gamma=0.3).fit(X, y)
+    gram = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    given = SVC(loss="roc_auc", kernel="precomputed").fit(gram, y)
+    np.testing.assert_allclose(given.decision_function(gram), clf.decision_function(X), atol=1e-4)
+
+
+def test_the_same_weight_for_all_is_no_weight():
+    X, y = unbalanced()
+    weighted = SVC(loss="f1").fit(X, y, sample_weight=np.full(len(y), 3.0))
+    np.testing.assert_allclose(weighted.objective_, SVC(loss="f1", C=3.0).fit(X, y).objective_)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"loss": "F1"}, "loss must be one of 'hinge', 'error_rate', 'f1', .* found 'F1'"),
+        ({"loss": None}, "loss must be one of .* found None"),
+        ({"loss": "f1", "cost_matrix": [[0, 1], [2, 0]]}, "cost_matrix goes with loss='hinge', found loss='f1'"),
+        ({"loss": "f1", "class_weight": "balanced"}, "sample_weight and class_weight must be the same for all"),
+        ({"loss": "f1", "solver": "refine"}, "needs a loss that is a sum over examples"),
+        ({"loss": PrecisionAtK(1000)}, "k must be less than the number of rows, 160; found 1000"),
+    ],
+)
+def test_what_does_not_go_together_is_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        SVC(**params).fit(*unbalanced())
+
+
+def test_three_classes_are_refused():
+    X, y = unbalanced()
+    y[:3] = "may"
+    with pytest.raises(ValueError, match="loss='roc_auc' is for two classes, found 3"):
+        SVC(loss="roc_auc").fit(X, y)
+
+
+def test_bad_scores_are_named():
+    X, y = unbalanced()
+    clf = SVC(loss="f1").fit(X, y)
+    with pytest.raises(ValueError, match="sample_weight has no meaning for the measure of loss='f1'"):
+        clf.score(X, y, np.ones(len(y)))
+    with pytest.raises(ValueError, match=r"y must hold the classes \['no', 'yes'\], .* found .*'perhaps'"):
+        clf.score(X[:2], ["no", "perhaps"])
+    with pytest.raises(ValueError, match=r"one for each row of X; found shape \(1,\)"):
+        clf.score(X[:2], ["no"])
+    with pytest.raises(ValueError, match="needs rows of both classes, found 0 positive of 2 rows"):
+        clf.score(X[:2], ["no", "no"])
