@@ -5,11 +5,14 @@ training rows and the present basis vectors, r_c = Σ_l a_lc φ(x_l), and b maxi
 
     value(b) = Σ_c ρ_c(b)² / k(b, b),       ρ_c(b) = ⟨r_c, φ(b)⟩ = Σ_l a_lc k(x_l, b),
 
-the amount by which ‖r‖² falls when b joins the basis (if b were orthogonal to it).
+the amount by which ‖r‖² falls when b joins the basis if b is orthogonal to it. Several vectors at once are chosen
+greedily, each by what it explains of what the basis and those before it leave over: there k(b, b) in the value is the
+squared length of φ(b) outside their span.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +20,21 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from slimsvm.bases.base import RANK_TOLERANCE
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
 from slimsvm.kernels.pairs import between, squared_lengths
+from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
 
 # Chance 0.95 that the best of this many random rows is among the best 5 % of all.
 N_CANDIDATES = 59
+# Where several vectors are asked for at once: random rows for each of them, and starts of the search.
+CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 8, 2
 # Terms of the residual used while moving b; the value of what comes out is computed over all of them.
-MAX_TERMS = 4096
+MAX_TERMS = 2048
+# Terms in a tile of the fixed point, and the products of terms, vectors and features from which threads are worth it.
+TILE_TERMS, WORTH_THREADS = 256, 1 << 21
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,9 @@ class Residual:
     rows, coef : int64 array of shape (u,), array of shape (u, m)
     basis : raw vectors or None
     basis_coef : array of shape (k, m)
+    whiten : callable or None
+        Coordinates (s, k) of raw vectors within the span of the basis, in an orthonormal frame. None: vectors are
+        valued as if they were orthogonal to it, as the paper does.
     """
 
     kernel_rows: KernelRows
@@ -45,43 +57,66 @@ class Residual:
     coef: Array
     basis: Any
     basis_coef: Array
+    whiten: Callable[[Any], Array] | None = None
 
-    def at_rows(self, index: Array) -> Array:
-        """ρ at training rows, (len(index), m)."""
-        kernel_rows = self.kernel_rows
-        rho = kernel_rows.scores(kernel_rows.points(self.rows), self.coef, rows=index).astype(np.float64)
+    def at(self, vectors: Any) -> Array:
+        """ρ at raw vectors (s, d), over all terms in the fit's precision: float64 (s, m)."""
+        block = self.kernel_rows.block(self.kernel_rows.points_of(vectors), rows=self.rows)
+        rho = (block.T @ self.coef.astype(block.dtype)).astype(np.float64)
         if self.basis is not None:
-            rho += kernel_rows.scores(kernel_rows.points_of(self.basis), self.basis_coef, rows=index)
+            rho += between(self.kernel_rows, vectors, self.basis) @ self.basis_coef
         return rho
 
     def value(self, vectors: Any) -> Array:
-        """Value of each of some vectors (s, d), computed over all terms in the fit's precision."""
-        block = self.kernel_rows.block(self.kernel_rows.points_of(vectors), rows=self.rows)
-        rho = block.astype(np.float64).T @ self.coef
-        if self.basis is not None:
-            rho += between(self.kernel_rows, vectors, self.basis) @ self.basis_coef
-        return explained(rho, squared_lengths(self.kernel_rows, vectors))
+        """Value of each of some vectors (s, d)."""
+        rho, own = self.at(vectors), squared_lengths(self.kernel_rows, vectors)
+        total = np.sum(rho**2, axis=1)
+        return np.divide(total, own, out=np.zeros_like(total), where=own > 0)
 
-    def terms(self, rng: np.random.Generator) -> tuple[Any, Array]:
-        """Raw vectors and coefficients of the expansion, or of an unbiased sample where it is long."""
+    def greedy(self, vectors: Any, rho: Array, n: int) -> Array:
+        """Positions of up to n of some vectors with their ρ, each the best after those before it; all explain some."""
+        own = squared_lengths(self.kernel_rows, vectors)
+        gram = between(self.kernel_rows, vectors, vectors[:])
+        if self.whiten is not None:
+            z = self.whiten(vectors)
+            gram -= z @ z.T
+        rho, usable = rho.copy(), own > 0
+        chosen: list[int] = []
+        while len(chosen) < n:
+            rest = np.diagonal(gram)
+            usable &= rest > RANK_TOLERANCE[self.kernel_rows.dtype] * own
+            gain = np.divide(np.sum(rho**2, axis=1), rest, out=np.zeros_like(own), where=usable)
+            j = int(np.argmax(gain))
+            if not gain[j] > 0:
+                break
+            chosen.append(j)
+            usable[j] = False
+            column = gram[:, j] / np.sqrt(rest[j])
+            rho -= np.outer(column, rho[j] / column[j])
+            gram -= np.outer(column, column)
+        return np.array(chosen, dtype=np.int64)
+
+    def terms(self, rng: np.random.Generator) -> list[tuple[Any, Array]]:
+        """(vectors, coefficients) of the expansion over rows, or of an unbiased sample where it is long, and basis."""
         rows, coef = self.rows, self.coef
         if len(rows) > MAX_TERMS:
             size = np.abs(coef).sum(axis=1)
             drawn = rng.choice(len(rows), MAX_TERMS, p=size / size.sum())
             rows = rows[drawn]
             coef = coef[drawn] * (size.sum() / (MAX_TERMS * size[drawn]))[:, None]
-        raw: Any = self.kernel_rows.rows.take(rows, np.float64)
-        if self.basis is None:
-            return raw, coef
-        sparse = self.kernel_rows.rows.is_sparse
-        stacked = sp.vstack([raw, sp.csr_array(self.basis)]).tocsr() if sparse else np.vstack([raw, self.basis])
-        return stacked, np.concatenate([coef, self.basis_coef])
+        parts: list[tuple[Any, Array]] = [(self.kernel_rows.rows.take(rows, np.float64), coef)]
+        if self.basis is not None:
+            parts.append((self.basis, self.basis_coef))
+        return parts
 
+    def squared_norm(self, projected: float) -> float:
+        """‖r‖² where r is orthogonal to the basis and the part within it has the squared length ``projected``.
 
-def explained(rho: Array, own: Array) -> Array:
-    """Σ_c ρ_c² / k(b, b) of each vector; 0 where φ(b) = 0, as for a row of zeros and the linear kernel."""
-    total = np.sum(rho**2, axis=1)
-    return np.divide(total, own, out=np.zeros_like(total), where=own > 0)
+        Costs as many kernel values as the expansion has pairs of rows.
+        """
+        points = self.kernel_rows.points(self.rows)
+        scores = self.kernel_rows.scores(points, self.coef, rows=self.rows)
+        return max(0.0, float(np.sum(self.coef * scores)) - projected)
 
 
 def as_dense(vectors: Any) -> Array:
@@ -91,14 +126,24 @@ def as_dense(vectors: Any) -> Array:
     return vectors.toarray().astype(np.float64)
 
 
-def best_rows(residual: Residual, n_candidates: int, n_best: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The best of some random training rows, best first, with their values."""
-    n = residual.kernel_rows.n_rows
-    candidates = np.sort(rng.choice(n, min(n, n_candidates), replace=False))
-    rho = residual.at_rows(candidates)
-    values = explained(rho, residual.kernel_rows.diag(candidates))
-    order = np.argsort(-values, kind="stable")[:n_best]
-    return candidates[order], values[order]
+def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: np.random.Generator):
+    """Up to n_best of some random training rows, chosen greedily: raw vectors and ρ there.
+
+    The rows are n_candidates, or more where n vectors are to come of them.
+    """
+    kernel_rows = residual.kernel_rows
+    size = min(kernel_rows.n_rows, max(n_candidates, CANDIDATES_PER_VECTOR * n))
+    vectors = kernel_rows.basis(np.sort(rng.choice(kernel_rows.n_rows, size, replace=False)))
+    rho = residual.at(vectors)
+    chosen = residual.greedy(vectors, rho, n_best)
+    return vectors[chosen], rho[chosen]
+
+
+def best_of(residual: Residual, moved: Array, started: Array, rho: Array, n: int) -> Array:
+    """Up to n of the vectors found and their starts, chosen greedily: the first is no worse than the best start."""
+    moved = moved[np.isfinite(moved).all(axis=1)]
+    vectors = np.concatenate([moved, started])
+    return vectors[residual.greedy(vectors, np.concatenate([residual.at(moved), rho]), n)]
 
 
 @dataclass(frozen=True)
@@ -108,6 +153,7 @@ class TrainingRows:
     Parameters
     ----------
     n_candidates : int, default=59
+        Where n vectors are asked for at once, at least 8 n.
     """
 
     n_candidates: int = N_CANDIDATES
@@ -115,31 +161,35 @@ class TrainingRows:
     def check(self, kernel: Any, sparse: bool) -> None:
         """Any kernel will do."""
 
-    def find(self, residual: Residual, rng: np.random.Generator) -> Any:
-        """A raw vector (1, d)."""
-        rows, _ = best_rows(residual, self.n_candidates, 1, rng)
-        return residual.kernel_rows.basis(rows)
+    def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Any:
+        """Up to n raw vectors (s, d); fewer where fewer explain anything of the residual."""
+        return best_rows(residual, self.n_candidates, n, n, rng)[0]
 
 
 @dataclass(frozen=True)
 class FixedPoint:
     """Fixed-point iteration for the RBF kernel: b ← Σ_l w_l k(x_l, b) x_l / Σ_l w_l k(x_l, b), w_l = Σ_c ρ_c a_lc.
 
-    Started from the best random rows; a start whose denominator vanishes stays where it is. Never worse than the best
-    row it started from.
+    Started from the best random rows, all starts at once; a start whose denominator vanishes stays where it is. Never
+    worse than the best row it started from.
 
     Parameters
     ----------
     n_candidates : int, default=59
+        Random rows that starts are chosen from. Where n vectors are asked for at once, at least 8 n.
     n_starts : int, default=3
-    max_iter : int, default=20
+        Where n vectors are asked for at once, at least 2 n.
+    max_iter : int, default=8
+    damping : float, default=0.7
+        Each iteration goes this share of the way; 1 is the paper's. Weights of both signs make full steps overshoot.
     tol : float, default=1e-3
         Relative move of all starts below which the iteration ends.
     """
 
     n_candidates: int = N_CANDIDATES
     n_starts: int = 3
-    max_iter: int = 20
+    max_iter: int = 8
+    damping: float = 0.7
     tol: float = 1e-3
 
     def check(self, kernel: Any, sparse: bool) -> None:
@@ -150,25 +200,71 @@ class FixedPoint:
                 "use preimage='gradient' (differentiable kernels) or 'training-rows' (any kernel)"
             )
 
-    def find(self, residual: Residual, rng: np.random.Generator) -> Array:
-        """A raw vector (1, d), dense."""
-        rows, values = best_rows(residual, self.n_candidates, self.n_starts, rng)
-        started = as_dense(residual.kernel_rows.basis(rows))
-        terms, coef = residual.terms(rng)
-        counter = residual.kernel_rows.counter
-        folded = KernelRows(residual.kernel_rows.kernel, terms, dtype=np.float32, n_jobs=1, counter=counter)
-        vectors = started.copy()
+    def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Array:
+        """Up to n raw vectors (s, d), dense; fewer where fewer explain anything of the residual."""
+        started, rho = best_rows(residual, self.n_candidates, n, max(self.n_starts, STARTS_PER_VECTOR * n), rng)
+        started = as_dense(started)
+        if not len(started):
+            return started
+        return best_of(residual, self.moved(residual, started, rng), started, rho, n)
+
+    def moved(self, residual: Residual, started: Array, rng: np.random.Generator) -> Array:
+        """The vectors after the iteration, in float32: the values of what comes out are computed anew."""
+        kernel_rows, parts = residual.kernel_rows, residual.terms(rng)
+        gamma = kernel_rows.kernel.gamma  # type: ignore[attr-defined]
+        centre = np.zeros(started.shape[1]) if kernel_rows.rows.is_sparse else started.mean(axis=0)
+        scale = np.broadcast_to(np.asarray(gamma, np.float64), centre.shape).astype(np.float32)
+        largest = max(np.abs(coef).max(initial=0.0) for _, coef in parts) or 1.0
+        tiles = [
+            (terms[a : a + TILE_TERMS], norms[a : a + TILE_TERMS], coef[a : a + TILE_TERMS])
+            for terms, norms, coef in (centred(raw, centre, scale, coef / largest) for raw, coef in parts)
+            for a in range(0, terms.shape[0], TILE_TERMS)
+        ]
+        vectors = (started - centre).astype(np.float32)
+        s, d = vectors.shape
+        n_terms = sum(len(norms) for _, norms, _ in tiles)
+        n_jobs = kernel_rows.n_jobs if n_terms * s * d >= WORTH_THREADS else 1
+        blocks: list[Any] = [None] * len(tiles)
+        rho = np.empty((len(tiles), s, residual.coef.shape[1]), np.float32)
+        sums, totals, sizes = np.empty((len(tiles), s, d), np.float32), *np.empty((2, len(tiles), s), np.float32)
+
+        def look(lo: int, hi: int) -> None:
+            for t in range(lo, hi):
+                terms, norms, coef = tiles[t]
+                block = terms @ (2 * scale * vectors).T
+                block -= norms[:, None] + (vectors**2) @ scale
+                blocks[t] = np.exp(np.minimum(block, 0, out=block), out=block)
+                rho[t] = block.T @ coef
+
+        def weigh(lo: int, hi: int) -> None:
+            for t in range(lo, hi):
+                terms, _, coef = tiles[t]
+                weights = blocks[t] * (coef @ total_rho.T)
+                sums[t], totals[t], sizes[t] = (terms.T @ weights).T, weights.sum(axis=0), np.abs(weights).sum(axis=0)
+
         for _ in range(self.max_iter):
-            block = folded.block(folded.points_of(vectors)).astype(np.float64)
-            weights = block * (coef @ (block.T @ coef).T)
-            total = weights.sum(axis=0)
-            safe = np.abs(total) > 1e-12 * np.abs(weights).sum(axis=0)
-            moved = np.where(safe[:, None], (terms.T @ weights).T / np.where(safe, total, 1.0)[:, None], vectors)
-            change = np.linalg.norm(moved - vectors, axis=1).max()
-            vectors = moved
-            if change <= self.tol * max(1e-300, np.linalg.norm(vectors, axis=1).max()):
+            run_tiles(look, len(tiles), n_jobs)
+            total_rho = rho.sum(axis=0)
+            run_tiles(weigh, len(tiles), n_jobs)
+            kernel_rows.counter.add(n_terms * s)
+            total = totals.sum(axis=0)
+            safe = (np.abs(total) > 1e-6 * sizes.sum(axis=0))[:, None]
+            there = np.divide(sums.sum(axis=0), total[:, None], out=vectors.copy(), where=safe)
+            step = np.float32(self.damping) * (there - vectors)
+            vectors = vectors + step
+            if np.linalg.norm(step, axis=1).max() <= self.tol * np.linalg.norm(vectors, axis=1).max():
                 break
-        return best_of(residual, vectors, started[:1], values[0])
+        return vectors.astype(np.float64) + centre
+
+
+def centred(raw: Any, centre: Array, scale: Array, coef: Array) -> tuple[Any, Array, Array]:
+    """Terms less a centre, their squared lengths in the kernel's scale, and coefficients: all float32."""
+    terms: Any
+    if not isinstance(raw, np.ndarray):
+        terms = sp.csr_array(raw, dtype=np.float32)
+        return terms, np.asarray(terms.multiply(terms) @ scale).ravel(), coef.astype(np.float32)
+    terms = (raw - centre).astype(np.float32)
+    return terms, (terms * terms) @ scale, coef.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -178,6 +274,7 @@ class GradientAscent:
     Parameters
     ----------
     n_candidates : int, default=59
+        Random rows that starts are chosen from, one for each vector asked for; at least 8 for each.
     max_iter : int, default=20
     """
 
@@ -192,37 +289,46 @@ class GradientAscent:
                 f"{type(kernel).__name__}; use preimage='training-rows'"
             )
 
-    def find(self, residual: Residual, rng: np.random.Generator) -> Array:
-        """A raw vector (1, d), dense."""
-        rows, values = best_rows(residual, self.n_candidates, 1, rng)
-        started = as_dense(residual.kernel_rows.basis(rows))
-        terms, coef = residual.terms(rng)
-        kernel, scale = residual.kernel_rows.kernel, max(values[0], 1e-300)
+    def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Array:
+        """Up to n raw vectors (s, d), dense; fewer where fewer explain anything of the residual."""
+        started, rho = best_rows(residual, self.n_candidates, n, n, rng)
+        started = as_dense(started)
+        if not len(started):
+            return started
+        kernel_rows, parts = residual.kernel_rows, residual.terms(rng)
+        scale = max(residual.value(started).max(), 1e-300)
 
         def negative(b: Array) -> tuple[float, Array]:
-            value, slope = value_and_gradient(kernel, terms, coef, b)
-            residual.kernel_rows.counter.add(len(coef))
+            value, slope = value_and_gradient(kernel_rows.kernel, parts, b)
+            kernel_rows.counter.add(sum(len(coef) for _, coef in parts))
             return -value / scale, -slope / scale
 
-        found = minimize(negative, started[0], jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter})
-        return best_of(residual, found.x[None, :], started, values[0])
+        def ascend(b: Array) -> Array:
+            return minimize(negative, b, jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter}).x
+
+        moved = [ascend(b) for b in started]
+        return best_of(residual, np.array(moved), started, rho, n)
 
 
-def value_and_gradient(kernel: Any, terms: Any, coef: Array, b: Array) -> tuple[float, Array]:
-    """value(b) = Σ_c ρ_c² / k(b, b) and its gradient, for kernels whose derivative is known."""
+def value_and_gradient(kernel: Any, parts: list[tuple[Any, Array]], b: Array) -> tuple[float, Array]:
+    """value(b) = Σ_c ρ_c² / k(b, b) and its gradient for the terms of a residual; kernels of known derivative."""
     column = b[None, :]
-    k = kernel.block(terms, column)[:, 0]
-    rho, own = coef.T @ k, float(kernel.diag(column)[0])
+    own = float(kernel.diag(column)[0])
     if not own > 0:
         return 0.0, np.zeros_like(b)
-    weights = coef @ rho
+    values = [kernel.block(vectors, column)[:, 0] for vectors, _ in parts]
+    rho = np.sum([coef.T @ k for k, (_, coef) in zip(values, parts)], axis=0)
+    total, slope = float(rho @ rho), np.zeros_like(b)
+    for k, (vectors, coef) in zip(values, parts):
+        weights = coef @ rho
+        if isinstance(kernel, RBF):
+            slope += 4.0 * np.asarray(kernel.gamma) * (vectors.T @ (weights * k) - (weights @ k) * b)
+        else:
+            slope += 2.0 * (vectors.T @ (weights * derivative(kernel, np.asarray(vectors @ b).ravel())))
     if isinstance(kernel, RBF):
-        scaled = 2.0 * np.asarray(kernel.gamma) * (terms.T @ (weights * k) - (weights @ k) * b)
-        return float(rho @ rho) / own, 2.0 * scaled / own
-    inner, own_inner = np.asarray(terms @ b).ravel(), float(b @ b)
-    slope = terms.T @ (weights * derivative(kernel, inner))
-    own_slope = 2.0 * derivative(kernel, np.array([own_inner]))[0] * b
-    return float(rho @ rho) / own, 2.0 * slope / own - float(rho @ rho) / own**2 * own_slope
+        return total / own, slope / own
+    own_slope = 2.0 * derivative(kernel, np.array([float(b @ b)]))[0] * b
+    return total / own, slope / own - total / own**2 * own_slope
 
 
 def derivative(kernel: Any, inner: Array) -> Array:
@@ -233,16 +339,6 @@ def derivative(kernel: Any, inner: Array) -> Array:
     if isinstance(kernel, Polynomial):
         return kernel.gamma * kernel.degree * z ** (kernel.degree - 1)
     return kernel.gamma / np.cosh(z) ** 2
-
-
-def best_of(residual: Residual, vectors: Array, start: Array, start_value: float) -> Array:
-    """The best of the vectors found, or the start itself where none is better."""
-    finite = vectors[np.isfinite(vectors).all(axis=1)]
-    if len(finite):
-        values = residual.value(finite)
-        if np.max(values) > start_value:
-            return finite[[int(np.argmax(values))]]
-    return start
 
 
 PREIMAGES = {"fixed-point": FixedPoint, "training-rows": TrainingRows, "gradient": GradientAscent}

@@ -192,6 +192,9 @@ def greedy(kernel_rows: KernelRows, coef: Array, n_vectors: int, strategy: Any, 
     while k < n_vectors and n_refused < MAX_REFUSED:
         beta = solve_triangular(factor[:k, :k], z[:k], lower=True, trans="T") if k else z[:0]
         vector = strategy.find(Residual(kernel_rows, rows, coef, basis, -beta), rng)
+        if not vector.shape[0]:
+            n_refused += 1
+            continue
         own = float(squared_lengths(kernel_rows, vector)[0])
         row = between(kernel_rows, basis, vector)[:, 0] if k else np.zeros(0)
         row = solve_triangular(factor[:k, :k], row, lower=True) if k else row

@@ -34,8 +34,8 @@ class ProjectedScores:
     intercept : bool
         True adds the constant feature, which is never projected.
     max_basis, vectors_per_cut : int
-    find : callable (cut, basis, coefficients of the projection) -> raw vector (1, d)
-        Where the next basis vector comes from.
+    find : callable (cut, basis, coefficients of the projection) -> raw vectors (1, d)
+        Where the next basis vector comes from; of shape (0, d) where nothing is left to explain.
 
     Attributes
     ----------
@@ -110,6 +110,9 @@ class ProjectedScores:
         """Add the vector found for the last cut's residual; False if it lies in the span of the basis already."""
         k, cut = self.n_basis, cuts[-1]
         vector = self.find(cut, self.basis, -self.coefficients(self.z[-1]))
+        if not vector.shape[0]:
+            self.refused += 1
+            return False
         own = float(squared_lengths(self.kernel_rows, vector)[0])
         row = np.zeros(k)
         if k:

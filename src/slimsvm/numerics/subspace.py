@@ -17,9 +17,11 @@ PANEL = 64  # columns that one call of `transposed_panels` sums at a time
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def times_tiles(values, coef, lo, hi, out):
-    """out[i, c] = sum_j values[i, j] coef[j, c], for the tiles of SUB_BLOCK rows lo, …, hi - 1."""
-    n, k = values.shape
-    m = coef.shape[1]
+    """out[i, c] = sum_j values[i, j] coef[j, c], for the tiles of SUB_BLOCK rows lo, …, hi - 1.
+
+    values may have more columns than coef has rows: the first ones count.
+    """
+    n, (k, m) = values.shape[0], coef.shape
     wide, part = np.empty((SUB_BLOCK, k)), np.empty((SUB_BLOCK, m))
     weights = coef[:, 0].copy()
     for tile in range(lo, hi):
@@ -27,22 +29,24 @@ def times_tiles(values, coef, lo, hi, out):
         size = min(SUB_BLOCK, n - start)
         if m == 1:
             for i in range(start, start + size):
-                row, total = values[i], 0.0
+                row, total = values[i, :k], 0.0
                 for j in range(k):
                     total += row[j] * weights[j]
                 out[i, 0] = total
         else:
             for i in range(size):
-                wide[i] = values[start + i]
+                wide[i] = values[start + i, :k]
             np.dot(wide[:size], coef, part[:size])
             out[start : start + size] = part[:size]
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def transposed_panels(values, coef, lo, hi, out):
-    """out[j, c] += sum_i values[i, j] coef[i, c], for the panels of PANEL columns lo, …, hi - 1."""
-    n, k = values.shape
-    m = coef.shape[1]
+    """out[j, c] += sum_i values[i, j] coef[i, c], for the panels of PANEL columns lo, …, hi - 1.
+
+    values may have more columns than out has rows: the first ones count.
+    """
+    n, (k, m) = values.shape[0], out.shape
     wide, total = np.empty((SUB_BLOCK, PANEL)), np.empty((PANEL, m))
     for panel in range(lo, hi):
         a = panel * PANEL

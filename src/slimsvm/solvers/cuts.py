@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any
 
 from slimsvm.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
-from slimsvm.solvers.base import SMALL_N, Problem, Solver
+from slimsvm.solvers.base import SMALL_N, Problem, Run, Solver
 from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
 
 
@@ -33,7 +33,7 @@ class CuttingPlaneSolver(Solver):
         """How the run goes about it."""
         raise TypeError(f"{type(self).__name__} must define plan(problem)")
 
-    def start(self, problem: Problem, state: CutsState | None = None) -> CuttingPlaneRun:
+    def start(self, problem: Problem, state: CutsState | None = None) -> Run:
         """Check parameters and set the run up."""
         name = type(self).__name__
         if problem.intercept not in ("regularized", "none"):
@@ -51,13 +51,14 @@ class CuttingPlaneSolver(Solver):
         if parameters.get("constant", "all") not in ("sample", "all"):
             raise ValueError(f"constant must be 'sample' or 'all', found {parameters['constant']!r}")
         for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut"):
-            if count in parameters and not (count == "warm_up" and parameters[count] is None):
+            optional = count in ("warm_up", "vectors_per_cut")
+            if count in parameters and not (optional and parameters[count] is None):
                 check_count(count, parameters[count])
         if not 0 <= parameters.get("overshoot", 0) <= 1:
             raise ValueError(f"overshoot must be between 0 and 1, found {self.overshoot!r}")
         return self.make_run(problem, state)
 
-    def make_run(self, problem: Problem, state: CutsState | None) -> CuttingPlaneRun:
+    def make_run(self, problem: Problem, state: CutsState | None) -> Run:
         """The run, once the parameters are known to be good."""
         return CuttingPlaneRun(problem, self.oracle(problem), self.plan(problem), state)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import lapack, solve_triangular
 
 from slimsvm.bases import RANK_TOLERANCE
@@ -26,6 +27,8 @@ Array = np.ndarray
 BLOCK_BYTES = 1 << 26
 # Rows and columns of the tiles of dense products.
 TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
+# Columns a growing basis makes room for at first, and rows whose new columns are computed at a time.
+FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
 
 
 class Subspace:
@@ -164,6 +167,92 @@ class Subspace:
 
     def _run(self, function, n_tiles: int) -> None:
         run_tiles(function, n_tiles, self.kernel_rows.n_jobs)
+
+
+class GrowingSubspace(Subspace):
+    """Span of a basis that grows: nothing that was computed for the vectors there are is computed again.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    constant : float
+    capacity : int
+        Vectors it may come to hold.
+    memory_limit : int
+
+    Attributes
+    ----------
+    basis : raw vectors of shape (r, d) or None
+    L : float64 ndarray of shape (r, r)
+        Cholesky factor of K_BB.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, constant: float, capacity: int, memory_limit: int):
+        self.kernel_rows, self.constant, self.n_rows = kernel_rows, constant, kernel_rows.n_rows
+        self.rank = self.n_vectors = 0
+        self.kept = np.zeros(0, dtype=np.int64)
+        self.basis: Any = None
+        self.L = self._to_coef = np.zeros((0, 0))
+        self._index, self._values, self._capacity = None, None, capacity
+        itemsize = kernel_rows.dtype.itemsize
+        self.block_rows = _multiple(min(BLOCK_BYTES, memory_limit // 4) // (itemsize * max(1, capacity)))
+        if self.n_rows * capacity * itemsize <= memory_limit:
+            self._values = np.empty((self.n_rows, min(capacity, FIRST_COLUMNS)), kernel_rows.dtype)
+
+    def whiten(self, vectors: Any) -> Array:
+        """Whitened coordinates (s, r) of raw vectors."""
+        if not self.rank:
+            return np.zeros((vectors.shape[0], 0))
+        return solve_triangular(self.L, between(self.kernel_rows, self.basis, vectors), lower=True).T
+
+    def extend(self, vectors: Any) -> Array:
+        """Take in those of some raw vectors that do not lie in the span of the others; returns their positions."""
+        z = self.whiten(vectors)
+        gram = between(self.kernel_rows, vectors, vectors[:])
+        kept, corner = _independent(gram, z, RANK_TOLERANCE[self.kernel_rows.dtype])
+        if not len(kept):
+            return kept
+        vectors, z = vectors[kept], z[kept]
+        k, p = self.rank, len(kept)
+        inverse = solve_triangular(corner, np.eye(p), lower=True).T
+        self.L = np.block([[self.L, np.zeros((k, p))], [z, corner]])
+        self._to_coef = np.block([[self._to_coef, -self._to_coef @ (z.T @ inverse)], [np.zeros((p, k)), inverse]])
+        stack = sp.vstack if sp.issparse(vectors) else np.concatenate
+        self.basis = vectors if self.basis is None else stack([self.basis, vectors])
+        self._points = self.kernel_rows.points_of(self.basis)
+        if self._values is not None:
+            if k + p > self._values.shape[1]:
+                wider = np.empty((self.n_rows, min(self._capacity, 2 * (k + p))), self._values.dtype)
+                wider[:, :k] = self._values[:, :k]
+                self._values = wider
+            points = self.kernel_rows.points_of(vectors)
+            for lo in range(0, self.n_rows, COPY_ROWS):
+                hi = min(self.n_rows, lo + COPY_ROWS)
+                self._values[lo:hi, k : k + p] = self.kernel_rows.block(points, rows=(lo, hi))
+        self.rank = self.n_vectors = k + p
+        self.kept = np.arange(self.rank)
+        return kept
+
+    def values(self, index: Array) -> Array:
+        """Kernel values (b, r) of the rows at ``index``."""
+        if self._values is not None:
+            return self._values[index, : self.rank]
+        return self.kernel_rows.block(self._points, rows=index)
+
+
+def _independent(gram: Array, z: Array, tolerance: float) -> tuple[Array, Array]:
+    """Those of some vectors that lie outside a span where they have the coordinates z, and their Cholesky factor."""
+    rest, own = gram - z @ z.T, np.diagonal(gram)
+    kept: list[int] = []
+    factor = np.zeros_like(rest)
+    for j in range(len(rest)):
+        t = len(kept)
+        row = solve_triangular(factor[:t, :t], rest[kept, j], lower=True) if t else np.zeros(0)
+        pivot = rest[j, j] - row @ row
+        if pivot > tolerance * own[j]:
+            factor[t, :t], factor[t, t] = row, np.sqrt(pivot)
+            kept.append(j)
+    return np.array(kept, dtype=np.int64), factor[: len(kept), : len(kept)]
 
 
 def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:

@@ -1,0 +1,216 @@
+r"""Subspace pursuit by Newton's method: CPSP's loop for the tasks that have a smoothed loss.
+
+    repeat
+        a = soft loss-augmented argmax of every row at w: with it g = Σ_i ω_i a-mean of δΨ_i / Ω is a convex
+            combination of cuts, hence a cut itself, and its own dual point
+        while there is room: add the best vectors for the residual g − ĝ to the basis, several at a time
+        Newton's steps on the smoothed problem within the basis, until objective − bound is a share of the loss
+    then go on within the basis until the gap is within the tolerance
+
+Joachims and Yu's Algorithm 2 takes the latest cut; near the optimum within the basis its residual is noise of a
+single vertex, while C₁ g of the soft argmax is the solution itself and its residual the direction in which the
+objective falls. Bound and theorem are the same: with δ = ‖g − ĝ‖ of this one cut
+
+    objective within the basis − C₁² δ²/2 − gap  ≤  the kernel's own optimum.
+
+Parts: `solvers.convex_finish` (steps and bound), `solvers.subspace` (the growing factor), `bases.preimage`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.bases.preimage import Residual
+from slimsvm.cuts import CutsState
+from slimsvm.model import KernelExpansion
+from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.convex_finish import FIRST_TAU, ConvexFinish, Point, tolerances
+from slimsvm.solvers.subspace import GrowingSubspace
+
+Array = np.ndarray
+
+# Vectors added at a time: this share of those there are, and at least so many.
+GROWTH, FIRST_VECTORS = 0.1, 4
+# While the basis grows Newton's steps end at a gap of this share of the loss, or after so many.
+GROWING_SHARE, GROWING_STEPS = 0.02, 8
+# Soft argmaxes below this share of the largest are left out of a residual.
+NEGLIGIBLE = 1e-6
+# The basis counts as complete after this many vain searches in a row.
+MAX_REFUSED = 10
+
+
+@dataclass(frozen=True)
+class PursuitState(CutsState):
+    """Basis and coefficients of a fit, and what they were fitted to."""
+
+    model: KernelExpansion | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model with what is known of it."""
+
+    basis: Any
+    coef: Array
+    intercept: Array
+    objective: float
+
+
+class GrowingFinish(ConvexFinish):
+    """Newton's method in a space that grows, to a tolerance that is a share of the loss until it is complete.
+
+    Attributes
+    ----------
+    loss_share : float or None
+        The tolerance is this share of C Σ ω_e ℓ_e; None: the usual one.
+    """
+
+    loss_share: float | None = GROWING_SHARE
+
+    def aim(self, loss_share: float | None) -> None:
+        """Set ``loss_share``, and judge by it."""
+        self.loss_share = loss_share
+        self.converged = self.objective - self.bound <= self._tolerance()
+
+    def widen(self, n: int) -> None:
+        """Go on in a space that has n more coordinates, from the best point: what bounded the narrower one is void."""
+        best: Point = self.best
+        u = np.insert(best.u, [len(best.u) - 1] * n, 0.0, axis=0)
+        self.penalty = np.vstack([np.ones((n, 1)), self.penalty])
+        self.best = self.point = Point(u, best.scores)
+        self.bound, self.converged, self.idle, self.decrement = -np.inf, False, 0, np.inf
+        self._evaluate()
+
+    def loss(self) -> float:
+        """C Σ ω_e ℓ_e of the best point."""
+        u = self.best.u
+        return self.objective - 0.5 * float(np.sum(self.penalty * u * u))
+
+    def _tolerance(self) -> float:
+        return super()._tolerance() if self.loss_share is None else self.loss_share * self.loss()
+
+    def _enter(self, u: Array, share: float) -> None:
+        super()._enter(u, share if u.any() else FIRST_TAU)
+
+
+class PursuitRun:
+    """The loop above on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    preimage
+        Where vectors come from.
+    max_basis : int
+    vectors_per_cut : int or None
+        None: a tenth of those there are, at least 4.
+    tol_relative : float
+    record_delta : bool
+    state : PursuitState or None
+    """
+
+    def __init__(self, problem: Problem, preimage: Any, max_basis: int, vectors_per_cut: int | None,
+                 tol_relative: float, record_delta: bool, state: CutsState | None):  # fmt: skip
+        self.problem, self.preimage, self.max_basis = problem, preimage, max_basis
+        self.vectors_per_cut, self.record_delta = vectors_per_cut, record_delta
+        self.kernel_rows, self.rng = problem.bind(), problem.generator()
+        m = problem.task.n_outputs
+        constant = 0.0 if problem.intercept == "none" else 1.0
+        self.space = GrowingSubspace(self.kernel_rows, constant, max_basis, problem.memory_limit // 2)
+        start = np.zeros((0, m)), np.zeros(m)
+        if isinstance(state, PursuitState) and state.model is not None:
+            state.check(problem.task, problem.examples)
+            kept = self.space.extend(state.model.basis[:max_basis])
+            start = state.model.coef[kept], state.model.intercept
+        self.tolerances = tolerances(problem, tol_relative)
+        self.newton = GrowingFinish(problem, self.space, self.rng, *self.tolerances, start)
+        self.refused = self.n_added = 0
+        self.gained: float = 0.0
+        self.delta: float | None = None
+        self.lower_bound: float | None = 0.0 if record_delta else None
+        self.growing, self.converged = self.space.rank < max_basis, False
+        self.newton.aim(GROWING_SHARE if self.growing else None)
+        self._note()
+
+    def step(self) -> dict[str, Any]:
+        """One cut with its vectors and Newton's steps, or one of these once the basis is complete."""
+        newton, self.n_added, self.delta = self.newton, 0, None
+        if self.growing:
+            self._grow()
+            if not self.growing:
+                newton.aim(None)
+        record = newton.step()
+        for _ in range(GROWING_STEPS - 1 if self.growing else 0):
+            if newton.converged:
+                break
+            record = newton.step()
+        self.converged = not self.growing and newton.converged
+        if self.record_delta:
+            self._certify()
+        self._note()
+        task, examples = self.problem.task, self.problem.examples
+        predicted = task.decode(newton.best.scores, np.zeros(0), examples)
+        return record | {
+            "loss": newton.loss() / self.problem.C1,
+            "training_error": task.error(predicted, examples),
+            "lower_bound": self.lower_bound,
+            "gap": None if self.lower_bound is None else newton.objective - self.lower_bound,
+            "n_basis": self.space.rank,
+            "n_added": self.n_added,
+            "residual_gain": self.gained,
+            "refused": self.refused,
+            "delta": self.delta,
+        }
+
+    def _grow(self) -> None:
+        """Add vectors for the residual of the present cut."""
+        space = self.space
+        n = self.vectors_per_cut or max(FIRST_VECTORS, int(np.ceil(GROWTH * space.rank)))
+        residual, _ = self._residual()
+        vectors = self.preimage.find(residual, self.rng, min(n, self.max_basis - space.rank))
+        rank = space.rank
+        self.n_added = len(space.extend(vectors)) if vectors.shape[0] else 0
+        self.gained = 0.0
+        if self.n_added:
+            self.newton.widen(self.n_added)
+            self.gained = float(np.sum(self.newton.values.gradient[rank:-1] ** 2)) / self.problem.C1**2
+        self.refused = 0 if self.n_added else self.refused + 1
+        self.growing = space.rank < self.max_basis and self.refused < MAX_REFUSED
+
+    def _residual(self) -> tuple[Residual, Array]:
+        """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""
+        newton, space, a = self.newton, self.space, self.newton.values.smoothed.residual
+        z = (newton.penalty * newton.point.u - newton.values.gradient) / self.problem.C
+        size = np.abs(a).max(axis=1)
+        rows = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
+        projection = space.coefficients(z)[0]
+        return Residual(self.kernel_rows, rows, a[rows], space.basis, -projection, space.whiten), z
+
+    def _certify(self) -> None:
+        """δ of the present cut, and the bound on the kernel's own optimum that its dual point is."""
+        C, values = self.problem.C, self.newton.values
+        residual, z = self._residual()
+        left = residual.squared_norm(float(np.sum(z[:-1] ** 2)))
+        self.delta = float(np.sqrt(left)) / self.problem.examples.total_weight
+        linear, square = C * sum(values.smoothed.dual), C**2 * (left + float(np.sum(z**2)))
+        share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
+        self.lower_bound = max(self.lower_bound or 0.0, share * linear - 0.5 * share**2 * square)
+
+    def _note(self) -> None:
+        """Keep the model as it is now in one piece, which an interrupt cannot tear."""
+        newton, space = self.newton, self.space
+        basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
+        self.found = Found(basis, *space.coefficients(newton.best.u), newton.objective)
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The best model over the basis."""
+        found, problem = self.found, self.problem
+        dtype = np.dtype(self.kernel_rows.dtype).name
+        model = KernelExpansion(found.basis, found.coef, found.intercept, np.zeros(0), problem.kernel, dtype)
+        counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": self.newton.bound}
+        state = PursuitState((), problem.task, problem.examples, True, model)
+        bound = None if self.lower_bound is None else min(self.lower_bound, found.objective)
+        return Fit(model, status, found.objective, bound, history, counters, state)
