@@ -475,8 +475,17 @@ def test_start_from_vectors_and_from_a_model(moons):
     X, y = moons
     first, _ = solve(X, y, Refine(6, epochs=3))
     on, _ = solve(X, y, Refine(8, epochs=10, initial=first.model, rate=0.02))
-    assert on.model.n_basis == 6
+    assert on.model.n_basis == 8  # two rows that the model has losses on have joined it
     assert on.objective < first.objective
+    still, _ = solve(X, y, Refine(8, epochs=1, initial=first.model, rate=1e-9))
+    np.testing.assert_allclose(still.model.basis[:6], first.model.basis, atol=1e-6)
+    scores = first.model.scores(X)[:, 0]
+    for vector in still.model.basis[6:]:
+        i = np.abs(X - vector).sum(axis=1).argmin()
+        np.testing.assert_allclose(vector, X[i], atol=1e-6)
+        assert y[i] * scores[i] < 1
+    same, _ = solve(X, y, Refine(6, epochs=10, initial=first.model, rate=0.02))
+    assert same.model.n_basis == 6
     vectors, _ = solve(X, y, Refine(8, epochs=3, initial=X[:5]))
     assert vectors.model.n_basis == 5
     with pytest.raises(ValueError, match="initial has 9 vectors, max_basis=8"):
@@ -496,6 +505,17 @@ def test_a_fit_goes_on_from_its_state(moons):
     clf.fit(X, y)
     assert clf.objective_ < before
     np.testing.assert_allclose(np.log(clf.model_.kernel.gamma), np.log(gamma), atol=1.0)
+
+
+def test_a_warm_start_grows_along_a_path(moons):
+    X, y = moons
+    clf = SVC(C=10.0, gamma=1.0, solver=Refine(epochs=10), random_state=0, warm_start=True)
+    objectives = []
+    for k in (2, 4, 8):
+        clf.set_params(solver__max_basis=k).fit(X, y)
+        assert clf.n_basis_ == k
+        objectives.append(clf.objective_)
+    assert objectives[0] > objectives[1] > objectives[2]
 
 
 def test_fewer_rows_than_vectors():

@@ -24,7 +24,7 @@ Array = np.ndarray
 # Rows worked on at a time, and basis vectors that the norm's gradient is estimated from at each step.
 TILE, NORM_ROWS = 128, 32
 # Multiply-adds of a step from which it is shared out to threads, with this many parameters in a block.
-SHARED_WORK, BLOCK_WORK = 8e6, 8192
+SHARED_WORK, BLOCK_WORK = 1e6, 8192
 # What a kernel value costs beside its inner product, in multiply-adds.
 MAP_WORK = 16
 # Bytes that the sums of all groups may take, and rows that are folded at a time where they are not kept.

@@ -19,7 +19,7 @@ Wu, Schölkopf, Bakır, "A Direct Method for Building Sparse Kernel Learning Alg
 and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates that rise and fall once); Polyak and
 Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
-Parts: `bases` for the start, `solvers.descent` for the steps, `solvers.convex_finish` for the finish.
+Parts: `solvers.starts` and `bases` for the start, `solvers.descent` for the steps, `solvers.convex_finish` for the finish.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm.bases import KMeans, get_basis
-from slimsvm.kernels import RBF, Kernel, KernelRows
+from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.convex_finish import GAP_ROUNDING, Coefficients, check_task, fit_coefficients, tolerances
 from slimsvm.solvers.cuts import check_count
-from slimsvm.solvers.descent import Descent, Expansion, Rates, Schedule, check_kernel
-from slimsvm.tasks import Binary, Multiclass, losses
+from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel
+from slimsvm.solvers.starts import expansion_of
+from slimsvm.tasks import losses
 
 Array = np.ndarray
 
-# epochs="auto": this many steps for 100 vectors, growing with the root of their number, in so many sweeps.
-AUTO_STEPS, AUTO_EPOCHS = 6000, (10, 1000)
+# epochs="auto": this many steps for 100 vectors, growing with this power of their number, in so many sweeps.
+AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
 # Rates relative to that of the basis: of coefficients, for one vector and a unit of the score; of the intercept.
 COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
 # The rate is that of so many vectors; it falls with the root of their number beyond.
 RATE_VECTORS = 25
 # Pull of the metric: that of this share of the mean loss, and on each feature at least that of one row's.
-LOSS_SHARE = 0.1
+LOSS_SHARE = 1 / 8
 # A sweep whose objective is this many times the best so far means that the rate is too high.
 DIVERGED = 2.0
-# Rows that the features' spread is taken from, and rows per vector that k-means centres are made of, with a minimum.
-SPREAD_ROWS, KMEANS_ROWS, MIN_KMEANS_ROWS = 20_000, 20, 5_000
+# Rows that the features' spread is taken from.
+SPREAD_ROWS = 20_000
 # Of max_seconds, the share left for the finish.
 FINISH_SHARE = 0.15
 
@@ -77,7 +77,8 @@ class RefineRun:
         self.rng = problem.generator()
         self.converged = False
         self.finished: tuple[KernelExpansion, Coefficients] | None = None
-        start = self._start(solver.initial if model is None else model)
+        initial = solver.initial if model is None else model
+        start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
         self.descent = Descent(
             problem, self.kernel_rows, start, self._rates(len(start.coef)), solver.batch_size, solver.learn_metric
         )
@@ -85,53 +86,12 @@ class RefineRun:
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = solver.epochs
         if n_epochs == "auto":
-            steps = AUTO_STEPS * max(1.0, np.sqrt(k / 100))
+            steps = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
             n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
         limit = n_epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
         self.schedule = Schedule(n_epochs, solver.averaging)
         self.best, self.best_flat, self.n_restarts = self.unit, self.descent.parameters.flat.copy(), 0
-
-    # -- the start ------------------------------------------------------------------------------------------------
-
-    def _start(self, initial: Any) -> Expansion:
-        """The expansion that the descent starts from."""
-        rows, m, d = self.kernel_rows, self.problem.task.n_outputs, self.kernel_rows.n_features
-        if isinstance(initial, KernelExpansion):
-            self._check_size(initial.n_basis)
-            if initial.coef.shape[1] != m or initial.basis.shape[1] != d:
-                raise ValueError(
-                    f"initial: the model has {initial.basis.shape[1]} features and {initial.coef.shape[1]} outputs, "
-                    f"the problem {d} and {m}"
-                )
-            return Expansion(initial.basis, initial.coef, initial.intercept, self._log_scale(initial.kernel))
-        if isinstance(initial, np.ndarray) or is_sparse(initial):
-            basis = rows.kernel.check_basis(initial, d)
-            self._check_size(basis.shape[0])
-        else:
-            basis = self._choose(initial)
-        return Expansion(basis, np.zeros((basis.shape[0], m)), np.zeros(m), np.zeros(d))
-
-    def _choose(self, initial: Any) -> Any:
-        k, task = self.solver.max_basis, self.problem.task
-        chooser = get_basis(initial)
-        if initial == "kmeans":
-            chooser = KMeans(max(MIN_KMEANS_ROWS, KMEANS_ROWS * k))
-        labels = self.problem.examples.labels if isinstance(task, (Binary, Multiclass)) else None
-        basis = chooser.choose(self.kernel_rows, k, self.rng, labels)
-        return self.kernel_rows.basis(basis) if basis.ndim == 1 else basis
-
-    def _check_size(self, k: int) -> None:
-        if not 1 <= k <= self.solver.max_basis:
-            raise ValueError(f"initial has {k} vectors, max_basis={self.solver.max_basis}")
-
-    def _log_scale(self, kernel: Kernel) -> Array:
-        """Where the learned scales start, so that the kernel is that of an earlier model."""
-        own, d = self.problem.kernel, self.kernel_rows.n_features
-        if not (self.solver.learn_metric and isinstance(kernel, RBF) and isinstance(own, RBF)):
-            return np.zeros(d)
-        ratio = np.asarray(kernel.gamma) / np.asarray(own.gamma)
-        return np.broadcast_to(0.5 * np.log(ratio), d)
 
     def _rates(self, k: int) -> Rates:
         """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""
@@ -282,11 +242,12 @@ class Refine(Solver):
         Number of basis vectors (fewer where the data have fewer distinct rows).
     initial : str, Basis, array or KernelExpansion, default="kmeans"
         Where the descent starts: a name or an object of `slimsvm.bases` ("kmeans", "nystrom", …), vectors of shape
-        (k, d), or an earlier model with at most ``max_basis`` vectors.
+        (k, d), or an earlier model with at most ``max_basis`` vectors, which rows that it has losses on join up to that
+        number. A warm start goes on from the last fit's model in the same way.
     epochs : int or "auto", default="auto"
-        Sweeps over the rows. "auto": as many as make 6,000 steps (times √(max_basis/100) above 100 vectors), but 10 at
-        the least and 1,000 at the most. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the rates
-        come to their end all the same.
+        Sweeps over the rows. "auto": as many as make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
+        10 at the least and 1,000 at the most. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the
+        rates come to their end all the same.
     batch_size : int, default=512
         Examples per step.
     rate : float, default=0.1
@@ -298,7 +259,7 @@ class Refine(Solver):
         ``RBF(gamma=array)``, and ``gamma`` only where it starts.
     metric_pull : float, default=1.0
         How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
-        a tenth of the loss at the start; for few rows (fewer than ten per feature), on each feature in units of one
+        an eighth of the loss at the start; for few rows (fewer than eight per feature), on each feature in units of one
         row's loss.
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
