@@ -19,7 +19,8 @@ Wu, Schölkopf, Bakır, "A Direct Method for Building Sparse Kernel Learning Alg
 and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates that rise and fall once); Polyak and
 Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
-Parts: `solvers.starts` and `bases` for the start, `solvers.descent` for the steps, `solvers.convex_finish` for the finish.
+Parts: `solvers.starts` and `bases` for the start, `solvers.descent` for the steps, `solvers.convex_finish` for the
+finish.
 """
 
 from __future__ import annotations
