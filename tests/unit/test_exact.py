@@ -238,14 +238,15 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
 @pytest.mark.parametrize("kind", ["classes", "targets"])
 def test_warm_start_along_C_and_gamma(kind, intercept):
     task, (X, y) = (Binary(), classes(300)) if kind == "classes" else (Regression(0.1), targets(300))
-    problem = problem_of(X, y, task, intercept=intercept)
-    solver = Exact(100)
+    problem = problem_of(X, y, task, intercept=intercept, tol=1e-3)
+    solver, iterations = Exact(60), np.zeros(2)
     state = solver.solve(problem).state
     for change in ({"C": 3.3}, {"C": 2.5}, {"kernel": RBF(0.55)}):
         other = replace(problem, **change)
         cold, warm = solver.solve(other), solver.solve(other, state=state)
-        assert warm.lower_bound == pytest.approx(cold.lower_bound, rel=1e-7)
-        assert warm.n_iter < cold.n_iter
+        assert warm.lower_bound == pytest.approx(cold.lower_bound, rel=1e-4)
+        iterations += warm.n_iter, cold.n_iter
+    assert iterations[0] < iterations[1]
     again = solver.solve(problem, state=state)
     assert again.n_iter == 1
 

@@ -4,8 +4,8 @@ The block's problem: maximise D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv over
 a free intercept) or not (`box`). g = t − Kv. Because of |v_i| the derivative upwards and the one downwards differ where
 v_i = 0: they are g_i + rise_i and g_i + fall_i, with rise = −ε or ε, and ∓BIG where v_i cannot move that way.
 
-K is given as lines of an array: line slots[i] holds row i, offset is to be added to it. Searches go through chunks
-without branches, so that they are compiled to SIMD, and then through the best chunk.
+K is given as lines of an array: line slots[i] holds row i, offset is to be added to it. Searches keep the best of LANES
+interleaved parts, which compiles to SIMD where one maximum does not, and then go through the best part.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import njit
 ROWS_PER_TILE = 1024
 GROUP = 16  # rows of the cache added up in its own type before they go into float64
 BIG = 1e100
-CHUNK = 64
+LANES = 64
 # What lets a loop with a maximum be compiled to SIMD; sums are not reordered.
 LOOSE = {"nnan", "nsz", "contract"}
 TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
@@ -102,53 +102,63 @@ def moved(v, step, lo, hi):
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
 def descend(a, line_a, b, line_b, constant, g, rise, fall, peaks, dips):
-    """Subtract a·line_a + b·line_b + constant from g; every chunk's largest derivative up, smallest down."""
-    for c in range(peaks.size):
-        start, end = c * CHUNK, min((c + 1) * CHUNK, g.size)
-        peak, dip = -BIG, BIG
-        for k in range(start, end):
+    """Subtract a·line_a + b·line_b + constant from g; every lane's largest derivative up, smallest down."""
+    peaks[:], dips[:] = -BIG, BIG
+    whole = g.size // LANES * LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            k = start + lane
             value = g[k] - (a * line_a[k] + b * line_b[k] + constant)
             g[k] = value
             up, down = value + rise[k], value + fall[k]
-            peak = up if up > peak else peak
-            dip = down if down < dip else dip
-        peaks[c], dips[c] = peak, dip
+            peaks[lane] = up if up > peaks[lane] else peaks[lane]
+            dips[lane] = down if down < dips[lane] else dips[lane]
+    for k in range(whole, g.size):
+        g[k] -= a * line_a[k] + b * line_b[k] + constant
+        peaks[k - whole] = max(peaks[k - whole], g[k] + rise[k])
+        dips[k - whole] = min(dips[k - whole], g[k] + fall[k])
+
+
+@njit(cache=True, nogil=True, fastmath=LOOSE)
+def peaks_of(values, peaks):
+    """Every lane's largest value."""
+    peaks[:] = -BIG
+    whole = values.size // LANES * LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            peaks[lane] = values[start + lane] if values[start + lane] > peaks[lane] else peaks[lane]
+    for k in range(whole, values.size):
+        peaks[k - whole] = max(peaks[k - whole], values[k])
 
 
 @njit(cache=True, nogil=True)
-def place_of_largest(values, start):
-    """Place of the largest of values[start:start + CHUNK]."""
-    best = start
-    for k in range(start, min(start + CHUNK, values.size)):
+def place_of_largest(values, lane):
+    """Place of the largest value in a lane."""
+    best = lane
+    for k in range(lane, values.size, LANES):
         if values[k] > values[best]:
             best = k
     return best
 
 
 @njit(cache=True, nogil=True)
-def place_of_sum(g, shift, sign, start):
-    """Place of the largest sign·(g + shift) among start, …, start + CHUNK − 1."""
-    best = start
-    for k in range(start, min(start + CHUNK, g.size)):
+def place_of_sum(g, shift, sign, lane):
+    """Place of the largest sign·(g + shift) in a lane."""
+    best = lane
+    for k in range(lane, g.size, LANES):
         if sign * (g[k] + shift[k]) > sign * (g[best] + shift[best]):
             best = k
     return best
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def pair_gains(line, diagonal, own, top, g, fall, out, peaks):
+def pair_gains(line, diagonal, own, top, g, fall, out):
     """What moving v_i up and v_k down would raise D by, twice: (top − d_k)² / (K_ii + K_kk − 2 K_ik)."""
-    for c in range(peaks.size):
-        start, end = c * CHUNK, min((c + 1) * CHUNK, g.size)
-        peak = -BIG
-        for k in range(start, end):
-            difference = top - (g[k] + fall[k])
-            curvature = own + diagonal[k] - 2.0 * line[k]
-            curvature = curvature if curvature > TINY else TINY
-            value = difference * difference / curvature if difference > 0.0 else 0.0
-            out[k] = value
-            peak = value if value > peak else peak
-        peaks[c] = peak
+    for k in range(g.size):
+        difference = top - (g[k] + fall[k])
+        difference = difference if difference > 0.0 else 0.0
+        curvature = own + diagonal[k] - 2.0 * line[k]
+        out[k] = difference * difference / (curvature if curvature > TINY else TINY)
 
 
 @njit(cache=True, nogil=True)
@@ -169,7 +179,7 @@ def pairs(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
     n = v.size
     rise, fall, values, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     prepare(lines, slots, 0.0, v, lo, hi, epsilon, rise, fall, diagonal)
-    peaks, dips = np.empty(-(-n // CHUNK)), np.empty(-(-n // CHUNK))
+    peaks, dips = np.empty(LANES), np.empty(LANES)
     first = lines[slots[0]]
     descend(0.0, first, 0.0, first, 0.0, g, rise, fall, peaks, dips)
     gain = 0.0
@@ -178,10 +188,11 @@ def pairs(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
         top = peaks[best]
         if top - dips.min() <= tol:
             return step, gain
-        i = place_of_sum(g, rise, 1.0, best * CHUNK)
+        i = place_of_sum(g, rise, 1.0, best)
         line = lines[slots[i]]
-        pair_gains(line, diagonal, diagonal[i], top, g, fall, values, peaks)
-        j = place_of_largest(values, np.argmax(peaks) * CHUNK)
+        pair_gains(line, diagonal, diagonal[i], top, g, fall, values)
+        peaks_of(values, peaks)
+        j = place_of_largest(values, np.argmax(peaks))
         slope = top - (g[j] + fall[j])
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * line[j], TINY)
         move = min(slope / curvature, up_room(v[i], hi[i]), down_room(v[j], lo[j]))
@@ -194,20 +205,14 @@ def pairs(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def partner_gains(line, offset, diagonal, own, slope, g, rise, fall, out, peaks):
+def partner_gains(line, offset, diagonal, own, slope, g, rise, fall, out):
     """What v_k adds to the gain of a step in v_i when both go to the best point, up to a common factor."""
-    for c in range(peaks.size):
-        start, end = c * CHUNK, min((c + 1) * CHUNK, g.size)
-        peak = -BIG
-        for k in range(start, end):
-            cross = line[k] + offset
-            up, down = (g[k] + rise[k]) * own - slope * cross, (g[k] + fall[k]) * own - slope * cross
-            part = (up if up > 0.0 else 0.0) + (down if down < 0.0 else 0.0)
-            det = own * diagonal[k] - cross * cross
-            value = part * part / (det if det > TINY * own else TINY * own)
-            out[k] = value
-            peak = value if value > peak else peak
-        peaks[c] = peak
+    for k in range(g.size):
+        cross = line[k] + offset
+        up, down = (g[k] + rise[k]) * own - slope * cross, (g[k] + fall[k]) * own - slope * cross
+        part = (up if up > 0.0 else 0.0) + (down if down < 0.0 else 0.0)
+        det = own * diagonal[k] - cross * cross
+        out[k] = part * part / (det if det > TINY * own else TINY * own)
 
 
 @njit(cache=True, nogil=True)
@@ -219,7 +224,7 @@ def box(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
     n = v.size
     rise, fall, values, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     prepare(lines, slots, offset, v, lo, hi, epsilon, rise, fall, diagonal)
-    peaks, dips = np.empty(-(-n // CHUNK)), np.empty(-(-n // CHUNK))
+    peaks, dips = np.empty(LANES), np.empty(LANES)
     first = lines[slots[0]]
     descend(0.0, first, 0.0, first, 0.0, g, rise, fall, peaks, dips)
     gain = 0.0
@@ -229,14 +234,15 @@ def box(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
             return step, gain
         up = highest >= -lowest
         if up:
-            i = place_of_sum(g, rise, 1.0, np.argmax(peaks) * CHUNK)
+            i = place_of_sum(g, rise, 1.0, np.argmax(peaks))
             slope, room = g[i] + rise[i], up_room(v[i], hi[i])
         else:
-            i = place_of_sum(g, fall, -1.0, np.argmin(dips) * CHUNK)
+            i = place_of_sum(g, fall, -1.0, np.argmin(dips))
             slope, room = g[i] + fall[i], down_room(v[i], lo[i])
         line, own = lines[slots[i]], max(diagonal[i], TINY)
-        partner_gains(line, offset, diagonal, own, slope, g, rise, fall, values, peaks)
-        j = place_of_largest(values, np.argmax(peaks) * CHUNK)
+        partner_gains(line, offset, diagonal, own, slope, g, rise, fall, values)
+        peaks_of(values, peaks)
+        j = place_of_largest(values, np.argmax(peaks))
         move, other, slope_j = min(abs(slope) / own, room) * (1.0 if up else -1.0), 0.0, 0.0
         if values[j] > 0.0 and j != i:
             cross = line[j] + offset
