@@ -47,6 +47,8 @@ Array = np.ndarray
 
 # epochs="auto": this many steps for 100 vectors, growing with this power of their number, in so many sweeps.
 AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
+# batch_size="auto": this many examples, or as many as make AUTO_STEPS in so many sweeps.
+MIN_BATCH, BATCH_EPOCHS = 512, 20
 # Rates relative to that of the basis: of coefficients, for one vector and a unit of the score; of the intercept.
 COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
 # The rate is that of so many vectors; it falls with the root of their number beyond.
@@ -79,11 +81,14 @@ class RefineRun:
         self.converged = False
         self.finished: tuple[KernelExpansion, Coefficients] | None = None
         initial = solver.initial if model is None else model
+        n, batch_size = problem.examples.n_examples, solver.batch_size
+        if batch_size == "auto":
+            batch_size = max(MIN_BATCH, -(-n * BATCH_EPOCHS // AUTO_STEPS))
         start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
         self.descent = Descent(
-            problem, self.kernel_rows, start, self._rates(len(start.coef)), solver.batch_size, solver.learn_metric
+            problem, self.kernel_rows, start, self._rates(len(start.coef)), batch_size, solver.learn_metric
         )
-        n, k = problem.examples.n_examples, len(start.coef)
+        k = len(start.coef)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = solver.epochs
         if n_epochs == "auto":
@@ -249,8 +254,8 @@ class Refine(Solver):
         Sweeps over the rows. "auto": as many as make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
         10 at the least and 1,000 at the most. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the
         rates come to their end all the same.
-    batch_size : int, default=512
-        Examples per step.
+    batch_size : int or "auto", default="auto"
+        Examples per step. "auto": 512, or a 300th of the examples if that is more, since noisy labels ask for it.
     rate : float, default=0.1
         Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors; it
         falls with the root of their number beyond. If the objective doubles during a sweep, the descent goes back to
@@ -296,7 +301,7 @@ class Refine(Solver):
         *,
         initial="kmeans",
         epochs="auto",
-        batch_size=512,
+        batch_size="auto",
         rate=0.1,
         learn_metric=False,
         metric_pull=1.0,
@@ -317,10 +322,11 @@ class Refine(Solver):
 
     def start(self, problem: Problem, state: RefineState | None = None) -> RefineRun:
         """Check parameters and set the run up."""
-        for name in ("max_basis", "batch_size"):
-            check_count(name, getattr(self, name))
-        if not (isinstance(self.epochs, str) and self.epochs == "auto"):
-            check_count("epochs", self.epochs)
+        check_count("max_basis", self.max_basis)
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value == "auto"):
+                check_count(name, value)
         for name in ("rate", "tol_relative"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
