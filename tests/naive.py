@@ -233,3 +233,20 @@ def ranking_options(y):
             coef[j] -= (1 - label) / 2 / len(pairs)
         options.append((np.mean(np.array(order) < 0), coef))
     return _option_arrays(options, len(y), 1)
+
+
+def bounded_chain_options(y, k, zero_one=False):
+    """Every sequence of labels with transitions, start and end counted; Hamming or 0/1 loss."""
+    y = np.array(y)
+
+    def features(labels):
+        emissions, counts = chain_features(np.array(labels), k)
+        return emissions, np.concatenate([counts, np.eye(k)[labels[0]], np.eye(k)[labels[-1]]])
+
+    emissions, counts = features(y)
+    options = []
+    for guess in itertools.product(range(k), repeat=len(y)):
+        other, other_counts = features(guess)
+        wrong = np.sum(np.array(guess) != y)
+        options.append((min(wrong, 1) if zero_one else wrong, emissions - other, counts - other_counts))
+    return _option_arrays(options, len(y), k, k * k + 2 * k)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import naive
+from slimsvm import tasks
 from slimsvm.tasks import (
     TASKS,
     Augmented,
@@ -156,6 +157,15 @@ CASES = {
         partial(Regression, 0.25),
         lambda rng, n: rng.integers(-8, 9, n) / 4,
         partial(naive.regression_options, epsilon=0.25),
+    ),
+    "sequence": Case(
+        partial(tasks.Chain, 3), partial(sequences, 3), partial(naive.bounded_chain_options, k=3), max_rows=16
+    ),
+    "sequence-zero-one": Case(
+        partial(tasks.Chain, 3, "zero-one"),
+        partial(sequences, 3),
+        partial(naive.bounded_chain_options, k=3, zero_one=True),
+        max_rows=16,
     ),
     "chain": Case(partial(Chain, 3), partial(sequences, 3), partial(naive.chain_options, k=3), max_rows=16),
     "error-rate": over_all_rows(ErrorRate, partial(naive.all_rows_options, loss=naive.error_rate)),

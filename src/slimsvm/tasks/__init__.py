@@ -13,9 +13,11 @@ from slimsvm.tasks.multivariate import (
     ROCArea,
 )
 from slimsvm.tasks.regression import Regression
+from slimsvm.tasks.sequence import Chain
 
 TASKS = {
     "binary": Binary,
+    "chain": Chain,
     "error-rate": ErrorRate,
     "f-beta": FBeta,
     "multiclass": Multiclass,
@@ -30,6 +32,7 @@ __all__ = [
     "TASKS",
     "Augmented",
     "Binary",
+    "Chain",
     "ErrorRate",
     "Examples",
     "FBeta",
