@@ -140,6 +140,7 @@ def test_sizes_run_every_method_at_every_size():
     assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", "linear SVM"]
     assert found[1]["methods"] == [
         "CPSP",
+        "CPSP (cutting planes)",
         "CPSP (training rows)",
         "CPSP + refinement",
         "learned",

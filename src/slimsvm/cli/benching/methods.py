@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC as SklearnSVC
 
-from slimsvm import SVC, ExactCuts, UniformCuts, ViolatedCuts
-from slimsvm.cli.benching.fixed_basis import FixedBasis
+from slimsvm import SVC, ExactCuts, LowRank, UniformCuts, ViolatedCuts
 from slimsvm.cli.benching.trials import Array, Method, Problem, hinge_objective
 from slimsvm.kernels import RBF
 from slimsvm.rows import is_sparse
@@ -21,8 +20,6 @@ from slimsvm.solvers.base import SMALL_N
 # Megabytes of kernel rows that scikit-learn's SVC may keep: as much as our solvers may take.
 SVC_CACHE = 2000
 N_TREES = 100
-# Gap of a fit over a basis chosen beforehand, as a share of its objective.
-TOL_RELATIVE = 1e-3
 
 
 def violated(sample_size: int, paper: bool) -> Method:
@@ -46,9 +43,10 @@ def exact() -> Method:
 
 def cholesky(rank: int) -> Method:
     """The paper's baseline: a random sample of rows spans the model, in which the linear problem is solved."""
+    solver = LowRank(rank, "nystrom")
 
-    def make(problem: Problem, seed: int, max_seconds: float | None) -> FixedBasis:
-        return FixedBasis(problem, "nystrom", rank, TOL_RELATIVE, seed)
+    def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
+        return make_svc(solver, problem, seed, max_seconds)
 
     name, settings = f"Cholesky({rank})", {"sample_size": None, "max_basis": rank}
     return Method(name, make, lambda clf, problem, X: clf.decision_function(X), report_fit, settings)

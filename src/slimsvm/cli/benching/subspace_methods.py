@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from slimsvm import CPSP, SVC, Refine
+from slimsvm import CPSP, SVC, LowRank, Refine
 from slimsvm.cli.benching import methods
-from slimsvm.cli.benching.fixed_basis import FixedBasis
 from slimsvm.cli.benching.trials import Array, Method, Problem
 from slimsvm.rows import is_sparse
 from slimsvm.solvers import Solver
@@ -53,6 +52,12 @@ def cpsp(k: int) -> Method:
     return _ours("CPSP", CPSP(k, tol_relative=TOL_RELATIVE), k)
 
 
+def cpsp_paper(k: int) -> Method:
+    """The same by the paper's algorithm: cutting planes, and one vector for each."""
+    solver = CPSP(k, vectors_per_cut=1, method="cutting-planes", tol_relative=TOL_RELATIVE)
+    return _ours("CPSP (cutting planes)", solver, k)
+
+
 def cpsp_rows(k: int) -> Method:
     """Subspace pursuit with training rows, the paper's CPSP(tr)."""
     return _ours("CPSP (training rows)", CPSP(k, "training-rows", tol_relative=TOL_RELATIVE), k)
@@ -82,16 +87,14 @@ def fixed_basis(basis: str, name: str, seeded: bool = True) -> Callable[[int], M
     """A basis chosen beforehand, and the convex problem in its coefficients."""
 
     def method(k: int) -> Method:
-        def make(problem: Problem, seed: int, max_seconds: float | None) -> FixedBasis:
-            return FixedBasis(problem, basis, k, TOL_RELATIVE, seed)
-
-        return replace(_method(name, make, k), seeded=seeded)
+        return replace(_ours(name, LowRank(k, basis, tol_relative=TOL_RELATIVE), k), seeded=seeded)
 
     return method
 
 
 SIZED: dict[str, Callable[[int], Method]] = {
     "cpsp": cpsp,
+    "cpsp-paper": cpsp_paper,
     "cpsp-tr": cpsp_rows,
     "cpsp-refine": cpsp_refined,
     "learned": learned,
