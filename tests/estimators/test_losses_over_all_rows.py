@@ -49,7 +49,11 @@ def test_error_rate_is_the_hinge():
     np.testing.assert_allclose(rate.decision_function(X), hinge.decision_function(X), atol=1e-4)
 
 
-@pytest.mark.parametrize("loss", [FBeta(2.0), PrecisionAtK(5), ROCArea(), "f1"], ids=lambda loss: loss if isinstance(loss, str) else type(loss).__name__)
+@pytest.mark.parametrize(
+    "loss",
+    [FBeta(2.0), PrecisionAtK(5), ROCArea(), "f1"],
+    ids=lambda loss: loss if isinstance(loss, str) else type(loss).__name__,
+)
 @pytest.mark.parametrize("solver", ["violated-cuts", CPSP(10)], ids=["violated-cuts", "cpsp"])
 def test_objects_solvers_files_and_clones(loss, solver, tmp_path):
     X, y = unbalanced()
