@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
-    from slimsvm.solvers import CPSP, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
+    from slimsvm.solvers import BSCA, BSGD, CPSP, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BSCA",
+    "BSGD",
     "CPSP",
     "SVC",
     "SVR",
@@ -34,6 +36,8 @@ __all__ = [
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn and Numba.
 _HOMES = {
+    "BSCA": "solvers",
+    "BSGD": "solvers",
     "CPSP": "solvers",
     "SVC": "estimators",
     "SVR": "estimators",

@@ -416,7 +416,7 @@ def test_a_fit_never_edits_parameters(name):
 
 @BOTH
 def test_cross_validation_of_any_solver(name):
-    X, y = problem(name, n=60)
+    X, y = problem(name, n=90)
     for solver in SOLVERS:
         parameters = {"max_basis": 20} if "max_basis" in SOLVERS[solver]().get_params() else {}
         estimator = ESTIMATORS[name](solver=solver, C=10.0, random_state=0, **parameters)

@@ -24,11 +24,16 @@ from tasks_for_tests import CASES
 PARAMETERS = {"uniform-cuts": {"sample_size": 20}, "violated-cuts": {"sample_size": 20}, "cpsp": {"max_basis": 12}}
 PARAMETERS |= {"refine": {"max_basis": 12, "epochs": 6}, "exact": {"working_set_size": 4}}
 PARAMETERS |= {"low-rank": {"max_basis": 12}}
+PARAMETERS |= {name: {"max_basis": 12, "epochs": 6} for name in ("bsca", "bsgd")}
 VARIANTS = {name: solver(**PARAMETERS.get(name, {})) for name, solver in SOLVERS.items()}
 # CPSP's fixed point is for RBF kernels; the best of random rows serves every kernel.
 VARIANTS["cpsp-rows"] = SOLVERS["cpsp"](max_basis=12, preimage="training-rows")
 VARIANTS["exact-cuts-full"] = ExactCuts(step="full")
 VARIANTS["violated-cuts-full"] = ViolatedCuts(sample_size=20, step="full", tol_relative=None)
+# With room for every row these are plain dual coordinate ascent.
+VARIANTS["bsca-room"] = SOLVERS["bsca"](max_basis=500)
+VARIANTS["bsca-plain"] = SOLVERS["bsca"](max_basis=12, epochs=6, finish=False, maintenance="project")
+VARIANTS["bsgd-plain"] = SOLVERS["bsgd"](max_basis=12, epochs=6, finish=False, maintenance="remove")
 PAPERS_CUTS = (ExactCuts, ViolatedCuts, UniformCuts)
 CUT_SOLVERS = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, PAPERS_CUTS))
 EXACT = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, ExactCuts))
@@ -42,6 +47,13 @@ ONE_OUTPUT = "Exact solves two-class problems and regression, found "
 REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
 NO_SMOOTH = "needs a task with a smoothed loss"
 REFUSED["low-rank"] = {name: NO_SMOOTH for name, case in CASES.items() if not case.make().is_smoothable}
+NO_BOX, NO_MERGE = "trains two classes, several, or regression, found", "for which it needs kernel='rbf'; found"
+NO_COSTS = "trains each class against the rest, without costs; found a cost matrix"
+for budgeted in ("bsca", "bsgd", "bsca-room", "bsca-plain", "bsgd-plain"):
+    REFUSED[budgeted] = dict.fromkeys(["chain", *OVER_ALL_ROWS], NO_BOX)
+    REFUSED[budgeted] |= {"multiclass-costs": NO_COSTS} if budgeted.endswith("plain") else {}
+for merging in ("bsca", "bsgd"):
+    REFUSED[merging] |= dict.fromkeys(("laplacian", "linear", "poly"), NO_MERGE)
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 
 AXES = {
@@ -533,7 +545,7 @@ def test_too_small_a_limit_says_what_is_needed(solver):
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "chain", "error-rate"])
-@pytest.mark.parametrize("solver", sorted(set(VARIANTS) - {"cpsp", "refine"}))
+@pytest.mark.parametrize("solver", sorted(set(VARIANTS) - {"cpsp", "refine", "bsca", "bsgd"}))  # for RBF kernels
 def test_kernel_evaluations_are_those_really_made(solver, task):
     made = []
 

@@ -231,6 +231,36 @@ class BudgetedModel:
         self.kernel_rows.counter.add(result.kernel_evals)
         return result
 
+    def load(self, basis: Any, coef: Array, basis_rows: Array) -> None:
+        """Take these vectors and coefficients in place of what there is.
+
+        Parameters
+        ----------
+        basis : raw vectors of shape (k, d)
+        coef : float64 ndarray of shape (k, n_outputs)
+        basis_rows : int64 ndarray of shape (k,)
+            Training rows they are, -1 for vectors that are none.
+        """
+        points, n = self.points, len(coef)
+        if n > self.max_basis:
+            raise ValueError(f"the model to go on from has {n} vectors, max_basis={self.max_basis}")
+        if self.folding is not None and n:
+            d, panel = self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
+            raw = np.asarray(basis.toarray() if is_sparse(basis) else basis, np.float64)
+            folded = np.zeros((len(points.base), d))
+            folded[:n] = (raw - self.kernel_rows.centre) * self.folding.point_scale
+            by_panel = folded.reshape(-1, panel, d).transpose(0, 2, 1)
+            points.panels[:] = by_panel.reshape(-1)
+            if self.folding.norms:
+                points.base[:n] = -0.5 * np.einsum("ij,ij->i", folded[:n], folded[:n])
+            elif self.folding.manhattan and self.kernel_rows.rows.is_sparse:
+                points.base[:n] = -np.abs(folded[:n]).sum(axis=1)
+        points.used[0], points.slot_of[:], points.origin[:] = n, -1, -1
+        points.origin[:n], points.beta[:, :n] = basis_rows, np.asarray(coef, np.float64).T
+        own = np.flatnonzero(np.asarray(basis_rows) >= 0)
+        points.slot_of[basis_rows[own]] = own
+        self.refresh_inverse()
+
     def norm_squared(self) -> Array:
         """Squared norm of every output's expansion, the points' kernel values in float64."""
         coef = self.coef
@@ -239,7 +269,7 @@ class BudgetedModel:
     def gram(self) -> Array:
         """Kernel matrix of the points in float64."""
         basis = self.basis
-        return between(self.kernel_rows, basis, basis)
+        return between(self.kernel_rows, basis, basis.copy())
 
     def refresh_inverse(self) -> None:
         """Invert the points' kernel matrix anew, where the rule keeps its inverse: updates add up rounding errors."""

@@ -1,6 +1,8 @@
 """Solvers: one file per published algorithm."""
 
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.bsca import BSCA
+from slimsvm.solvers.bsgd import BSGD
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.solvers.exact import Exact
@@ -15,9 +17,13 @@ SOLVERS = {
     "refine": Refine,
     "exact": Exact,
     "low-rank": LowRank,
+    "bsca": BSCA,
+    "bsgd": BSGD,
 }
 
 __all__ = [
+    "BSCA",
+    "BSGD",
     "CPSP",
     "SOLVERS",
     "Exact",

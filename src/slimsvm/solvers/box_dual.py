@@ -1,0 +1,145 @@
+r"""Box-constrained duals: one variable per row and output, with what budgeted training and plain ascent share.
+
+two classes   max Σ c_y α − ½ ‖Σ α_i y_i φ(x_i)‖²,           0 ≤ α_i ≤ C ω_i        β = y α
+several       the same for every class against the rest
+regression    max Σ y θ − ε |θ| − ½ ‖Σ θ_i φ(x_i)‖²,         −C ω_i ≤ θ_i ≤ C ω_i   β = θ
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.cuts.state import same_fields
+from slimsvm.kernels import KernelRows
+from slimsvm.kernels.pairs import between
+from slimsvm.model import KernelExpansion
+from slimsvm.numerics.budget_steps import HINGE, ONE_VS_REST, TUBE, Steps
+from slimsvm.solvers.base import Problem
+from slimsvm.tasks import Binary, Examples, Multiclass, Regression, Task, losses
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class BudgetState:
+    """What a budgeted fit ended with, to go on from.
+
+    Parameters
+    ----------
+    basis, coef, intercept, basis_rows
+        The model, as it was before its finish; rows are -1 for points that are none.
+    alpha : ndarray of shape (n, m) or None
+        Dual variables of the rows, where the method has them.
+    C : float
+    n_steps : int
+        Steps so far.
+    task, examples
+        The loss they belong to.
+    """
+
+    basis: Any
+    coef: Array
+    intercept: Array
+    basis_rows: Array
+    alpha: Array | None
+    C: float
+    n_steps: int
+    task: Task
+    examples: Examples
+
+    def check(self, problem: Problem) -> None:
+        """Refuse to go on with other examples: each has its own dual variable."""
+        if self.examples.n_rows != problem.examples.n_rows:
+            raise ValueError(
+                f"warm start: the earlier fit had {self.examples.n_rows} rows, this one has "
+                f"{problem.examples.n_rows}; a warm start needs the same rows"
+            )
+        if not (same_fields(self.examples, problem.examples) and same_fields(self.task, problem.task)):
+            raise ValueError(
+                "warm start: labels, weights or the loss are not those of the earlier fit, whose dual variables "
+                "therefore do not hold here"
+            )
+
+
+def check_problem(name: str, problem: Problem, finish: bool) -> None:
+    """Say what a box-constrained dual cannot do, before any work."""
+    task = problem.task
+    if not isinstance(task, (Binary, Multiclass, Regression)):
+        raise ValueError(f"{name} trains two classes, several, or regression, found {type(task).__name__}")
+    if problem.intercept not in ("regularized", "none"):
+        raise ValueError(
+            f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: an unregularised "
+            "intercept ties the dual variables together"
+        )
+    if isinstance(task, Multiclass) and not finish and not np.array_equal(task.cost, 1.0 - np.eye(task.n_classes)):
+        raise ValueError(
+            f"{name} with finish=False trains each class against the rest, without costs; found a cost matrix"
+        )
+
+
+def steps_of(problem: Problem, method: int) -> Steps:
+    """The problem as compiled steps take it."""
+    task, examples = problem.task, problem.examples
+    loss = HINGE if isinstance(task, Binary) else ONE_VS_REST if isinstance(task, Multiclass) else TUBE
+    return Steps(
+        method=method,
+        loss=loss,
+        labels=np.ascontiguousarray(examples.labels, np.float64),
+        epsilon=float(getattr(task, "epsilon", 0.0)),
+        cost_negative=float(getattr(task, "cost_negative", 1.0)),
+        cost_positive=float(getattr(task, "cost_positive", 1.0)),
+        price=problem.C * examples.weights.astype(np.float64),
+        constant=0.0 if problem.intercept == "none" else 1.0,
+    )
+
+
+def signs(steps: Steps, index: Array, n_outputs: int) -> Array:
+    """The sign (b, m) that turns dual variables of rows into coefficients."""
+    labels = steps.labels[index]
+    if steps.loss == TUBE:
+        return np.ones((len(index), 1))
+    if steps.loss == HINGE:
+        return labels[:, None]
+    return np.where(np.arange(n_outputs) == labels[:, None], 1.0, -1.0)
+
+
+def linear_part(steps: Steps, alpha: Array) -> Array:
+    """What every row has in the dual objective's linear term, shape (n,)."""
+    if steps.loss == TUBE:
+        return np.sum(steps.labels[:, None] * alpha - steps.epsilon * np.abs(alpha), axis=1)
+    sign = signs(steps, np.arange(len(alpha)), alpha.shape[1])
+    return np.sum(np.where(sign > 0, steps.cost_positive, steps.cost_negative) * alpha, axis=1)
+
+
+def row_losses(steps: Steps, index: Array, scores: Array) -> Array:
+    """C ω_i ℓ_i of rows, summed over one-against-the-rest problems."""
+    if steps.loss == TUBE:
+        slack = np.abs(steps.labels[index, None] - scores) - steps.epsilon
+    else:
+        sign = signs(steps, index, scores.shape[1])
+        slack = np.where(sign > 0, steps.cost_positive, steps.cost_negative) - sign * scores
+    return steps.price[index] * np.maximum(slack, 0.0).sum(axis=1)
+
+
+def exact_objective(problem: Problem, rows: KernelRows, model: KernelExpansion) -> float:
+    """½‖w‖² + C Σ ω_e ℓ_e of the task itself, over all rows."""
+    scores = np.tile(model.intercept, (rows.n_rows, 1))
+    norm = float(model.intercept @ model.intercept) if problem.intercept == "regularized" else 0.0
+    if model.n_basis:
+        scores += rows.scores(rows.points_of(model.basis), model.coef)
+        norm += float(np.sum(model.coef * (between(rows, model.basis, model.basis.copy()) @ model.coef)))
+    plain = np.zeros(0)
+    augmented = problem.task.augment(scores, plain, problem.examples)
+    return 0.5 * norm + problem.C * float(problem.examples.weights @ losses(augmented, scores, plain, problem.examples))
+
+
+def expansion(rows: KernelRows, basis: Any, coef: Array, intercept: Array) -> KernelExpansion:
+    """The model of these arrays, without vectors whose coefficients are all 0."""
+    used = coef.any(axis=1)
+    dtype = np.dtype(rows.dtype).name
+    if not used.all():
+        basis, coef = basis[used], coef[used]
+    return KernelExpansion(basis, coef, intercept, np.zeros(0), rows.kernel, dtype)

@@ -1,0 +1,337 @@
+"""BSCA and BSGD against their steps written out, plain ascent against the optimum, reports, finish and warm starts."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+import naive
+from slimsvm import BSCA, BSGD, SVC, SVR
+from slimsvm.budget import BudgetedModel, Remove
+from slimsvm.kernels import RBF
+from slimsvm.numerics.budget import N_COUNTS
+from slimsvm.numerics.budget_steps import DUAL, PRIMAL
+from slimsvm.rows import as_rows
+from slimsvm.solvers import ExactCuts, Problem, box_dual, plain_ascent
+from slimsvm.solvers.box_dual import steps_of
+from slimsvm.tasks import Binary, Multiclass, Regression
+from tasks_for_tests import CASES, COST
+
+TASKS = ["binary", "binary-costs", "multiclass", "regression"]
+BOTH = pytest.mark.parametrize("solver", [BSCA, BSGD])
+
+
+def problem_of(task_name, seed=1, n=None, **options):
+    task, X, _, examples = CASES[task_name].problem(seed, n)
+    X = X + 0.1 * np.random.default_rng(seed).standard_normal(X.shape)
+    return Problem(as_rows(X), examples, task, **{"kernel": RBF(0.3), "C": 2.0, "random_state": 0} | options), X
+
+
+def larger(n=300, seed=0, **options):
+    """A problem of two noisy classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1, -1)
+    return Problem(
+        as_rows(X), Binary().encode(y), Binary(), **{"kernel": RBF(0.3), "C": 5.0, "random_state": 0} | options
+    )
+
+
+def anyhow(solver, problem):
+    """The fit, with or without a word on convergence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solver.solve(problem)
+
+
+def naive_steps(problem, X, order, method):
+    """(alpha, beta, intercept) after the papers' updates, row after row, with every row's coefficient kept apart."""
+    task, examples, n = problem.task, problem.examples, len(X)
+    K = naive.kernel_matrix(problem.kernel, X, X)
+    constant = float(problem.intercept == "regularized")
+    m = task.n_outputs
+    alpha, beta, b = np.zeros((n, m)), np.zeros((n, m)), np.zeros(m)
+    for t, i in enumerate(order, start=1):
+        f = K[i] @ beta + constant * b
+        price = problem.C * examples.weights[i]
+        for c in range(m):
+            k_ii = K[i, i] + constant
+            if isinstance(task, Regression):
+                y = examples.labels[i]
+                if method == DUAL:
+                    z = alpha[i, c] * k_ii + y - f[c]
+                    new = np.clip(np.sign(z) * max(abs(z) - task.epsilon, 0) / k_ii, -price, price)
+                    delta, alpha[i, c] = new - alpha[i, c], new
+                else:
+                    delta = n * price / t * np.sign(y - f[c]) * (abs(y - f[c]) > task.epsilon)
+            else:
+                y = examples.labels[i] if isinstance(task, Binary) else (1 if examples.labels[i] == c else -1)
+                cost = (task.cost_positive if y > 0 else task.cost_negative) if isinstance(task, Binary) else 1.0
+                if method == DUAL:
+                    new = np.clip(alpha[i, c] + (cost - y * f[c]) / k_ii, 0, price)
+                    delta, alpha[i, c] = y * (new - alpha[i, c]), new
+                else:
+                    delta = n * price / t * y * (y * f[c] < cost)
+            if method == PRIMAL:
+                beta[:, c] *= 1 - 1 / t
+                b[c] *= 1 - 1 / t
+            beta[i, c] += delta
+            b[c] += constant * delta
+    return alpha, beta, b
+
+
+@pytest.mark.parametrize("container", ["dense", "csr"])
+@pytest.mark.parametrize("intercept", ["regularized", "none"])
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", [DUAL, PRIMAL])
+def test_steps_without_a_budget_are_the_papers(method, task, intercept, container):
+    problem, X = problem_of(task, intercept=intercept, precision="float64")
+    if container == "csr":
+        problem = replace(problem, rows=as_rows(sp.csr_array(X)))
+    rows = problem.bind()
+    n, m = len(X), problem.task.n_outputs
+    order = np.random.default_rng(0).integers(0, n, 4 * n)
+    model = BudgetedModel(rows, n, m, Remove())
+    alpha, b, t = np.zeros((n, m)), np.zeros(m), np.zeros(1, np.int64)
+    for part, data, places in model.chunks(order):
+        model.take_steps(steps_of(problem, method), part, data, places, alpha, b, np.zeros(N_COUNTS), t)
+    unit = 1.0 if method == DUAL else 1.0 / t[0]
+    expected_alpha, beta, expected_b = naive_steps(problem, X, order, method)
+    coef = np.zeros((n, m))
+    coef[model.basis_rows] = model.coef * unit
+    np.testing.assert_allclose(coef, beta, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(b * unit, expected_b, rtol=1e-8, atol=1e-9)
+    if method == DUAL:
+        np.testing.assert_allclose(alpha, expected_alpha, rtol=1e-8, atol=1e-9)
+
+
+# ---- no more rows than vectors
+
+
+@pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.parametrize("C", [1e-10, 0.1, 10.0, 1e10])
+@pytest.mark.parametrize("task", ["binary", "binary-costs", "regression"])
+@BOTH
+def test_with_room_for_all_rows_the_optimum_is_reached(solver, task, C, finish):
+    problem, X = problem_of(task, C=C)
+    fit = solver(finish=finish).solve(problem) if C < 1e10 else anyhow(solver(finish=finish), problem)
+    K = naive.kernel_matrix(problem.kernel, X, X)
+    primal, dual = naive.optimum(K, CASES[task].written_out(problem.examples), C, True)
+    assert fit.lower_bound <= primal * (1 + 1e-9)
+    assert fit.objective >= dual * (1 - 1e-9)
+    if C < 1e10:  # there nothing is separable, and the ascent of little use
+        assert fit.objective == pytest.approx(dual, rel=1e-6)
+        assert fit.objective - fit.lower_bound <= 1e-9 * abs(fit.objective)
+
+
+@pytest.mark.parametrize("task", ["multiclass", "multiclass-costs"])
+def test_with_room_for_all_rows_several_classes_are_finished_to_the_optimum(task):
+    problem, _ = problem_of(task)
+    fit = BSCA().solve(problem)
+    exact = ExactCuts().solve(problem)
+    assert fit.objective == pytest.approx(exact.objective, rel=1e-8)
+    assert fit.lower_bound <= exact.objective
+    against_the_rest = BSCA(finish=False)
+    if task == "multiclass-costs":
+        with pytest.raises(ValueError, match="trains each class against the rest, without costs; found a cost matrix"):
+            against_the_rest.solve(problem)
+        return
+    fit = against_the_rest.solve(problem)
+    scores = fit.model.scores(problem.rows.slice(0, 60, np.float64))
+    for c in range(3):
+        y = np.where(problem.examples.labels == c, 1, -1)
+        binary = replace(problem, task=Binary(), examples=Binary().encode(y, problem.examples.weights))
+        alone = BSCA().solve(binary)
+        np.testing.assert_allclose(
+            scores[:, c], alone.model.scores(binary.rows.slice(0, 60, np.float64))[:, 0], atol=1e-4
+        )
+
+
+def test_ascent_that_does_not_end_says_so_or_is_finished(monkeypatch):
+    monkeypatch.setattr(plain_ascent, "MAX_SWEEPS", 2)
+    problem, _ = problem_of("binary", C=100.0)
+    with pytest.warns(ConvergenceWarning, match="coordinate ascent ended after 2 sweeps with a gap of"):
+        rough = BSCA(finish=False).solve(problem)
+    fine = BSCA().solve(problem)
+    assert fine.objective < rough.objective
+    assert fine.objective - fine.lower_bound <= 1e-9 * fine.objective
+
+
+# ---- reports
+
+
+def test_reported_objectives_are_those_of_their_definitions():
+    problem = larger(max_iter=2)
+    X = problem.rows.slice(0, 300, np.float64)
+    K = naive.kernel_matrix(problem.kernel, X, X) + 1.0
+    fit = anyhow(BSCA(max_basis=20, finish=False), problem)
+    record, y, alpha = fit.history[-1], problem.examples.labels, fit.state.alpha[:, 0]
+    assert alpha.min() >= 0
+    assert alpha.max() <= problem.C
+    beta = y * alpha
+    assert record["is_exact"]
+    assert record["dual"] == pytest.approx(alpha.sum() - 0.5 * beta @ K @ beta, rel=1e-9)
+    basis = fit.model.basis
+    norm = float(fit.model.coef[:, 0] @ naive.kernel_matrix(problem.kernel, basis, basis) @ fit.model.coef[:, 0])
+    norm += float(fit.model.intercept[0]) ** 2
+    assert record["dual_of_model"] == pytest.approx(alpha.sum() - 0.5 * norm, rel=1e-6)
+    assert record["primal"] == record["objective"] == pytest.approx(fit.objective, rel=1e-9)
+    assert fit.lower_bound == max(r["dual"] for r in fit.history) < ExactCuts().solve(larger()).objective
+    assert 0 < record["zero_step_fraction"] < 1
+    assert 0 < record["merge_fraction"] < 1
+    assert record["degradation"] > 0
+    predicted = np.where(fit.model.scores(X)[:, 0] > 0, 1, -1)
+    assert record["training_error"] == pytest.approx(np.mean(predicted != y))
+
+
+def test_reports_of_a_sample_are_near_the_exact_ones_and_certify_nothing():
+    sampled, exact = (
+        BSCA(max_basis=30, finish=False, reports=reports).solve(larger(4000, precision="float32"))
+        for reports in ("sample", "exact")
+    )
+    for one, other in zip(sampled.history, exact.history, strict=True):
+        assert (one["is_exact"], other["is_exact"]) == (False, True)
+        for name, tolerance in (("primal", 0.1), ("dual", 0.3)):
+            assert one[name] == pytest.approx(other[name], rel=tolerance)
+        assert one["objective"] is one["lower_bound"] is None
+    assert sampled.lower_bound is None
+    assert exact.lower_bound < exact.objective
+    np.testing.assert_array_equal(sampled.model.coef, exact.model.coef)
+
+
+def test_bsgd_has_no_dual():
+    fit = BSGD(max_basis=20).solve(larger())
+    assert fit.lower_bound is None
+    assert "dual" not in fit.history[-1]
+
+
+# ---- the finish, and what stops a fit
+
+
+@BOTH
+def test_the_finish_only_helps(solver):
+    problem = larger()
+    rough = solver(max_basis=25, finish=False).solve(problem)
+    fine = solver(max_basis=25).solve(problem)
+    assert fine.counters["bound_in_basis"] <= fine.objective <= rough.objective
+    assert fine.objective == pytest.approx(fine.counters["bound_in_basis"], rel=1e-8)
+    assert fine.model.n_basis <= rough.model.n_basis == 25
+
+
+@BOTH
+@pytest.mark.parametrize("maintenance", ["merge", "multi-merge", "project", "remove"])
+def test_every_rule_learns(solver, maintenance):
+    problem = larger(600)
+    fit = solver(max_basis=40, maintenance=maintenance).solve(problem)
+    assert fit.model.n_basis <= 40
+    assert fit.history[-1]["training_error"] < 0.5
+    predicted = np.where(fit.model.scores(problem.rows.slice(0, 600, np.float64))[:, 0] > 0, 1, -1)
+    assert np.mean(predicted != problem.examples.labels) < 0.2
+
+
+def test_a_plateau_stops_the_epochs():
+    fit = BSCA(max_basis=30, epochs=200, patience=3, finish=False).solve(larger())
+    assert 4 <= fit.n_iter < 100
+    assert fit.status == "converged"
+
+
+def test_selection_with_replacement_leaves_rows_out():
+    rows_met = []
+    for selection in ("permutation", "uniform"):
+        fit = BSCA(max_basis=30, epochs=1, selection=selection, finish=False).solve(larger(C=1e-3))
+        rows_met.append(np.sum(fit.state.alpha > 0))
+    assert rows_met[0] == 300  # at a small C every row met is at the bound
+    assert 150 < rows_met[1] < 230
+
+
+def test_drift_is_warned_of():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), rng.choice([-1, 1], 600)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(1.0), C=100.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_basis=3 is too small for this problem"):
+        BSCA(max_basis=3, epochs=8, finish=False).solve(problem)
+
+
+# ---- warm starts
+
+
+@pytest.mark.parametrize("container", ["dense", "csr"])
+@pytest.mark.parametrize("maintenance", ["merge", "project"])
+@BOTH
+def test_a_warm_start_goes_on(solver, maintenance, container):
+    """An epoch from the state is the epoch that a longer fit goes on with, if it meets the rows in the same order."""
+    problem = larger(precision="float64")
+    if container == "csr":
+        problem = replace(problem, rows=as_rows(sp.csr_array(problem.rows.slice(0, 300, np.float64))))
+    options = {"max_basis": 30, "maintenance": maintenance, "finish": False}
+    orders = np.random.default_rng(1)
+    first = solver(epochs=1, **options).solve(replace(problem, random_state=np.random.default_rng(1)))
+    orders.integers(2**63)
+    orders.permutation(300)
+    again = solver(epochs=1, **options).solve(replace(problem, random_state=orders), state=first.state)
+    whole = solver(epochs=2, **options).solve(replace(problem, random_state=np.random.default_rng(1)))
+    assert again.history[-1]["primal"] == pytest.approx(whole.history[-1]["primal"], rel=1e-6)
+    np.testing.assert_allclose(again.model.coef, whole.model.coef, rtol=1e-5, atol=1e-8)
+
+
+def test_a_smaller_C_shrinks_the_dual_variables_into_the_box():
+    problem = larger()
+    state = BSCA(max_basis=30, finish=False).solve(problem).state
+    run = BSCA(max_basis=30, finish=False).start(replace(problem, C=0.5), state)
+    assert run.alpha.max() <= 0.5
+    np.testing.assert_allclose(run.model.coef, 0.1 * state.coef)
+    plain = BSCA(max_basis=300).start(replace(problem, C=0.5), BSCA(max_basis=300).solve(problem).state)
+    assert plain.alpha.max() <= 0.5
+    np.testing.assert_allclose(plain.scores, plain.K @ (problem.examples.labels[:, None] * plain.alpha))
+
+
+def test_a_model_that_is_too_large_to_go_on_from_is_refused():
+    problem = larger()
+    state = BSCA(max_basis=30).solve(problem).state
+    with pytest.raises(ValueError, match="the model to go on from has 30 vectors, max_basis=20"):
+        BSCA(max_basis=20).solve(problem, state=state)
+
+
+# ---- estimators and parameters
+
+
+@BOTH
+def test_estimators(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    y = np.argmax(X + 0.2 * rng.normal(size=X.shape), axis=1)
+    weights = rng.choice([0.5, 1.0, 2.0], 900)
+    clf = SVC(C=10.0, gamma=0.3, solver=solver(max_basis=50), random_state=0).fit(X, y, sample_weight=weights)
+    assert clf.n_basis_ <= 50
+    assert clf.score(X, y) > 0.85
+    target = np.sin(2 * X[:, 0]) + 5.0
+    svr = SVR(C=10.0, gamma=0.3, solver=solver(max_basis=60), random_state=0).fit(X, target)
+    assert svr.score(X, target) > 0.9
+    named = SVC(C=10.0, gamma=0.3, solver="bsca" if solver is BSCA else "bsgd", max_basis=50, random_state=0).fit(X, y)
+    assert named.n_basis_ <= 50
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        (BSCA(max_basis=0), "max_basis must be an integer >= 1, found 0"),
+        (BSGD(epochs=2.5), "epochs must be an integer >= 1, found 2.5"),
+        (BSCA(patience=0), "patience must be an integer >= 1, found 0"),
+        (BSGD(selection="cyclic"), "selection must be one of 'permutation', 'uniform', found 'cyclic'"),
+        (BSCA(reports="all"), "reports must be one of 'sample', 'exact', found 'all'"),
+        (BSCA(tol_relative=0), "tol_relative must be a positive number, found 0"),
+        (BSCA(maintenance="shrink"), "maintenance must be one of 'merge', 'multi-merge', 'project', 'remove' or"),
+    ],
+)
+def test_bad_parameters_are_named(solver, message):
+    with pytest.raises(ValueError, match=message):
+        solver.solve(larger(30))
+
+
+def test_costs_and_signs_of_the_dual_variables():
+    task = Multiclass(3, COST)
+    problem = Problem(as_rows(np.eye(3)), task.encode(np.arange(3)), task, RBF(1.0))
+    np.testing.assert_array_equal(box_dual.signs(steps_of(problem, DUAL), np.arange(3), 3), 2 * np.eye(3) - 1)
