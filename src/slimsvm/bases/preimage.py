@@ -30,7 +30,7 @@ Array = np.ndarray
 # Chance 0.95 that the best of this many random rows is among the best 5 % of all.
 N_CANDIDATES = 59
 # Where several vectors are asked for at once: random rows for each of them, and starts of the search.
-CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 8, 2
+CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 6, 2
 # Terms of the residual used while moving b; the value of what comes out is computed over all of them.
 MAX_TERMS = 2048
 # Terms in a tile of the fixed point, and the products of terms, vectors and features from which threads are worth it.
@@ -96,7 +96,7 @@ class Residual:
             gram -= np.outer(column, column)
         return np.array(chosen, dtype=np.int64)
 
-    def terms(self, rng: np.random.Generator) -> list[tuple[Any, Array]]:
+    def terms(self, rng: np.random.Generator, dtype: Any = np.float64) -> list[tuple[Any, Array]]:
         """(vectors, coefficients) of the expansion over rows, or of an unbiased sample where it is long, and basis."""
         rows, coef = self.rows, self.coef
         if len(rows) > MAX_TERMS:
@@ -104,7 +104,7 @@ class Residual:
             drawn = rng.choice(len(rows), MAX_TERMS, p=size / size.sum())
             rows = rows[drawn]
             coef = coef[drawn] * (size.sum() / (MAX_TERMS * size[drawn]))[:, None]
-        parts: list[tuple[Any, Array]] = [(self.kernel_rows.rows.take(rows, np.float64), coef)]
+        parts: list[tuple[Any, Array]] = [(self.kernel_rows.rows.take(rows, dtype), coef)]
         if self.basis is not None:
             parts.append((self.basis, self.basis_coef))
         return parts
@@ -153,7 +153,7 @@ class TrainingRows:
     Parameters
     ----------
     n_candidates : int, default=59
-        Where n vectors are asked for at once, at least 8 n.
+        Where n vectors are asked for at once, at least 6 n.
     """
 
     n_candidates: int = N_CANDIDATES
@@ -176,7 +176,7 @@ class FixedPoint:
     Parameters
     ----------
     n_candidates : int, default=59
-        Random rows that starts are chosen from. Where n vectors are asked for at once, at least 8 n.
+        Random rows that starts are chosen from. Where n vectors are asked for at once, at least 6 n.
     n_starts : int, default=3
         Where n vectors are asked for at once, at least 2 n.
     max_iter : int, default=8
@@ -188,7 +188,7 @@ class FixedPoint:
 
     n_candidates: int = N_CANDIDATES
     n_starts: int = 3
-    max_iter: int = 8
+    max_iter: int = 5
     damping: float = 0.7
     tol: float = 1e-3
 
@@ -210,7 +210,7 @@ class FixedPoint:
 
     def moved(self, residual: Residual, started: Array, rng: np.random.Generator) -> Array:
         """The vectors after the iteration, in float32: the values of what comes out are computed anew."""
-        kernel_rows, parts = residual.kernel_rows, residual.terms(rng)
+        kernel_rows, parts = residual.kernel_rows, residual.terms(rng, np.float32)
         gamma = kernel_rows.kernel.gamma  # type: ignore[attr-defined]
         centre = np.zeros(started.shape[1]) if kernel_rows.rows.is_sparse else started.mean(axis=0)
         scale = np.broadcast_to(np.asarray(gamma, np.float64), centre.shape).astype(np.float32)
@@ -263,8 +263,9 @@ def centred(raw: Any, centre: Array, scale: Array, coef: Array) -> tuple[Any, Ar
     if not isinstance(raw, np.ndarray):
         terms = sp.csr_array(raw, dtype=np.float32)
         return terms, np.asarray(terms.multiply(terms) @ scale).ravel(), coef.astype(np.float32)
-    terms = (raw - centre).astype(np.float32)
-    return terms, (terms * terms) @ scale, coef.astype(np.float32)
+    terms = raw - centre.astype(raw.dtype)
+    terms = terms.astype(np.float32, copy=False)
+    return terms, np.einsum("ij,ij,j->i", terms, terms, scale), coef.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ class GradientAscent:
     Parameters
     ----------
     n_candidates : int, default=59
-        Random rows that starts are chosen from, one for each vector asked for; at least 8 for each.
+        Random rows that starts are chosen from, one for each vector asked for; at least 6 for each.
     max_iter : int, default=20
     """
 

@@ -35,7 +35,7 @@ Array = np.ndarray
 # Vectors added at a time: this share of those there are, and at least so many.
 GROWTH, FIRST_VECTORS = 0.1, 4
 # While the basis grows Newton's steps end at a gap of this share of the loss, or after so many.
-GROWING_SHARE, GROWING_STEPS = 0.02, 8
+GROWING_SHARE, GROWING_STEPS = 0.02, 3
 # Soft argmaxes below this share of the largest are left out of a residual.
 NEGLIGIBLE = 1e-6
 # The basis counts as complete after this many vain searches in a row.
