@@ -53,8 +53,9 @@ MIN_BATCH, BATCH_EPOCHS = 512, 20
 COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
 # The rate is that of so many vectors; it falls with the root of their number beyond.
 RATE_VECTORS = 25
-# Pull of the metric: that of this share of the mean loss, and on each feature at least that of one row's.
-LOSS_SHARE = 1 / 8
+# Pull of the metric: that of this share of the mean loss for so many vectors, falling with the root of their number
+# beyond; and on each feature at least that of one row's loss.
+LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
 # A sweep whose objective is this many times the best so far means that the rate is too high.
 DIVERGED = 2.0
 # Rows that the features' spread is taken from.
@@ -109,13 +110,14 @@ class RefineRun:
         # Halfway between one rate for all features and one in proportion to each one's spread.
         spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
         rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
+        share = LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
         self.unit = self._mean_loss(np.zeros((self.problem.examples.n_rows, self.problem.task.n_outputs)))
         return Rates(
             basis=rate * spread,
             coef=rate * COEF_RATE / np.sqrt(k) * self.unit,
             intercept=rate * INTERCEPT_RATE * self.unit,
             scale=rate,
-            pull=solver.metric_pull * self.unit * max(1.0 / n, LOSS_SHARE / len(spread)),
+            pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
         )
 
     def _mean_loss(self, scores: Array) -> float:
@@ -265,8 +267,8 @@ class Refine(Solver):
         ``RBF(gamma=array)``, and ``gamma`` only where it starts.
     metric_pull : float, default=1.0
         How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
-        an eighth of the loss at the start; for few rows (fewer than eight per feature), on each feature in units of one
-        row's loss.
+        an eighth of the loss at the start (times √(50/max_basis) above 50 vectors); for few rows (fewer than eight per
+        feature), on each feature in units of one row's loss.
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
     finish : bool, default=True
