@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.estimators import SVC, SVR
+    from slimsvm.estimators import SVC, SVR, SequenceSVM
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
@@ -26,6 +26,7 @@ __all__ = [
     "LowRank",
     "ModelFileError",
     "Refine",
+    "SequenceSVM",
     "UniformCuts",
     "ViolatedCuts",
     "compress",
@@ -47,6 +48,7 @@ _HOMES = {
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "Refine": "solvers",
+    "SequenceSVM": "estimators",
     "UniformCuts": "solvers",
     "ViolatedCuts": "solvers",
     "compress": "estimators.compression",

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from slimsvm.cli.output import count, print_fields, print_json, size
-from slimsvm.estimators import ESTIMATORS
+from slimsvm.estimators import ESTIMATORS, STRUCTURED
 from slimsvm.estimators.files import load
 
 
@@ -81,7 +81,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def changed(report: dict[str, Any]) -> str:
     """The parameters that are not as by default."""
-    defaults = ESTIMATORS[report["estimator"]]().get_params(deep=False)
+    defaults = (ESTIMATORS | STRUCTURED)[report["estimator"]]().get_params(deep=False)
     parts = [
         f"{name}={show(value)}"
         for name, value in report["parameters"].items()

@@ -42,7 +42,7 @@ def load(path):
 
     Returns
     -------
-    SVC or SVR
+    SVC, SVR or SequenceSVM
         Ready to predict. Parameters that a file of data cannot hold (functions, random states) have their defaults.
 
     Raises
@@ -61,11 +61,11 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    from slimsvm.estimators import ESTIMATORS
+    from slimsvm.estimators import ESTIMATORS, STRUCTURED
 
     header, arrays = read_model(path)
     try:
-        estimator = ESTIMATORS[header["estimator"]]()
+        estimator = (ESTIMATORS | STRUCTURED)[header["estimator"]]()
         estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
         model = KernelExpansion.from_file_parts(header, arrays)
         fitted = dict(header["fitted"])

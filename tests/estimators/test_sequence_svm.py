@@ -1,0 +1,187 @@
+"""`SequenceSVM`: sequences in, sequences out."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import slimsvm
+from slimsvm import CPSP, SVC, SequenceSVM, ViolatedCuts
+
+PARAMETERS = {"C": 5.0, "gamma": 0.5}
+
+
+def weather(n=25, seed=0, names=("dry", "rain", "snow")):
+    """Labels that mostly stay as they are, seen through noise: transitions help."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        labels = [int(rng.integers(3))]
+        for _ in range(int(rng.integers(0, 7))):
+            labels.append(labels[-1] if rng.random() < 0.85 else int(rng.integers(3)))
+        X.append(rng.normal(size=(len(labels), 3)) + 1.3 * np.eye(3)[labels])
+        y.append([names[label] for label in labels])
+    return X, y
+
+
+def flat(X, y):
+    return np.concatenate(X), np.concatenate(y), [len(labels) for labels in y]
+
+
+def test_it_learns_transitions_and_certifies():
+    X, y = weather(40)
+    clf = SequenceSVM(**PARAMETERS).fit(X, y)
+    assert 0 <= clf.objective_ - clf.lower_bound_ <= 1e-8 * clf.objective_
+    assert clf.classes_.tolist() == ["dry", "rain", "snow"]
+    assert clf.transitions_.shape == (3, 3)
+    assert clf.start_.shape == clf.end_.shape == (3,)
+    assert (np.diag(clf.transitions_) > clf.transitions_.max(axis=1) - 1e-12).all()
+    X_test, y_test = weather(200, seed=1)
+    alone = SVC(C=5.0, gamma=0.5).fit(*flat(X, y)[:2]).score(*flat(X_test, y_test)[:2])
+    assert clf.score(X_test, y_test) > alone + 0.03
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_lists_and_lengths_are_the_same(kernel, sparse):
+    X, y = weather()
+    if sparse:
+        X = [sp.csr_array(sequence) for sequence in X]
+    rows = sp.vstack(X, format="csr") if sparse else np.concatenate(X)
+    labels, lengths = np.concatenate(y), [len(sequence) for sequence in y]
+    one = SequenceSVM(kernel=kernel, **PARAMETERS).fit(X, y)
+    other = SequenceSVM(kernel=kernel, **PARAMETERS).fit(rows, labels, lengths=lengths)
+    assert one.objective_ == other.objective_
+    np.testing.assert_array_equal(np.concatenate(one.predict(X)), other.predict(rows, lengths=lengths))
+    np.testing.assert_array_equal(
+        np.concatenate(one.decision_function(X)), other.decision_function(rows, lengths=lengths)
+    )
+    assert [len(labels) for labels in one.predict(X)] == lengths
+    assert one.score(X, y) == other.score(rows, labels, lengths=lengths)
+
+
+@pytest.mark.parametrize("loss", ["hamming", "zero-one"])
+@pytest.mark.parametrize("solver", [ViolatedCuts(10), CPSP(20), "uniform-cuts"], ids=["violated", "cpsp", "uniform"])
+def test_solvers_files_and_pickles(solver, loss, tmp_path):
+    X, y = weather()
+    clf = clone(SequenceSVM(solver=solver, loss=loss, window=1, random_state=0, **PARAMETERS)).fit(X, y)
+    assert clf.score(X, y) > 0.6
+    clf.save(tmp_path / "model.slim")
+    for again in (slimsvm.load(tmp_path / "model.slim"), pickle.loads(pickle.dumps(clf))):
+        np.testing.assert_array_equal(again.transitions_, clf.transitions_)
+        for mine, theirs in zip(again.predict(X), clf.predict(X), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_predictions_are_the_best_of_all_labellings():
+    import itertools
+
+    X, y = weather()
+    clf = SequenceSVM(**PARAMETERS).fit(X, y)
+    for sequence, predicted in list(zip(X, clf.predict(X)))[:10]:
+        f = clf.decision_function([sequence])[0]
+
+        def total(labels, f=f):
+            steps = sum(clf.transitions_[a, b] for a, b in itertools.pairwise(labels))
+            return clf.start_[labels[0]] + clf.end_[labels[-1]] + steps + f[np.arange(len(f)), list(labels)].sum()
+
+        best = max(itertools.product(range(3), repeat=len(sequence)), key=total)
+        np.testing.assert_array_equal(predicted, clf.classes_[list(best)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_windows_are_neighbours_of_the_same_sequence(sparse):
+    from slimsvm.estimators.sequence import _with_window
+
+    X = np.arange(1.0, 11).reshape(5, 2)
+    out = _with_window(sp.csr_array(X) if sparse else X, np.array([0, 3, 3, 5]), 1)
+    out = out.toarray() if sparse else out
+    zero = np.zeros(2)
+    before = [zero, X[0], X[1], zero, X[3]]
+    after = [X[1], X[2], zero, X[4], zero]
+    np.testing.assert_array_equal(out, np.hstack([before, X, after]))
+
+
+def test_empty_sequences_are_predicted_empty():
+    X, y = weather()
+    clf = SequenceSVM(**PARAMETERS).fit(X, y)
+    predicted = clf.predict([X[0], np.zeros((0, 3)), X[1]])
+    assert [len(labels) for labels in predicted] == [len(X[0]), 0, len(X[1])]
+    np.testing.assert_array_equal(predicted[2], clf.predict([X[1]])[0])
+    assert [len(labels) for labels in clf.predict([np.zeros((0, 3))])] == [0]
+    assert [labels.shape for labels in clf.decision_function([[]])] == [(0, 3)]
+
+
+def test_labels_never_seen_count_as_wrong():
+    X, y = weather()
+    clf = SequenceSVM(**PARAMETERS).fit(X, y)
+    assert clf.score(X, [["hail"] * len(labels) for labels in y]) == 0
+
+
+def test_weights_are_repeats():
+    X, y = weather(12)
+    weights = np.arange(12) % 3 + 1.0
+    repeated = np.repeat(np.arange(12), weights.astype(int))
+    one = SequenceSVM(**PARAMETERS).fit(X, y, sample_weight=weights)
+    other = SequenceSVM(**PARAMETERS).fit([X[e] for e in repeated], [y[e] for e in repeated])
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-8)
+
+
+def test_limits_and_warm_starts():
+    X, y = weather(40)
+    clf = SequenceSVM(C=50.0, gamma=0.5, max_iter=3, warm_start=True)
+    with pytest.warns(ConvergenceWarning, match="stopped at the iteration limit"):
+        clf.fit(X, y)
+    objective = clf.objective_
+    assert clf.set_params(max_iter=-1).fit(X, y).objective_ < objective
+
+
+GOOD = weather(3)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "message"),
+    [
+        ([], [], {}, "X must hold at least one sequence, found none"),
+        ([[]], [[]], {}, "X must hold at least one row, found empty sequences only"),
+        ([[[0.0]], []], [["a"], []], {}, "sequence 1 is empty; every sequence needs a row to fit"),
+        (np.zeros((2, 1)), ["a", "b"], {}, "or one array together with lengths; found one array alone"),
+        ([[0.0, 1.0]], [["a", "b"]], {}, r"sequence 0 has \(2,\)"),
+        ([[[0.0]], [[0.0, 1.0]]], [["a"], ["b"]], {}, "sequence 1 has 2 features, found 1 before"),
+        ([[[0.0]]], [["a"], ["b"]], {}, "one entry per sequence: 1 sequences, found 2"),
+        ([[[0.0]]], [["a", "b"]], {}, r"sequence 0 has 1 rows, found shape \(2,\)"),
+        ([[[0.0], [1.0]]], [["a", "a"]], {}, "at least two labels, found 1: a"),
+        ([[[0.0], [np.nan]]], [["a", "b"]], {}, "X contains NaN at row 1, column 0"),
+        ([[0.0], [1.0]], ["a", "b"], {"lengths": [1, 2]}, "lengths must add up to the rows of X, 2; found 3"),
+        ([[0.0], [1.0]], ["a", "b"], {"lengths": [1.0, 1.0]}, "lengths must be integers >= 0"),
+        ([[0.0], [1.0]], ["a"], {"lengths": [1, 1]}, r"one label per row: 2 rows, found shape \(1,\)"),
+        (*GOOD, {"sample_weight": [1.0]}, "3 rows, found 1 weights"),
+        (*GOOD, {"sample_weight": [1.0, 0.0, 1.0]}, "weights of a task's examples must be positive"),
+    ],
+)
+def test_bad_input_is_named(X, y, options, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceSVM().fit(X, y, **options)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"loss": "edit"}, "loss must be one of 'hamming', 'zero-one'; found 'edit'"),
+        ({"window": -1}, "window must be an integer >= 0, found -1"),
+        ({"C": "validate"}, "C must be a positive number, found 'validate'"),
+        ({"kernel": "precomputed"}, "kernel='precomputed' is not for sequences"),
+        ({"solver": "refine"}, "needs a loss that is a sum over examples, without plain parameters"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceSVM(**params).fit(*GOOD)
+
+
+def test_before_fit():
+    with pytest.raises(NotFittedError):
+        SequenceSVM().predict(GOOD[0])
