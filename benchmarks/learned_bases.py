@@ -99,7 +99,8 @@ def main() -> int:
         runs += found
         errors, seconds = ([run[key] for run in found] for key in ("error", "seconds"))
         spread = f"({np.std(errors, ddof=1) / np.sqrt(len(errors)):.3f})" if len(errors) > 1 else "(one run)"
-        what = f"{name:<13}{k:>5}{C:>5}{gamma!s:>9} {'yes' if learn_metric else 'no':<6}"
+        width = gamma if isinstance(gamma, str) else f"{gamma:.4g}"
+        what = f"{name:<13}{k:>5}{C:>5}{width:>9} {'yes' if learn_metric else 'no':<6}"
         print(f"{what} {np.mean(errors):6.3f} {spread:<10} {target:>6}   {np.mean(seconds):7.2f}", flush=True)
         if args.json:
             with open(args.json, "w") as file:
