@@ -135,7 +135,7 @@ class KernelExpansion:
         KernelExpansion
         """
         first_of: dict[bytes, int] = {}
-        owner = np.array([first_of.setdefault(key, j) for j, key in enumerate(_row_keys(self.basis))], np.int64)
+        owner = np.array([first_of.setdefault(key, j) for j, key in enumerate(row_keys(self.basis))], np.int64)
         coef = np.zeros_like(self.coef)
         np.add.at(coef, owner, self.coef)
         kept = np.flatnonzero(coef.any(axis=1))
@@ -183,13 +183,13 @@ class KernelExpansion:
         return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], kernel, header["dtype"])
 
 
-def _row_keys(basis: Any) -> Iterator[bytes]:
-    """Yield, per row, bytes that are equal where the rows are."""
+def row_keys(basis: Any) -> Iterator[bytes]:
+    """Yield, per row, bytes that are equal where the rows are, in one dtype."""
     if is_sparse(basis):
         basis = basis.copy()
         basis.eliminate_zeros()
         for lo, hi in zip(basis.indptr[:-1], basis.indptr[1:], strict=True):
-            yield basis.indices[lo:hi].tobytes() + basis.data[lo:hi].tobytes()
+            yield basis.indices[lo:hi].astype(np.int64).tobytes() + basis.data[lo:hi].tobytes()
     else:
         for row in basis:
             yield (row + 0).tobytes()  # -0.0 becomes 0.0

@@ -369,6 +369,18 @@ def test_info(capsys, files):
     assert shown["parameters"] == "C=2.0, gamma=5.0, random_state=0, others as by default"
 
 
+def test_info_certifies_a_model_by_file_and_data(capsys, files):
+    model = slimsvm.load(files / "board.slim")
+    found = run_json(capsys, "info", files / "board.slim", files / "board.csv", "--certificate")["certificate"]
+    assert found["objective"] == pytest.approx(model.objective_, rel=1e-6)
+    assert 0 <= found["gap"] <= 0.01
+    assert main(["info", str(files / "board.slim"), str(files / "board.txt"), "--certificate"]) == 0
+    assert "no model's is under" in fields(capsys.readouterr().out)["certificate"]
+    for argv in (["--certificate"], [str(files / "board.csv")]):
+        assert main(["info", str(files / "board.slim"), *argv]) != 0
+        assert "--certificate and the training data DATA go together" in capsys.readouterr().err
+
+
 def test_datasets_says_what_is_there_and_where(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("SLIMSVM_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

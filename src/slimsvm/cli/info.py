@@ -1,13 +1,21 @@
-"""Say what is in a model file: kernel, basis vectors, classes, objective, how the fit ended, parameters."""
+"""Say what is in a model file: kernel, basis vectors, classes, objective, how the fit ended, parameters.
+
+With --certificate and the training data DATA (a file, or a benchmark set's training part): how far the model is at most
+from the exact SVM of its kernel and C, computed from the file and the data alone.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
 import os
+from dataclasses import asdict
 from typing import Any
 
-from slimsvm.cli.output import count, print_fields, print_json, size
+from slimsvm.cli import options
+from slimsvm.cli.data import add_reading_options, is_set, load_set, read_part
+from slimsvm.cli.output import CommandError, count, print_fields, print_json, size
+from slimsvm.cli.scoring import as_classes
 from slimsvm.estimators import ESTIMATORS, STRUCTURED
 from slimsvm.estimators.files import load
 
@@ -15,18 +23,48 @@ from slimsvm.estimators.files import load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``slimsvm info``."""
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="training data, for --certificate")
+    parser.add_argument(
+        "--certificate", action="store_true", help="bound the exact SVM's objective: two classes and regression"
+    )
+    parser.add_argument(
+        "--max-seconds", type=options.positive, default=None, help="stop the certificate after about this time"
+    )
+    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="threads (default: all cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Load the file and describe it."""
+    if args.certificate != (args.data is not None):
+        raise CommandError("--certificate and the training data DATA go together")
     estimator = load(args.model)
     report = describe(estimator, args.model)
+    if args.certificate:
+        report["certificate"] = certificate(estimator, args)
     if args.json:
         print_json(report)
     else:
         print_report(report)
     return 0
+
+
+def certificate(estimator: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """What the model's certificate on the data says."""
+    if not hasattr(estimator, "certificate"):
+        raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate: two classes and regression")
+    if is_set(args.data):
+        data = load_set(args.data)
+        X, y = data.X_train, data.y_train
+    else:
+        part = read_part(args.data, args, estimator.n_features_in_)
+        X, y = part.X, part.y
+    if hasattr(estimator, "classes_"):
+        y = as_classes(y, estimator.classes_)
+    estimator.set_params(n_jobs=args.n_jobs, verbose=0 if args.json else 1)
+    found = estimator.certificate(X, y, max_seconds=args.max_seconds)
+    return {**asdict(found), "gap": found.gap}
 
 
 def describe(estimator: Any, path: str) -> dict[str, Any]:
@@ -76,6 +114,12 @@ def print_report(report: dict[str, Any]) -> None:
         "lower bound": None if bound is None else f"{bound:.6g}",
         "parameters": changed(report),
     }
+    if "certificate" in report:
+        found = report["certificate"]
+        fields["certificate"] = (
+            f"objective {found['objective']:.6g}, no model's is under {found['lower_bound']:.6g}: "
+            f"{100 * found['gap']:.2g} % at most to gain"
+        )
     print_fields(fields)
 
 

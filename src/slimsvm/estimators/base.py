@@ -16,11 +16,12 @@ from slimsvm.estimators.validation import (
     check_limit,
     check_option,
     check_positive,
+    check_sample_weight,
     scale_gamma,
 )
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.rows import as_rows
-from slimsvm.solvers import SOLVERS, Fit, Problem, Solver
+from slimsvm.solvers import SOLVERS, Certificate, Fit, Problem, Solver, certify
 from slimsvm.tasks import Examples, OverAllRows, Task
 
 Array = np.ndarray
@@ -211,6 +212,74 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.
         state.pop("_state", None)
         return state
+
+    # -- how good it is -----------------------------------------------------------------------------------------
+
+    def _encode(self, y: Array, weights: Array | None) -> tuple[Task, Examples, float]:
+        """Loss and examples of labels, and what is taken off targets and scores first."""
+        raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
+
+    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
+        """How far the model is from the exact SVM of this kernel and C: nothing is taken from the fit but the model.
+
+        For two classes (the hinge loss) and regression. One pass costs n² kernel evaluations.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training rows.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in ``fit``.
+        max_seconds : float or None, default=None
+            Stop with the bound so far after about this time.
+
+        Returns
+        -------
+        Certificate
+            Its ``objective`` is that of the model, and no model's is under its ``lower_bound``, both in float64;
+            ``gap`` is the share by which the objective could at most be lowered.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A value in X or y is out of range, or the loss is another one.
+
+        Examples
+        --------
+        >>> from slimsvm import SVC
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> SVC(max_basis=10).fit(X, y).certificate(X, y).gap < 0.5
+        True
+        """
+        check_is_fitted(self, "model_")
+        X, y = self._check_X(X, reset=False, y=y)
+        limit = check_limit("max_seconds", max_seconds, integer=False)
+        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        model = self.model_
+        if isinstance(model.kernel, Precomputed):
+            if not np.isin(model.basis, index).all():
+                raise ValueError("sample_weight is 0 for rows of the model, whose kernel values with others are needed")
+            model = replace(model, basis=np.searchsorted(index, model.basis))
+        task, examples, centre = self._encode(y, weights)
+        C: Any = getattr(self, "C_", self.C)
+        problem = Problem(
+            rows=as_rows(X),
+            examples=examples,
+            task=task,
+            kernel=model.kernel,
+            C=C,
+            intercept=self.intercept,
+            random_state=0,
+            memory_limit=int(1e6 * self.memory_limit),
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
+        )
+        centred = replace(model, intercept=model.intercept - centre, dtype="float64")
+        return certify(problem, centred, max_seconds=limit)
 
     # -- files --------------------------------------------------------------------------------------------------
 

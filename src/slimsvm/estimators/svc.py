@@ -219,19 +219,37 @@ class SVC(ClassifierMixin, KernelMachine):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
-        bad = ~(np.isfinite(self.class_weight_) & (self.class_weight_ > 0))
-        if bad.any():
-            c = int(np.argmax(bad))
-            raise ValueError(
-                f"class_weight must hold positive numbers; found {self.class_weight_[c]} for class {self.classes_[c]!s}"
-            )
-        row_weights = self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
+        self.class_weight_ = self._class_weights(y, weights)
         task = self._task()
-        fit = self._solve(X, y, task.encode(codes, row_weights), task, weights, index)
+        fit = self._solve(X, y, task.encode(codes, self._row_weights(codes, weights)), task, weights, index)
         if fit.basis_rows is not None:
             self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=len(self.classes_)).astype(np.int32)
         return self
+
+    def _class_weights(self, y, weights):
+        """A positive factor for each class."""
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+        bad = ~(np.isfinite(factors) & (factors > 0))
+        if bad.any():
+            c = int(np.argmax(bad))
+            raise ValueError(
+                f"class_weight must hold positive numbers; found {factors[c]} for class {self.classes_[c]!s}"
+            )
+        return factors
+
+    def _row_weights(self, codes, weights):
+        """Class weights times sample weights."""
+        return self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
+
+    def _encode(self, y, weights):
+        """See `KernelMachine._encode`."""
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y must hold the classes {self.classes_.tolist()}; found {y[unknown][0]!r}")
+        task, codes = self._task(), np.searchsorted(self.classes_, y)
+        if not hasattr(self, "class_weight_"):  # read from a file
+            self.class_weight_ = self._class_weights(y, weights)
+        return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
 
     def _task(self):
         """The loss for the classes found."""

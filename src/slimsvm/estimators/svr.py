@@ -116,14 +116,18 @@ class SVR(RegressorMixin, KernelMachine):
         ValueError
             A parameter or a value in X or y is out of range; the message names it.
         """
-        task = Regression(self.epsilon)
         X, y = self._check_X(X, reset=True, y=y)
-        y = np.asarray(y, dtype=np.float64)
-        check_finite(y[:, None], "y")
         X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
-        centre = float(np.average(y, weights=weights)) if self.intercept == "regularized" else 0.0
-        self._solve(X, y, task.encode(y - centre, weights), task, weights, index, shift=centre)
+        task, examples, centre = self._encode(y, weights)
+        self._solve(X, y, examples, task, weights, index, shift=centre)
         return self
+
+    def _encode(self, y, weights):
+        """See `KernelMachine._encode`; the intercept is measured from the mean of y."""
+        task, y = Regression(self.epsilon), np.asarray(y, dtype=np.float64)
+        check_finite(y[:, None], "y")
+        centre = float(np.average(y, weights=weights)) if self.intercept == "regularized" else 0.0
+        return task, task.encode(y - centre, weights), centre
 
     def predict(self, X):
         """Predicted targets.

@@ -3,6 +3,7 @@
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.bsca import BSCA
 from slimsvm.solvers.bsgd import BSGD
+from slimsvm.solvers.certificate import Certificate, certify
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.solvers.exact import Exact
@@ -26,6 +27,7 @@ __all__ = [
     "BSGD",
     "CPSP",
     "SOLVERS",
+    "Certificate",
     "Exact",
     "ExactCuts",
     "Fit",
@@ -36,4 +38,5 @@ __all__ = [
     "Status",
     "UniformCuts",
     "ViolatedCuts",
+    "certify",
 ]

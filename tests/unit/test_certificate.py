@@ -1,0 +1,179 @@
+"""Certificates: bounds that hold, come close, and need nothing but the model and the data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+
+import naive
+import slimsvm
+from slimsvm import SVC, SVR
+from slimsvm.solvers import certificate as certificates
+
+KINDS = pytest.mark.parametrize("kind", ["classes", "costs", "targets"])
+INTERCEPTS = pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+COST = [[0.0, 0.5], [2.0, 0.0]]
+
+
+def data(kind, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    if kind == "targets":
+        return X, 5.0 + np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
+    y = np.where(X[:, 0] * X[:, 1] + 0.6 * rng.normal(size=n) > 0.2, 1, -1)
+    y[:2] = -1, 1
+    return X, y
+
+
+def estimator_of(kind, **options):
+    if kind == "targets":
+        return SVR(epsilon=0.1, gamma=0.5, random_state=0, **options)
+    return SVC(cost_matrix=COST if kind == "costs" else None, gamma=0.5, random_state=0, **options)
+
+
+def optimum_of(kind, X, y, C, intercept):
+    """The dual optimum; for a free intercept that of the exact solver, to a tolerance far below the tests'."""
+    if intercept == "free":
+        return estimator_of(kind, C=C, solver="exact", intercept="free", tol=1e-9).fit(X, y).objective_
+    if kind == "targets":
+        written_out = [naive.regression_options(target, 0.1) for target in y - (y.mean() * (intercept != "none"))]
+    else:
+        costs = (0.5, 2.0) if kind == "costs" else (1.0, 1.0)
+        written_out = [naive.binary_options(label, *costs) for label in y]
+    parts = [(np.array([i]), options, 1.0) for i, options in enumerate(written_out)]
+    return naive.optimum(naive.kernel_matrix(slimsvm.kernels.RBF(0.5), X, X), parts, C, intercept == "regularized")[0]
+
+
+@INTERCEPTS
+@KINDS
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_never_exceeds_the_optimum_and_comes_close(kind, intercept, seed):
+    """Also for models that are nothing like the optimum."""
+    rng = np.random.default_rng(seed)
+    X, y = data(kind, 40, seed)
+    C = float(10 ** rng.uniform(-1, 1.5))
+    best = optimum_of(kind, X, y, C, intercept)
+    good = estimator_of(kind, C=C, solver="exact", intercept=intercept).fit(X, y)
+    for scale in (1.0, -1.0, 0.1, 1e6):
+        good.model_ = slimsvm.KernelExpansion(
+            X[good.support_], scale * good.dual_coef_.T, good.intercept_, np.zeros(0), good.kernel_, "float64"
+        )
+        found = good.certificate(X, y)
+        assert 0.99 * best <= found.lower_bound <= best * (1 + 1e-8)
+        assert found.lower_bound <= found.objective
+        assert found.gap == pytest.approx(1 - found.lower_bound / found.objective)
+
+
+@KINDS
+def test_the_objective_is_that_of_the_fit(kind):
+    X, y = data(kind, 120)
+    weights = np.random.default_rng(1).integers(0, 3, 120).astype(float)
+    for solver in ("exact", "exact-cuts", "violated-cuts", "refine"):
+        capped = {"max_basis": 10} if solver == "refine" else {}
+        model = estimator_of(kind, C=3.0, solver=solver, **capped).fit(X, y, weights)
+        found = model.certificate(X, y, weights)
+        assert found.objective == pytest.approx(model.objective_, rel=1e-8)
+        assert found.n_passes >= 1
+        assert found.kernel_evals >= np.count_nonzero(weights) ** 2
+
+
+@INTERCEPTS
+@KINDS
+def test_exact_models_are_certified_to_a_thousandth_and_all_others_to_nine_tenths(kind, intercept):
+    X, y = data(kind, 1300)
+    exact = estimator_of(kind, C=5.0, solver="exact", intercept=intercept, tol=1e-5).fit(X, y)
+    found = exact.certificate(X, y)
+    assert found.gap <= 1e-3
+    solvers = ["refine"] if intercept == "free" else ["violated-cuts", "cpsp", "refine"]
+    for solver in solvers:
+        capped = {} if solver == "violated-cuts" else {"max_basis": 15}
+        model = estimator_of(kind, C=5.0, solver=solver, intercept=intercept, **capped).fit(X, y)
+        other = model.certificate(X, y)
+        assert 0.99 * exact.lower_bound_ <= other.lower_bound <= exact.objective_ * (1 + 1e-9)
+        assert other.n_passes <= 10
+
+
+def test_float32_fits_are_certified_in_float64():
+    X, y = data("classes", 600)
+    model = SVC(C=100.0, gamma=0.5, solver="exact", precision="float32", tol=1e-4).fit(X, y)
+    K = rbf_kernel(X, gamma=0.5) + 1.0
+    v = np.zeros(600)
+    v[model.support_] = model.dual_coef_[0]
+    primal = 0.5 * v @ K @ v + 100.0 * np.maximum(0, 1 - y * (K @ v)).sum()
+    found = model.certificate(X, y)
+    assert found.objective == pytest.approx(primal, rel=1e-7)  # its intercept is the sum of v to float32
+    assert found.gap < 1e-3
+
+
+def test_the_models_own_dual_is_the_start_even_with_equal_rows(monkeypatch):
+    """Without a single pass the exact solver's own point is found again from vectors that occur several times."""
+    monkeypatch.setattr(certificates._Ascent, "climb", lambda self: None)
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1, 2, (200, 3)).astype(float)
+    y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
+    for container in (np.asarray, sp.csr_array):
+        model = SVC(C=2.0, gamma=0.5, solver="exact", tol=1e-8).fit(container(X), y)
+        found = model.certificate(container(X), y)
+        assert found.n_passes == 0
+        assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_precomputed_kernels(weighted):
+    X, y = data("classes", 150)
+    K = rbf_kernel(X, gamma=0.5)
+    weights = np.random.default_rng(0).integers(0, 3, 150) if weighted else None
+    model = SVC(kernel="precomputed", C=3.0).fit(K, y, weights)
+    found = model.certificate(K, y, weights)
+    assert found.objective == pytest.approx(model.objective_, rel=1e-9)
+    assert found.gap <= 1e-6
+    if weighted:
+        with pytest.raises(ValueError, match="sample_weight is 0 for rows of the model"):
+            model.certificate(K, y, np.where(np.arange(150) == model.support_[0], 0, 1))
+
+
+def test_from_a_file_with_class_weights(tmp_path):
+    X, y = data("classes", 200)
+    labels = np.array(["no", "yes"])[(y > 0).astype(int)]
+    model = SVC(C=2.0, class_weight="balanced", gamma=0.5).fit(X, labels)
+    model.save(tmp_path / "model.slim")
+    found = slimsvm.load(tmp_path / "model.slim").certificate(X, labels)
+    assert found.objective == pytest.approx(model.objective_, rel=1e-9)
+    assert found.gap <= 1e-6
+
+
+def test_same_bits_for_any_number_of_threads():
+    X, y = data("classes", 900)
+    model = SVC(max_basis=10, gamma=0.5, random_state=0).fit(X, y)
+    found = [model.set_params(n_jobs=n_jobs).certificate(X, y) for n_jobs in (1, 3)]
+    assert found[0].lower_bound == found[1].lower_bound
+    assert found[0].objective == found[1].objective
+
+
+def test_no_time_at_all_still_bounds():
+    X, y = data("classes", 300)
+    found = SVC(gamma=0.5).fit(X, y).certificate(X, y, max_seconds=1e-9)
+    assert found.lower_bound == 0
+    assert found.n_passes == 0
+    assert found.objective > 0
+
+
+def test_progress_is_shown_when_asked_for_only(capfd):
+    X, y = data("classes", 100)
+    model = SVC(gamma=0.5).fit(X, y)
+    model.certificate(X, y)
+    assert capfd.readouterr() == ("", "")
+    model.set_params(verbose=1).certificate(X, y)
+    assert "pass 1" in capfd.readouterr().err
+
+
+def test_what_has_no_certificate_says_so():
+    X, y = data("classes", 60)
+    model = SVC(gamma=0.5).fit(X, y)
+    with pytest.raises(ValueError, match=r"y must hold the classes \[-1, 1\]; found .*7"):
+        model.certificate(X, np.full(60, 7))
+    with pytest.raises(ValueError, match="max_seconds"):
+        model.certificate(X, y, max_seconds=-1)
+    three = SVC(gamma=0.5).fit(X, np.arange(60) % 3)
+    with pytest.raises(ValueError, match=r"two classes with loss='hinge' and for regression, found Multiclass"):
+        three.certificate(X, np.arange(60) % 3)
