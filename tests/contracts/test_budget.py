@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -72,6 +72,7 @@ def test_the_budget_is_kept_and_the_degradation_is_the_true_one(rule, kernel, dt
     st.sampled_from(SUITABLE), st.integers(1, 12), st.integers(1, 3), st.sampled_from(sorted(DTYPES)),
     st.lists(st.tuples(st.integers(0, 29), st.floats(-1e6, 1e6)), min_size=1, max_size=40), st.integers(0, 3),
 )  # fmt: skip
+@example(("golden-section", "rbf"), 1, 1, "float32", [(0, 3.3e-284), (1, 1.0)], 0)
 def test_never_more_points_than_allowed(rule_and_kernel, budget, m, dtype, steps, seed):
     rule, kernel = rule_and_kernel
     X = data(seed, 30)[1]

@@ -19,7 +19,8 @@ def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
         block = kernel_rows.block(kernel_rows.points_of(B), rows=np.asarray(A)[:, 0].astype(np.int64))
         return block.astype(np.float64)
     kernel_rows.counter.add(A.shape[0] * B.shape[0])
-    return kernel_rows.kernel.block(A, B)
+    rows = KernelRows.for_basis(kernel_rows.kernel, A, B, dtype=np.float64, n_jobs=kernel_rows.n_jobs)
+    return rows.block(rows.points_of(B))
 
 
 def squared_lengths(kernel_rows: KernelRows, A: Any) -> np.ndarray:

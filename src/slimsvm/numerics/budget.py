@@ -149,9 +149,9 @@ def merge_losses(points, rule, r):
             product += beta[c, r] * beta[c, j]
             square += beta[c, j] * beta[c, j]
         v[j] = np.inf
-        if j == r or not product > 0:
-            continue
         norm, kappa = np.sqrt(square), min(1.0, max(1e-300, float(k[j])))
+        if j == r or not product > 0 or not min(norm_r, norm) > 0:  # squares of tiny numbers may be 0
+            continue
         a, b = min(norm_r, norm), max(norm_r, norm)
         if rule.by_table:
             # With several outputs: what coefficients along one line would lose, which is no more than these lose.
@@ -185,9 +185,9 @@ def merge_two(points, rule, r, j):
         product += beta[c, r] * beta[c, j]
         square_r += beta[c, r] * beta[c, r]
         square += beta[c, j] * beta[c, j]
-    if not product > 0:
-        return -1.0
     a, b = np.sqrt(min(square_r, square)), np.sqrt(max(square_r, square))
+    if not product > 0 or not a > 0:
+        return -1.0
     log_kappa = np.log(kappa)
     if rule.by_table and m == 1:
         t = look_up(rule.table, 1, a / (a + b), kappa)
