@@ -135,11 +135,11 @@ def test_options_reach_estimator_and_solver(capsys, tmp_path, files):
     assert {name: found[name] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("solver", ["auto", "cpsp"])
-def test_a_cap_on_vectors(capsys, tmp_path, files, solver):
+@pytest.mark.parametrize(("solver", "name"), [("auto", "Refine"), ("cpsp", "CPSP")])
+def test_a_cap_on_vectors(capsys, tmp_path, files, solver, name):
     options = ["--gamma", "5", "--max-basis", "7", "--solver", solver]
     report = run_json(capsys, "train", files / "board.txt", tmp_path / "m.slim", *options)
-    assert report["solver"] == "CPSP"
+    assert report["solver"] == name
     assert report["solver_parameters"]["max_basis"] == 7
     assert 0 < report["n_basis"] <= 7
 

@@ -20,7 +20,7 @@ from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.scoring import describe_quality, quality
 from slimsvm.estimators import SVC, SVR
-from slimsvm.estimators.base import MAX_EXACT_N
+from slimsvm.estimators.automatic import MAX_EXACT_N
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS, Solver
 
@@ -113,7 +113,7 @@ def _add_solver_options(group: Any) -> None:
         "--solver",
         choices=("auto", *SOLVERS),
         default="auto",
-        help="auto: refine with --gamma learn, cpsp with --max-basis, else "
+        help="auto: refine with --gamma learn or --max-basis (cpsp for other kernels and for text), else "
         f"exact-cuts up to {MAX_EXACT_N:,} rows and violated-cuts above (default: auto)",
     )
     group.add_argument(

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from slimsvm.estimators.automatic import choose_solver
 from slimsvm.estimators.choosing import choose_C, learning_metric
 from slimsvm.estimators.validation import (
     check_finite,
@@ -20,14 +21,11 @@ from slimsvm.estimators.validation import (
     scale_gamma,
 )
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
-from slimsvm.rows import as_rows
+from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers import SOLVERS, Certificate, Fit, Problem, Solver, certify
 from slimsvm.tasks import Examples, OverAllRows, Task
 
 Array = np.ndarray
-
-# Rows up to which solver="auto" solves to a computed gap; above, cuts over all violated rows get too long.
-MAX_EXACT_N = 300_000
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -78,12 +76,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             gamma = self.gamma
         return get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _resolve_solver(self, n: int, is_sparse: bool) -> Solver:
+    def _resolve_solver(self, rows: Rows, task: Task) -> Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
-        solver = self._named_solver(n)
-        return learning_metric(solver, is_sparse) if self._learns_metric else solver
+        solver = self._named_solver(rows, task)
+        return learning_metric(solver, rows.is_sparse) if self._learns_metric else solver
 
-    def _named_solver(self, n: int) -> Solver:
+    def _named_solver(self, rows: Rows, task: Task) -> Solver:
         if isinstance(self.solver, Solver):
             cap = self.solver.get_params(deep=False).get("max_basis")
             if self.max_basis is not None and self.max_basis != cap:
@@ -96,12 +94,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             check_limit("max_basis", self.max_basis, integer=True)
         name = self.solver
         if isinstance(name, str) and name == "auto":
-            if self._learns_metric:
-                name = "refine"
-            elif self.max_basis is not None:
-                name = "cpsp"
-            else:
-                name = "exact-cuts" if n <= MAX_EXACT_N else "violated-cuts"
+            return choose_solver(rows, self.kernel_, task, self.max_basis, self._learns_metric)
         if not isinstance(name, str) or name not in SOLVERS:
             known = ", ".join(["'auto'", *map(repr, SOLVERS)])
             raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
@@ -135,7 +128,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         check_option("precision", self.precision, ("auto", "float32", "float64"))
         rows = as_rows(X)
         self.kernel_ = self._resolve_kernel(X, weights)
-        self.solver_ = self._resolve_solver(rows.n_rows, rows.is_sparse)
+        self.solver_ = self._resolve_solver(rows, task)
         problem = Problem(
             rows=rows,
             examples=examples,

@@ -59,8 +59,9 @@ class SVC(ClassifierMixin, KernelMachine):
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
         A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes "refine" with
-        ``gamma="learn"``, "cpsp" where ``max_basis`` is given, else "exact-cuts" up to 300,000 rows and
+        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes, with
+        ``max_basis`` or ``gamma="learn"``, "refine" (learned vectors); "cpsp" for kernels or losses without derivatives
+        and for sparse rows of more than 1,000 features. Without either "exact-cuts" up to 300,000 rows and
         "violated-cuts" above.
     max_basis : int or None, default=None
         At most this many learned vectors, whatever the number of rows. For solvers that have such a cap.

@@ -1,0 +1,77 @@
+"""What solver="auto" stands for."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_moons
+
+from slimsvm import CPSP, SVC, SVR, ExactCuts, Refine, ViolatedCuts
+from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SPARSE_FEATURES, choose_solver
+from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from slimsvm.rows import as_rows
+from slimsvm.tasks import Binary, Multiclass, Regression
+from tasks_for_tests import Chain, ErrorRate
+
+ROWS = as_rows(np.zeros((10, 3)))
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(1.0), RBF((1.0, 2.0, 3.0)), Polynomial(2, 1.0, 1.0), Linear(), Sigmoid(1.0, 0.0)], ids=repr
+)
+@pytest.mark.parametrize("task", [Binary(), Multiclass(3), Regression(0.1)], ids=lambda task: type(task).__name__)
+def test_vectors_are_learned_where_there_are_derivatives(kernel, task):
+    solver = choose_solver(ROWS, kernel, task, 7, False)
+    assert (type(solver), solver.max_basis) == (Refine, 7)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), Precomputed(), CallableKernel(np.dot)], ids=lambda k: k.name)
+def test_other_kernels_are_pursued_with_training_rows(kernel):
+    solver = choose_solver(ROWS, kernel, Binary(), 7, False)
+    assert (type(solver), solver.max_basis, solver.preimage) == (CPSP, 7, "training-rows")
+
+
+@pytest.mark.parametrize("task", [Chain(3), ErrorRate()], ids=lambda task: type(task).__name__)
+def test_losses_without_derivatives_are_pursued(task):
+    solver = choose_solver(ROWS, RBF(1.0), task, 7, False)
+    assert (type(solver), solver.max_basis, solver.preimage) == (CPSP, 7, "fixed-point")
+
+
+def test_text_is_pursued_other_sparse_rows_are_learned():
+    few, many = (as_rows(sp.csr_array((10, MAX_SPARSE_FEATURES + more))) for more in (0, 1))
+    assert type(choose_solver(few, RBF(1.0), Binary(), 7, False)) is Refine
+    assert type(choose_solver(many, RBF(1.0), Binary(), 7, False)) is CPSP
+    dense = as_rows(np.zeros((10, MAX_SPARSE_FEATURES + 1)))
+    assert type(choose_solver(dense, RBF(1.0), Binary(), 7, False)) is Refine
+
+
+def test_without_a_cap_cuts_solve_the_problem():
+    few, many = (as_rows(np.zeros((MAX_EXACT_N + more, 1))) for more in (0, 1))
+    assert type(choose_solver(few, RBF(1.0), Binary(), None, False)) is ExactCuts
+    assert type(choose_solver(many, RBF(1.0), Binary(), None, False)) is ViolatedCuts
+
+
+def test_a_metric_is_learned_by_refine():
+    assert choose_solver(ROWS, RBF(1.0), Binary(), None, True).get_params() == Refine().get_params()
+    assert choose_solver(ROWS, RBF(1.0), Binary(), 7, True).max_basis == 7
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    ["rbf", "poly", "linear", "laplacian", lambda X, Z: (X @ Z.T + 1.0) ** 2],
+    ids=["rbf", "poly", "linear", "laplacian", "own"],
+)
+def test_a_cap_alone_gives_a_good_small_model(kernel):
+    X, y = make_moons(300, noise=0.15, random_state=0)
+    gamma = 1.0 if kernel in ("rbf", "laplacian") else "scale"
+    clf = SVC(kernel=kernel, gamma=gamma, C=10.0, coef0=1.0, max_basis=12, random_state=0).fit(X, y)
+    assert 1 <= clf.n_basis_ <= 12
+    assert clf.score(X, y) > 0.8
+    assert type(clf.solver_) is (Refine if kernel in ("rbf", "poly", "linear") else CPSP)
+    reg = SVR(kernel=kernel, gamma=gamma, C=10.0, coef0=1.0, max_basis=12, random_state=0).fit(X[:, :1], X[:, 0] ** 2)
+    assert reg.n_basis_ <= 12
+
+
+def test_the_cap_is_checked():
+    X, y = make_moons(40, random_state=0)
+    with pytest.raises(ValueError, match=r"max_basis must be a positive integer.* found 0"):
+        SVC(max_basis=0).fit(X, y)
