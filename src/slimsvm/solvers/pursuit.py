@@ -87,7 +87,7 @@ class GrowingFinish(ConvexFinish):
     def loss(self) -> float:
         """C Σ ω_e ℓ_e of the best point."""
         u = self.best.u
-        return self.objective - 0.5 * float(np.sum(self.penalty * u * u))
+        return max(0.0, self.objective - 0.5 * float(np.sum(self.penalty * u * u)))
 
     def _tolerance(self) -> float:
         return super()._tolerance() if self.loss_share is None else self.loss_share * self.loss()
