@@ -79,7 +79,7 @@ def choose_C(problem: Problem, solver: Solver) -> tuple[float, list[dict[str, An
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = solver.solve(replace(part, C=C)).model
         scores = model.scores(block, n_jobs=problem.n_jobs)
-        error = task.error(task.decode(scores, model.plain, others), others)
+        error = float(task.error(task.decode(scores, model.plain, others), others))
         trials.append({"C": C, "error": error, "seconds": time.perf_counter() - begun})
         if error < trials[best]["error"]:
             best = len(trials) - 1
