@@ -179,7 +179,7 @@ class ConvexFinish:
             self.effort *= MORE
         self.decrement = decrement
         self.point = self.point.at(self._search(along, decrement), along)
-        target, tau = self._tolerance(), self.tau
+        target, tau = max(0.0, self._tolerance()), self.tau  # rounding may leave a share of the loss below 0
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
             self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
             self.decrement = np.inf
