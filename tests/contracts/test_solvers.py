@@ -50,7 +50,7 @@ REFUSED["low-rank"] = {name: NO_SMOOTH for name, case in CASES.items() if not ca
 NO_BOX, NO_MERGE = "trains two classes, several, or regression, found", "for which it needs kernel='rbf'; found"
 NO_COSTS = "trains each class against the rest, without costs; found a cost matrix"
 for budgeted in ("bsca", "bsgd", "bsca-room", "bsca-plain", "bsgd-plain"):
-    REFUSED[budgeted] = dict.fromkeys(["chain", *OVER_ALL_ROWS], NO_BOX)
+    REFUSED[budgeted] = dict.fromkeys([*WITH_PLAIN, *OVER_ALL_ROWS], NO_BOX)
     REFUSED[budgeted] |= {"multiclass-costs": NO_COSTS} if budgeted.endswith("plain") else {}
 for merging in ("bsca", "bsgd"):
     REFUSED[merging] |= dict.fromkeys(("laplacian", "linear", "poly"), NO_MERGE)
