@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from slimsvm.kernels import RBF, Kernel
 from slimsvm.numerics.budget import Rule
 
-NO_TABLE = np.empty((2, 0, 0))
+NO_TABLE, NO_BOUNDS = np.empty((2, 0, 0)), np.empty(0)
 
 
 class BudgetRule(BaseEstimator):
@@ -41,4 +41,4 @@ class BudgetRule(BaseEstimator):
 
     def compiled(self, max_basis: int) -> Any:
         """The rule as compiled code takes it, for models of at most ``max_basis`` points."""
-        return Rule(self.code, max_basis, 1, False, NO_TABLE)
+        return Rule(self.code, max_basis, 1, False, NO_TABLE, NO_BOUNDS)

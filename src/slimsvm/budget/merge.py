@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from slimsvm.budget.base import NO_TABLE, BudgetRule
+from slimsvm.budget.base import NO_BOUNDS, NO_TABLE, BudgetRule
 from slimsvm.numerics.budget import MERGE, Rule
-from slimsvm.numerics.merging import merge_table
+from slimsvm.numerics.merging import loss_bounds, merge_table
 
 
 class Merge(BudgetRule):
@@ -53,8 +53,9 @@ class Merge(BudgetRule):
         return self._rule(max_basis, 1)
 
     def _rule(self, max_basis: int, pairs: int):
-        by_table = self.search == "table"
-        return Rule(MERGE, max_basis, pairs, by_table, merge_table() if by_table else NO_TABLE)
+        if self.search == "table":
+            return Rule(MERGE, max_basis, pairs, True, merge_table(), loss_bounds())
+        return Rule(MERGE, max_basis, pairs, False, NO_TABLE, NO_BOUNDS)
 
 
 class MultiMerge(Merge):

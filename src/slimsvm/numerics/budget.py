@@ -40,8 +40,8 @@ Points = namedtuple(
     "Points",
     ["panels", "base", "beta", "origin", "used", "inverse", "ratio", "slot_of", "x", "y", "k", "v"],
 )
-# code of the rule, most points, pairs per merge, whether by the table, the table.
-Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table"])
+# code of the rule, most points, pairs per merge, whether by the table, the table, its `loss_bounds`.
+Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table", "bounds"])
 
 
 @njit(nogil=True)
@@ -136,21 +136,37 @@ def smallest(points, diagonal):
 
 @njit(nogil=True)
 def merge_losses(points, rule, r):
-    """points.v[j] = ‖Δ‖² of a merger of r with j, infinite where the two do not point the same way."""
+    """points.v[j] = ‖Δ‖² of a merger of r, the smallest point, with j; infinite where they do not point the same way.
+
+    Where one partner is enough, by the table, also for those whose kernel value alone tells that another is better.
+    """
     beta, k, v = points.beta, points.k, points.v
-    m = beta.shape[0]
-    square_r, best = 0.0, np.inf
+    m, n = beta.shape[0], points.used[0]
+    square_r, best, nearest, first = 0.0, np.inf, -1.0, 0
     for c in range(m):
         square_r += beta[c, r] * beta[c, r]
     norm_r = np.sqrt(square_r)
-    for j in range(points.used[0]):
-        product, square = 0.0, 0.0
+    can_skip = rule.by_table and rule.pairs == 1
+    for j in range(n):
+        product = 0.0
         for c in range(m):
             product += beta[c, r] * beta[c, j]
-            square += beta[c, j] * beta[c, j]
+        v[j] = product if j != r and product > 0 else np.inf
+        if v[j] < np.inf and k[j] > nearest:
+            nearest, first = float(k[j]), j
+    for turn in range(n):  # the nearest first: the others are then seldom worth a look
+        j = first if turn == 0 else (0 if turn == first else turn)
+        product, kappa = v[j], min(1.0, max(1e-300, float(k[j])))
+        if product == np.inf:
+            continue
         v[j] = np.inf
-        norm, kappa = np.sqrt(square), min(1.0, max(1e-300, float(k[j])))
-        if j == r or not product > 0 or not min(norm_r, norm) > 0:  # squares of tiny numbers may be 0
+        if can_skip and rule.bounds[min(int(kappa * rule.bounds.size), rule.bounds.size - 1)] * square_r >= best:
+            continue
+        square = 0.0
+        for c in range(m):
+            square += beta[c, j] * beta[c, j]
+        norm = np.sqrt(square)
+        if not min(norm_r, norm) > 0:  # squares of tiny numbers may be 0
             continue
         a, b = min(norm_r, norm), max(norm_r, norm)
         if rule.by_table:
@@ -159,7 +175,7 @@ def merge_losses(points, rule, r):
         if not rule.by_table or (m > 1 and v[j] < best):
             _, kept = golden_section(a, b, product / (norm_r * norm), np.log(kappa))
             v[j] = square_r + square + 2.0 * product * kappa - kept
-            best = min(best, v[j])
+        best = min(best, v[j])
 
 
 @njit(nogil=True)

@@ -81,7 +81,18 @@ def look_up(table, which, m, kappa):
 
 @lru_cache(maxsize=1)
 def merge_table() -> np.ndarray:
-    """The table of this process, read-only, shape (2, TABLE_SIZE + 1, TABLE_SIZE + 1)."""
+    """The table of this process, not to be written to, shape (2, TABLE_SIZE + 1, TABLE_SIZE + 1)."""
     table = np.empty((2, TABLE_SIZE + 1, TABLE_SIZE + 1))
     fill_table(table)
     return table
+
+
+@lru_cache(maxsize=1)
+def loss_bounds() -> np.ndarray:
+    """What is lost at least, by κ = j / TABLE_SIZE, …, (j + 1) / TABLE_SIZE, in units of the lighter point's a².
+
+    It bounds what is read off the table between its points too: a chord of m² lies above m².
+    """
+    m = 0.5 * np.arange(1, TABLE_SIZE + 1) / TABLE_SIZE
+    at_points = np.min(merge_table()[0, 1:] / (m * m)[:, None], axis=0)
+    return np.minimum(at_points[:-1], at_points[1:])
