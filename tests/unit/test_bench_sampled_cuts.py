@@ -252,7 +252,20 @@ def test_peers_have_an_intercept_and_the_settings_of_the_tables(small_sets):
     ]
     assert {entry["problem"].intercept for entry in found} == {"regularized"}
     assert [entry["problem"].svc_max_n for entry in found] == [100_000, 100_000, 100_000, 60_000, 100_000]
-    assert found[0]["methods"][-3:] == ["scikit-learn SVC", "scikit-learn-intelex SVC", "100 boosted trees"]
+    assert found[0]["methods"][3:] == [
+        "decomposition", "learned, 100 vectors", "scikit-learn SVC", "scikit-learn-intelex SVC", "100 boosted trees"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "n_vectors"), [(methods.decomposition(), None), (methods.learned(5), 5)], ids=["all", "5"]
+)
+def test_solvers_that_are_not_cuts_are_measured_alike(problem, method, n_vectors):
+    found = measure(method, problem, 0, None)
+    clf = method.make(problem, 0, None).fit(problem.X_train, problem.y_train)
+    assert found["test_error"] == np.mean(clf.predict(problem.X_test) != problem.y_test)
+    assert found["n_vectors"] == (n_vectors or clf.n_basis_)
+    assert (found["lower_bound"] is None) == (n_vectors is not None)
 
 
 def test_scope_chooses_sets_parts_and_sizes(small_sets):

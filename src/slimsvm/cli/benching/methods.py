@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC as SklearnSVC
 
-from slimsvm import SVC, ExactCuts, LowRank, UniformCuts, ViolatedCuts
+from slimsvm import SVC, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
 from slimsvm.cli.benching.trials import Array, Method, Problem, hinge_objective
 from slimsvm.kernels import RBF
 from slimsvm.rows import is_sparse
@@ -41,23 +41,30 @@ def exact() -> Method:
     return _cuts("exact", ExactCuts(), "exact", None, "ours")
 
 
+def decomposition() -> Method:
+    """`Exact`, to LIBSVM's tolerance."""
+    return _fit("decomposition", Exact(), {"sample_size": None})
+
+
+def learned(max_basis: int) -> Method:
+    """`Refine`: vectors learned by descent."""
+    return _fit(f"learned, {max_basis} vectors", Refine(max_basis), {"sample_size": None, "max_basis": max_basis})
+
+
 def cholesky(rank: int) -> Method:
     """The paper's baseline: a random sample of rows spans the model, in which the linear problem is solved."""
-    solver = LowRank(rank, "nystrom")
+    return _fit(f"Cholesky({rank})", LowRank(rank, "nystrom"), {"sample_size": None, "max_basis": rank})
 
+
+def _fit(name: str, solver: Solver, settings: dict[str, Any], report: Any = None) -> Method:
     def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
         return make_svc(solver, problem, seed, max_seconds)
 
-    name, settings = f"Cholesky({rank})", {"sample_size": None, "max_basis": rank}
-    return Method(name, make, lambda clf, problem, X: clf.decision_function(X), report_fit, settings)
+    return Method(name, make, lambda clf, problem, X: clf.decision_function(X), report or report_fit, settings)
 
 
 def _cuts(name: str, solver: Solver, oracle: str, sample_size: int | None, steps: str) -> Method:
-    def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
-        return make_svc(solver, problem, seed, max_seconds)
-
-    settings = {"oracle": oracle, "sample_size": sample_size, "steps": steps}
-    return Method(name, make, lambda clf, problem, X: clf.decision_function(X), _report_cuts, settings)
+    return _fit(name, solver, {"oracle": oracle, "sample_size": sample_size, "steps": steps}, _report_cuts)
 
 
 def make_svc(solver: Solver, problem: Problem, seed: int, max_seconds: float | None) -> SVC:
@@ -87,6 +94,7 @@ def report_fit(clf: Any, problem: Problem, train_scores: Array) -> dict[str, Any
         "kernel_evals": clf.n_kernel_evals_,
         "n_vectors": clf.n_basis_,
         "objective": objective,
+        "lower_bound": clf.lower_bound_,
         "precision": clf.precision_,
     }
 
@@ -94,7 +102,6 @@ def report_fit(clf: Any, problem: Problem, train_scores: Array) -> dict[str, Any
 def _report_cuts(clf: SVC, problem: Problem, train_scores: Array) -> Mapping[str, Any]:
     return {
         **report_fit(clf, problem, train_scores),
-        "lower_bound": clf.lower_bound_,
         "qp_seconds": float(sum(record["qp_seconds"] for record in clf.history_)),
     }
 

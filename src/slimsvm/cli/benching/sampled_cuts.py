@@ -26,6 +26,7 @@ BOARD_ROWS = 100_000  # among the peers
 ADULT_ROWS = 22_697
 FIXED_C1 = 1e4
 SVC_ROWS = 100_000
+LEARNED = 100  # vectors, among the peers
 # Ranks of the paper's Cholesky baseline, which had 4 GB of memory.
 PAPER_RANKS = {"checkerboard": (250,), "covtype": (250, 500), "adult": (250, 500, 5000, 10_000)}
 # C and γ among the peers, and above how many rows scikit-learn's SVC, which takes ten minutes there, is left out.
@@ -178,6 +179,8 @@ def peers(scope: Scope, session: Session) -> Records:
         methods.violated(1000, True),
         methods.violated(1000, False),
         methods.exact(),
+        methods.decomposition(),
+        methods.learned(LEARNED),
         methods.svc(scope.svc_cache),
         methods.intelex(),
         methods.trees(),
