@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slimsvm.cli import options
-from slimsvm.cli.benching.results import begin_run, of_last_run, read_results, write_tables
+from slimsvm.cli.benching import results
 from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, add_multiples, quick, run_experiments
 from slimsvm.cli.benching.subspace_figures import draw_figures
 from slimsvm.cli.benching.subspace_methods import SIZED
@@ -67,32 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="leave scikit-learn's SVC, which knows no time limit, out above so many rows (default: %(default)s)",
     )
-    parser.add_argument(
-        "--append", action="store_true", help="keep the records of earlier runs that are in the output folder"
-    )
-    parser.add_argument(
-        "--redraw", action="store_true", help="run nothing: make tables and figures of the records there are"
-    )
+    results.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the experiments; records are on disk after every fit, tables at the end.
-
-    Returns
-    -------
-    dict
-        ``runs`` (machine and options of each), ``records``, ``tables`` (Markdown by title), and ``table``, the rows of
-        the last run for people to look at.
-    """
-    path = Path(args.output) / f"{NAME}.json"
-    results: dict[str, Any] = {"bench": NAME, "runs": [], "records": []}
-    if args.append or args.redraw:
-        results = read_results(path, NAME, must_exist=args.redraw)
-    if not args.redraw:
-        run_and_record(args, results, path)
-    tables = all_tables(results["records"])
-    write_tables(tables, path)
-    return {**results, "tables": tables, "table": overview(of_last_run(results))}
+    """Run the experiments; see `results.run_and_tabulate`."""
+    return results.run_and_tabulate(args, NAME, run_and_record, all_tables, overview)
 
 
 def plot(result: dict[str, Any], folder: Path) -> list[Path]:
@@ -100,7 +80,7 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
     return draw_figures(latest(result["records"]), folder)
 
 
-def run_and_record(args: argparse.Namespace, results: dict[str, Any], path: Path) -> None:
+def run_and_record(args: argparse.Namespace, found: results.Results, path: Path) -> None:
     """Add the records of a new run to the results; the file is up to date after every fit."""
     scope = Scope(
         sets=tuple(args.sets),
@@ -115,5 +95,5 @@ def run_and_record(args: argparse.Namespace, results: dict[str, Any], path: Path
     max_seconds = getattr(args, "max_seconds", QUICK_SECONDS if args.quick else SECONDS)
     scope = quick(scope) if args.quick else scope
     asked = {**vars(scope), "quick": args.quick, "parts": args.parts, "seeds": seeds, "max_seconds": max_seconds}
-    hear = begin_run(results, path, asked, add_multiples)
+    hear = results.begin_run(found, path, asked, add_multiples)
     run_experiments(args.parts, scope, Session(seeds, max_seconds, hear))

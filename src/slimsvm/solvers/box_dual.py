@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.cuts.state import same_fields
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.numerics.budget_steps import HINGE, ONE_VS_REST, TUBE, Steps
 from slimsvm.solvers.base import Problem
 from slimsvm.tasks import Binary, Examples, Multiclass, Regression, Task, losses
+from slimsvm.tasks.earlier import check_same_loss
 
 Array = np.ndarray
 
@@ -52,16 +52,8 @@ class BudgetState:
 
     def check(self, problem: Problem) -> None:
         """Refuse to go on with other examples: each has its own dual variable."""
-        if self.examples.n_rows != problem.examples.n_rows:
-            raise ValueError(
-                f"warm start: the earlier fit had {self.examples.n_rows} rows, this one has "
-                f"{problem.examples.n_rows}; a warm start needs the same rows"
-            )
-        if not (same_fields(self.examples, problem.examples) and same_fields(self.task, problem.task)):
-            raise ValueError(
-                "warm start: labels, weights or the loss are not those of the earlier fit, whose dual variables "
-                "therefore do not hold here"
-            )
+        consequence = ", whose dual variables therefore do not hold here"
+        check_same_loss(self, problem.task, problem.examples, consequence)
 
 
 def check_problem(name: str, problem: Problem, finish: bool) -> None:

@@ -73,24 +73,3 @@ class BSCA(BudgetedSolver):
     """
 
     method = DUAL
-
-    def __init__(
-        self,
-        max_basis=500,
-        *,
-        epochs=3,
-        maintenance="merge",
-        finish=True,
-        selection="permutation",
-        patience=None,
-        reports="sample",
-        tol_relative=1e-3,
-    ):
-        self.max_basis = max_basis
-        self.epochs = epochs
-        self.maintenance = maintenance
-        self.finish = finish
-        self.selection = selection
-        self.patience = patience
-        self.reports = reports
-        self.tol_relative = tol_relative

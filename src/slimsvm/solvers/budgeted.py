@@ -231,14 +231,27 @@ class BudgetedSolver(Solver):
     """Parameters and checks that BSCA and BSGD share."""
 
     method: ClassVar[int]
-    max_basis: int
-    epochs: int
-    maintenance: Any
-    finish: bool
-    selection: str
-    patience: int | None
-    reports: str
-    tol_relative: float
+
+    def __init__(
+        self,
+        max_basis=500,
+        *,
+        epochs=3,
+        maintenance="merge",
+        finish=True,
+        selection="permutation",
+        patience=None,
+        reports="sample",
+        tol_relative=1e-3,
+    ):
+        self.max_basis = max_basis
+        self.epochs = epochs
+        self.maintenance = maintenance
+        self.finish = finish
+        self.selection = selection
+        self.patience = patience
+        self.reports = reports
+        self.tol_relative = tol_relative
 
     def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
         """Check parameters and set the run up."""

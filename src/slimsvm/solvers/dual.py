@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.cuts.state import same_fields
 from slimsvm.solvers.base import Problem
 from slimsvm.tasks import Binary, Examples, Regression, Task
+from slimsvm.tasks.earlier import check_same_loss
 
 Array = np.ndarray
 
@@ -37,16 +37,7 @@ class DualState:
 
     def check(self, task: Task, examples: Examples) -> None:
         """Refuse to go on with another loss."""
-        if self.examples.n_rows != examples.n_rows:
-            raise ValueError(
-                f"warm start: the earlier fit had {self.examples.n_rows} rows, this one has {examples.n_rows}; "
-                "a warm start needs the same rows"
-            )
-        if not (same_fields(self.examples, examples) and same_fields(self.task, task)):
-            raise ValueError(
-                "warm start: labels, weights or the loss are not those of the earlier fit; only the kernel, C and X "
-                "may change"
-            )
+        check_same_loss(self, task, examples, "; only the kernel, C and X may change")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +13,52 @@ from typing import Any
 from slimsvm.cli.output import CommandError, machine, say, write_json
 
 Results = dict[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments on what becomes of earlier results."""
+    parser.add_argument(
+        "--append", action="store_true", help="keep the records of earlier runs that are in the output folder"
+    )
+    parser.add_argument(
+        "--redraw", action="store_true", help="run nothing: make tables and figures of the records there are"
+    )
+
+
+def run_and_tabulate(
+    args: argparse.Namespace,
+    name: str,
+    run: Callable[[argparse.Namespace, Results, Path], None],
+    all_tables: Callable[[list[dict[str, Any]]], Mapping[str, str]],
+    overview: Callable[[list[dict[str, Any]]], Any],
+) -> Results:
+    """Run the experiments, unless there is only to be drawn; records are on disk after every fit, tables at the end.
+
+    Parameters
+    ----------
+    args : Namespace
+        With those of `add_arguments`, and ``output``.
+    name : str
+        The benchmark's.
+    run : callable (args, results, path) -> None
+        Adds the records of a new run to the results.
+    all_tables, overview : callables (records)
+        Markdown tables by title; the rows of a run for people to look at.
+
+    Returns
+    -------
+    dict
+        ``runs`` (machine and options of each), ``records``, ``tables``, and ``table``, the overview of the last run.
+    """
+    path = Path(args.output) / f"{name}.json"
+    results: Results = {"bench": name, "runs": [], "records": []}
+    if args.append or args.redraw:
+        results = read_results(path, name, must_exist=args.redraw)
+    if not args.redraw:
+        run(args, results, path)
+    tables = all_tables(results["records"])
+    write_tables(tables, path)
+    return {**results, "tables": tables, "table": overview(of_last_run(results))}
 
 
 def read_results(path: Path, name: str, must_exist: bool) -> Results:
