@@ -1,14 +1,21 @@
 """Certificates: bounds that hold, come close, and need nothing but the model and the data."""
 
+from dataclasses import replace
+from functools import lru_cache
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 import naive
 import slimsvm
-from slimsvm import SVC, SVR
-from slimsvm.solvers import certificate as certificates
+from slimsvm import SVC, SVR, SequenceSVM
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Problem, certify, dual_ascent
+from tasks_for_tests import CASES
 
 KINDS = pytest.mark.parametrize("kind", ["classes", "costs", "targets"])
 INTERCEPTS = pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
@@ -107,7 +114,7 @@ def test_float32_fits_are_certified_in_float64():
 
 def test_the_models_own_dual_is_the_start_even_with_equal_rows(monkeypatch):
     """Without a single pass the exact solver's own point is found again from vectors that occur several times."""
-    monkeypatch.setattr(certificates._Ascent, "climb", lambda self: None)
+    monkeypatch.setattr(dual_ascent.DualAscent, "climb", lambda self: None)
     rng = np.random.default_rng(0)
     X = rng.integers(-1, 2, (200, 3)).astype(float)
     y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
@@ -167,13 +174,158 @@ def test_progress_is_shown_when_asked_for_only(capfd):
     assert "pass 1" in capfd.readouterr().err
 
 
-def test_what_has_no_certificate_says_so():
+def test_bad_input_is_named():
     X, y = data("classes", 60)
     model = SVC(gamma=0.5).fit(X, y)
     with pytest.raises(ValueError, match=r"y must hold the classes \[-1, 1\]; found .*7"):
         model.certificate(X, np.full(60, 7))
     with pytest.raises(ValueError, match="max_seconds"):
         model.certificate(X, y, max_seconds=-1)
-    three = SVC(gamma=0.5).fit(X, np.arange(60) % 3)
-    with pytest.raises(ValueError, match=r"two classes with loss='hinge' and for regression, found Multiclass"):
-        three.certificate(X, np.arange(60) % 3)
+    sequences = SequenceSVM(gamma=0.5).fit([X[:3], X[3:5]], [["a", "b", "a"], ["b", "b"]])
+    with pytest.raises(ValueError, match=r"y must hold the labels \['a', 'b'\]; found .*c"):
+        sequences.certificate([X[:2]], [["a", "c"]])
+    with pytest.raises(ValueError, match="max_seconds"):
+        sequences.certificate([X[:2]], [["a", "b"]], max_seconds=0)
+
+
+# ---- every task that has a slow truth
+
+
+def random_model(rng, task, X, kernel):
+    """Rows of X and other vectors, with coefficients that fit nothing."""
+    basis = np.vstack([X[rng.choice(len(X), 4)], rng.normal(size=(3, X.shape[1]))]).astype(float)
+    coef = rng.normal(size=(7, task.n_outputs)) * 10 ** rng.uniform(-1, 1)
+    plain = rng.normal(size=task.n_plain)
+    return slimsvm.KernelExpansion(basis, coef, rng.normal(size=task.n_outputs), plain, kernel, "float64")
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    name=st.sampled_from(sorted(CASES)),
+    seed=st.integers(0, 1000),
+    log_C=st.floats(-2, 1.5),
+    intercept=st.sampled_from(["regularized", "none"]),
+)
+def test_no_bound_exceeds_the_optimum_of_a_qp_solver(name, seed, log_C, intercept):
+    """Whatever the loss, the price, the weights and the model."""
+    case = CASES[name]
+    task, X, _, examples = case.problem(seed, 14 if task_is_wide(case) else 25)
+    kernel, C = slimsvm.kernels.RBF(0.3), 10.0**log_C
+    K = naive.kernel_matrix(kernel, X, X)
+    primal, dual = naive.optimum(K, case.written_out(examples), C, intercept == "regularized")
+    model = random_model(np.random.default_rng(seed), task, X, kernel)
+    problem = Problem(as_rows(X), examples, task, kernel, C=C, intercept=intercept, random_state=0)
+    if intercept == "none":
+        model = replace(model, intercept=np.zeros(task.n_outputs))
+    found = certify(problem, model)
+    assert 0.9 * dual - 1e-9 <= found.lower_bound <= primal * (1 + 1e-8) + 1e-12
+    K_basis = naive.kernel_matrix(kernel, model.basis, model.basis)
+    parts = K_basis, naive.kernel_matrix(kernel, X, model.basis), model.coef, model.intercept, model.plain
+    assert found.objective == pytest.approx(naive.objective(*parts, case.written_out(examples), C), rel=1e-9)
+
+
+def task_is_wide(case):
+    return case.max_rows < 20
+
+
+# ---- several classes
+
+
+def three_classes(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, (X[:, 0] * X[:, 1] > 0.2).astype(int) + (X[:, 2] + 0.4 * rng.normal(size=n) > 0)
+
+
+@lru_cache
+def optimum_of_three_classes(n, C, intercept, costs):
+    X, y = three_classes(n)
+    cost = THREE_COSTS if costs else None
+    return SVC(C=C, gamma=0.5, solver="exact-cuts", intercept=intercept, cost_matrix=cost).fit(X, y)
+
+
+THREE_COSTS = [[0.0, 1.0, 2.5], [0.5, 0.0, 0.1], [1.0, 3.0, 0.0]]
+CAPPED = {"cpsp", "refine", "low-rank", "bsca", "bsgd"}
+
+
+@pytest.mark.parametrize("costs", [False, True], ids=["0/1", "costs"])
+@pytest.mark.parametrize("intercept", ["regularized", "none"])
+@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts", "uniform-cuts", *sorted(CAPPED)])
+def test_several_classes_are_certified_whatever_the_solver(solver, intercept, costs):
+    X, y = three_classes(600)
+    best = optimum_of_three_classes(600, 3.0, intercept, costs)
+    model = best
+    if solver != "exact-cuts":
+        capped = {"max_basis": 15} if solver in CAPPED else {}
+        cost = THREE_COSTS if costs else None
+        options = {"intercept": intercept, "cost_matrix": cost, "random_state": 0, "tol": 0.02}
+        model = SVC(C=3.0, gamma=0.5, solver=solver, **options, **capped).fit(X, y)
+    found = model.certificate(X, y)
+    assert found.objective == pytest.approx(model.objective_, rel=1e-8)
+    assert 0.99 * best.objective_ <= found.lower_bound <= best.objective_ * (1 + 1e-9)
+    assert found.n_passes <= 10
+    if solver == "exact-cuts":
+        assert found.gap <= 1e-6
+
+
+def test_equal_rows_of_several_classes_are_found_again(monkeypatch):
+    """Without a pass, the dual point of the model's own coefficients is near the optimum: none is counted twice."""
+    monkeypatch.setattr(dual_ascent.DualAscent, "climb", lambda self: None)
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (80, 3)).astype(float)
+    y = (X.sum(axis=1) + rng.normal(size=80) > 0).astype(int) + (X[:, 0] > 1)
+    repeated, labels = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    for container in (np.asarray, sp.csr_array):
+        model = SVC(C=2.0, gamma=0.5, solver="exact-cuts").fit(container(repeated), labels)
+        found = model.certificate(container(repeated), labels)
+        assert found.n_passes == 0
+        assert found.gap <= 0.01
+
+
+def test_several_classes_from_a_file_with_weights_and_threads(tmp_path):
+    X, y = three_classes(400)
+    labels, weights = np.array(["a", "b", "c"])[y], np.random.default_rng(0).integers(0, 3, 400)
+    model = SVC(C=2.0, class_weight="balanced", max_basis=10, gamma=0.5, random_state=0).fit(X, labels, weights)
+    model.save(tmp_path / "model.slim")
+    read = slimsvm.load(tmp_path / "model.slim")
+    found = [read.set_params(n_jobs=n_jobs).certificate(X, labels, weights) for n_jobs in (1, 3)]
+    assert found[0].objective == pytest.approx(model.objective_, rel=1e-9)
+    assert found[0].lower_bound == found[1].lower_bound
+    assert 0.5 < found[0].lower_bound / found[0].objective < 1
+
+
+# ---- losses over all rows, and sequences
+
+
+@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts", "cpsp"])
+@pytest.mark.parametrize("loss", ["f1", "roc_auc", "prbep", "error_rate"])
+def test_losses_over_all_rows_are_certified(loss, solver):
+    X, y = data("classes", 300)
+    exact = SVC(C=2.0, gamma=0.5, loss=loss, solver="exact-cuts").fit(X, y)
+    capped = {"max_basis": 15} if solver == "cpsp" else {}
+    model = SVC(C=2.0, gamma=0.5, loss=loss, solver=solver, random_state=0, **capped).fit(X, y)
+    found = model.certificate(X, y)
+    assert found.objective == pytest.approx(model.objective_, rel=1e-6)
+    assert 0.99 * exact.objective_ <= found.lower_bound <= exact.objective_ * (1 + 1e-9)
+    assert found.kernel_evals <= 3 * 300**2  # of cuts that share the kernel matrix
+    if solver == "exact-cuts":
+        assert found.gap <= 1e-3
+
+
+@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts", "cpsp"])
+@pytest.mark.parametrize("loss", ["hamming", "zero-one"])
+def test_sequences_are_certified(loss, solver, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = [np.cumsum(rng.integers(0, 2, 4)) % 3 for _ in range(40)]
+    X = [own[:, None] + 0.8 * rng.normal(size=(4, 2)) for own in labels]
+    weights = rng.choice([1.0, 2.0], 40)
+    exact = SequenceSVM(C=2.0, gamma=0.5, loss=loss, solver="exact-cuts").fit(X, labels, sample_weight=weights)
+    capped = {"max_basis": 10} if solver == "cpsp" else {}
+    model = SequenceSVM(C=2.0, gamma=0.5, loss=loss, solver=solver, random_state=0, **capped)
+    model.fit(X, labels, sample_weight=weights).save(tmp_path / "model.slim")
+    found = slimsvm.load(tmp_path / "model.slim").certificate(X, labels, sample_weight=weights)
+    assert found.objective == pytest.approx(model.objective_, rel=1e-8)
+    assert 0.99 * exact.objective_ <= found.lower_bound <= exact.objective_ * (1 + 1e-9)
+    if solver == "exact-cuts":
+        assert found.gap <= 1e-3
+    assert model.certificate(X, labels, sample_weight=weights, max_seconds=1e-9).lower_bound == 0

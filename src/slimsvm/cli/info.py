@@ -24,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``slimsvm info``."""
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
     parser.add_argument("data", metavar="DATA", nargs="?", help="training data, for --certificate")
-    parser.add_argument(
-        "--certificate", action="store_true", help="bound the exact SVM's objective: two classes and regression"
-    )
+    parser.add_argument("--certificate", action="store_true", help="bound the objective of every model of its kind")
     parser.add_argument(
         "--max-seconds", type=options.positive, default=None, help="stop the certificate after about this time"
     )
@@ -53,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 def certificate(estimator: Any, args: argparse.Namespace) -> dict[str, Any]:
     """What the model's certificate on the data says."""
     if not hasattr(estimator, "certificate"):
-        raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate: two classes and regression")
+        raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate")
     if is_set(args.data):
         data = load_set(args.data)
         X, y = data.X_train, data.y_train

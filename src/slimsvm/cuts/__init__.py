@@ -1,7 +1,16 @@
 """Cutting planes: the working set with its QP, the books that hold scores, the oracles that choose cuts."""
 
 from slimsvm.cuts.cut import Cut, n_distinct_rows, weighted_sum
-from slimsvm.cuts.oracles import CutState, ExactOracle, Point, Proposal, UniformOracle, ViolatedOracle, reference_loss
+from slimsvm.cuts.oracles import (
+    CutState,
+    ExactOracle,
+    Point,
+    Proposal,
+    UniformOracle,
+    ViolatedOracle,
+    exact_cut,
+    reference_loss,
+)
 from slimsvm.cuts.projected import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
 from slimsvm.cuts.stabilise import BestPoint
@@ -26,6 +35,7 @@ __all__ = [
     "UniformOracle",
     "ViolatedOracle",
     "WorkingSet",
+    "exact_cut",
     "n_distinct_rows",
     "reference_loss",
     "weighted_sum",

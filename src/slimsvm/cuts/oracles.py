@@ -101,6 +101,16 @@ def mean_plain(augmented: Augmented, n_plain: int, weights: Array) -> Array:
     return np.zeros(n_plain) if augmented.plain is None else weights @ augmented.plain
 
 
+def exact_cut(augmented: Augmented, examples: Examples, n_plain: int) -> Cut:
+    """The mean over all examples of δΨ(ŷ_e) as a cut."""
+    share = examples.weights / examples.total_weight
+    nonzero = augmented.coef.any(axis=1) if augmented.coef.shape[1] > 1 else augmented.coef[:, 0]
+    rows = np.flatnonzero(nonzero)
+    by_row = share[rows] if examples.offsets is None else share[examples.example_of_rows()[rows]]
+    coef, plain = augmented.coef[rows] * by_row[:, None], mean_plain(augmented, n_plain, share)
+    return Cut(mean_constant(augmented, examples), rows, coef, plain)
+
+
 @dataclass(frozen=True)
 class ExactOracle:
     """Algorithm 1: the cut is the mean over all examples."""
@@ -110,18 +120,7 @@ class ExactOracle:
 
     def find(self, state: CutState, threshold: float, rng: np.random.Generator) -> Proposal:
         """The mean over all examples of δΨ(ŷ_e)."""
-        examples, augmented = state.examples, state.augmented
-        share = examples.weights / examples.total_weight
-        nonzero = augmented.coef.any(axis=1) if augmented.coef.shape[1] > 1 else augmented.coef[:, 0]
-        rows = np.flatnonzero(nonzero)
-        by_row = share[rows] if examples.offsets is None else share[examples.example_of_rows()[rows]]
-        cut = Cut(
-            c=mean_constant(augmented, examples),
-            rows=rows,
-            coef=augmented.coef[rows] * by_row[:, None],
-            plain=mean_plain(augmented, state.task.n_plain, share),
-        )
-        return Proposal(cut)
+        return Proposal(exact_cut(state.augmented, state.examples, state.task.n_plain))
 
 
 @dataclass(frozen=True)

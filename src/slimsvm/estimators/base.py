@@ -21,6 +21,7 @@ from slimsvm.estimators.validation import (
     scale_gamma,
 )
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
+from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers import SOLVERS, Certificate, Fit, Problem, Solver, certify
 from slimsvm.tasks import Examples, OverAllRows, Task
@@ -215,7 +216,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
         """How far the model is from the exact SVM of this kernel and C: nothing is taken from the fit but the model.
 
-        For two classes (the hinge loss) and regression. One pass costs n² kernel evaluations.
+        One pass costs n² kernel evaluations.
 
         Parameters
         ----------
@@ -238,7 +239,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         NotFittedError
             Before ``fit``.
         ValueError
-            A value in X or y is out of range, or the loss is another one.
+            A value in X or y is out of range.
 
         Examples
         --------
@@ -258,6 +259,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 raise ValueError("sample_weight is 0 for rows of the model, whose kernel values with others are needed")
             model = replace(model, basis=np.searchsorted(index, model.basis))
         task, examples, centre = self._encode(y, weights)
+        return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)
+
+    def _certify(
+        self, X: Any, task: Task, examples: Examples, model: KernelExpansion, max_seconds: float | None
+    ) -> Certificate:
+        """The certificate of a model for the problem that was trained."""
         C: Any = getattr(self, "C_", self.C)
         problem = Problem(
             rows=as_rows(X),
@@ -265,14 +272,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             task=task,
             kernel=model.kernel,
             C=C,
-            intercept=self.intercept,
+            intercept=self.intercept if task.has_threshold else "none",
             random_state=0,
             memory_limit=int(1e6 * self.memory_limit),
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
         )
-        centred = replace(model, intercept=model.intercept - centre, dtype="float64")
-        return certify(problem, centred, max_seconds=limit)
+        return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
 
     # -- files --------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_option, check_positive, check_sample_weight
+from slimsvm.estimators.validation import check_limit, check_option, check_positive, check_sample_weight
+from slimsvm.solvers import Certificate
 from slimsvm.tasks import Chain, Examples
 
 Array = np.ndarray
@@ -215,6 +216,42 @@ class SequenceSVM(KernelMachine):
         """
         predicted, offsets = self._predicted(X, lengths)
         return float(np.mean(predicted == self._labels(y, offsets, lengths is None)))
+
+    def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None) -> Certificate:
+        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+
+        The bound comes of exact cuts, of which the first is that of the model.
+
+        Parameters
+        ----------
+        X, y, sample_weight, lengths
+            The training sequences, as in `fit`.
+        max_seconds : float or None, default=None
+            Stop with the bound so far after about this time.
+
+        Returns
+        -------
+        Certificate
+            As of `SVC`.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A sequence or a label is not as it must be; the message names it.
+        """
+        check_is_fitted(self, "model_")
+        limit = check_limit("max_seconds", max_seconds, integer=False)
+        rows, offsets = self._rows(X, lengths, reset=False)
+        labels = self._labels(y, offsets, lengths is None)
+        unknown = ~np.isin(labels, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y must hold the labels {self.classes_.tolist()}; found {labels[unknown][0]!r}")
+        task = Chain(len(self.classes_), self.loss)
+        codes = np.split(np.searchsorted(self.classes_, labels), offsets[1:-1])
+        examples = task.encode(codes, check_sample_weight(sample_weight, len(offsets) - 1))
+        return self._certify(rows, task, examples, self.model_, limit)
 
     # -- sequences to rows --------------------------------------------------------------------------------------
 

@@ -1,44 +1,37 @@
 """How far a model can be from the exact SVM: its objective, and a bound that no model's objective can be under.
 
-Any point of the dual (`solvers.dual`) is such a bound, whatever trained the model:
+Any point of the dual is such a bound, whatever trained the model. Where every row has its own dual variables (two
+classes, several, regression) one is found by `solvers.dual_ascent`. For sequences and losses over all rows it is a
+nonnegative combination of exact cuts with Σ α ≤ C₁: the first cut is that of the model itself, the others come of
+`solvers.cutting_plane`, until its own gap, or the model's, is below GAP.
 
-    start    the best of: the model's own coefficients where its vectors are training rows, clipped to the bounds;
-             v_i = C_i·clip(½ + slack_i/(2τ), 0, 1) by how far rows are within their margin, for several τ;
-             each scaled by the t ∈ [0, 1] that maximises D(tv)
-    passes   blocks of random rows, each solved for all but exactly (`numerics.smo`), then g of all rows brought up
-             to date; until D rises by less than a thousandth of itself in a pass
-
-Kernel values and sums are float64. With a free intercept the heavier side of a start is scaled down until Σ v = 0, and
-blocks are solved by pairs, which keep it so.
+Kernel values and sums are float64.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from slimsvm.kernels import KernelRows, Precomputed
-from slimsvm.model import KernelExpansion, row_keys
-from slimsvm.numerics import smo
+from slimsvm.cuts import CutsState, exact_cut
+from slimsvm.kernels import Precomputed
+from slimsvm.model import KernelExpansion
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Problem
-from slimsvm.solvers.dual import Dual
-from slimsvm.tasks import Binary, Regression, losses
+from slimsvm.solvers.cuts import ExactCuts
+from slimsvm.solvers.dual_ascent import BoxAscent, ClassAscent, DualAscent
+from slimsvm.tasks import Binary, Multiclass, Regression, losses
 
 Array = np.ndarray
 
-# Rows of a block, and rows whose part in g of all rows is computed in one go.
-BLOCK, STRIDE = 512, 2048
 SCORED_ROWS = 1 << 16
-# τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
-TEMPERATURES = (0.02, 0.1, 0.5, 2.0)
-# The passes end when D rises by less than this share of itself.
-WORTH_A_PASS = 1e-3
-# A block is solved to this share of the violation in it.
-BLOCK_SHARE = 0.01
+# Cuts go on until no more than this share of the objective is open.
+GAP = 5e-4
+ASCENTS: dict[type, type[DualAscent]] = {Binary: BoxAscent, Regression: BoxAscent, Multiclass: ClassAscent}
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class Certificate:
     lower_bound : float
         No model of this kernel and C has a lower objective.
     n_passes : int
-        Passes of dual coordinate ascent that were finished.
+        Passes of dual coordinate ascent that were finished; cuts, for sequences and losses over all rows.
     kernel_evals : int
         Kernel evaluations it took.
     seconds : float
@@ -76,7 +69,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     Parameters
     ----------
     problem : Problem
-        Of two classes with the hinge loss, or of regression.
+        A free intercept for two classes and regression only.
     model : KernelExpansion
         In float64.
     max_seconds : float or None
@@ -85,29 +78,24 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     Returns
     -------
     Certificate
-
-    Raises
-    ------
-    ValueError
-        The problem is another one.
     """
-    if not isinstance(problem.task, Binary | Regression):
-        raise ValueError(
-            "a certificate can be had for two classes with loss='hinge' and for regression, "
-            f"found {type(problem.task).__name__}"
-        )
     begun = time.perf_counter()
-    scores = np.empty((problem.rows.n_rows, 1))
+    end = None if max_seconds is None else begun + max_seconds
+    scores = np.empty((problem.rows.n_rows, problem.task.n_outputs))
     for lo, hi in problem.rows.blocks(SCORED_ROWS):
         scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
-    with one_blas_thread():
-        ascent = _Ascent(problem, begun, max_seconds)
-        ascent.start(model, scores)
-        ascent.climb()
     objective = _objective(problem, model, scores)
-    bound = min(ascent.bound, objective)  # where the two cross, rounding is all there is between them
-    evals = ascent.kernel_rows.counter.n
-    return Certificate(objective, bound, ascent.n_passes, evals, time.perf_counter() - begun)
+    with one_blas_thread():
+        kind = ASCENTS.get(type(problem.task))
+        if kind is None:
+            bound, n_passes, evals = _bound_by_cuts(problem, model, scores, objective, end)
+        else:
+            ascent = kind(problem, end)
+            ascent.start(model, scores)
+            ascent.climb()
+            bound, n_passes, evals = ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
+    bound = min(bound, objective)  # where the two cross, rounding is all there is between them
+    return Certificate(objective, bound, n_passes, evals, time.perf_counter() - begun)
 
 
 def _objective(problem: Problem, model: KernelExpansion, scores: Array) -> float:
@@ -117,119 +105,27 @@ def _objective(problem: Problem, model: KernelExpansion, scores: Array) -> float
     norm_squared = model.norm_squared(gram, problem.n_jobs)
     if problem.intercept == "regularized":
         norm_squared += float(np.sum(model.intercept**2))
-    plain = np.zeros(0)
-    loss = losses(problem.task.augment(scores, plain, problem.examples), scores, plain, problem.examples)
+    loss = losses(problem.task.augment(scores, model.plain, problem.examples), scores, model.plain, problem.examples)
     return 0.5 * norm_squared + problem.C * float(problem.examples.weights @ loss)
 
 
-class _Ascent:
-    """Exact dual coordinate ascent by blocks of rows."""
-
-    def __init__(self, problem: Problem, begun: float, max_seconds: float | None):
-        self.problem, self.dual = problem, Dual.of(problem)
-        self.kernel_rows: KernelRows = replace(problem, precision="float64").bind()
-        self.rng = problem.generator()
-        self.end = None if max_seconds is None else begun + max_seconds
-        self.v, self.g = np.zeros(problem.rows.n_rows), self.dual.target.astype(np.float64)
-        self.bound, self.n_passes = 0.0, 0
-
-    @property
-    def out_of_time(self) -> bool:
-        return self.end is not None and time.perf_counter() >= self.end
-
-    def bar(self, total: int, name: str):
-        return tqdm(total=total, desc=name, unit="block", disable=not self.problem.verbose)
-
-    def start(self, model: KernelExpansion, scores: Array) -> None:
-        """Take the best of the starts; none of them where time is too short to know its value."""
-        dual, n = self.dual, len(self.v)
-        V = np.stack([dual.feasible(v) for v in (self.of_model(model), *self.of_slacks(scores[:, 0]))], axis=1)
-        F = np.zeros_like(V)
-        with self.bar(-(-n // STRIDE), "start") as bar:
-            for lo in range(0, n, STRIDE):
-                rows = lo + np.flatnonzero(V[lo : lo + STRIDE].any(axis=1))
-                if self.out_of_time:
-                    return
-                if len(rows):
-                    F += self.kernel_rows.scores(self.kernel_rows.points(rows), V[rows])
-                bar.update()
-        F += dual.offset * V.sum(axis=0)
-        gain = dual.target @ V - dual.epsilon * np.abs(V).sum(axis=0)
-        curvature = np.einsum("ij,ij->j", V, F)
-        t = np.clip(gain / np.maximum(curvature, smo.TINY), 0.0, 1.0)
-        best = int(np.argmax(t * gain - 0.5 * t**2 * curvature))
-        self.v, self.g = t[best] * V[:, best], dual.target - t[best] * F[:, best]
-        self.bound = max(0.0, dual.value(self.v, self.g))
-
-    def of_model(self, model: KernelExpansion) -> Array:
-        """The model's coefficients at the training rows that its vectors are, as far as the bounds allow."""
-        v, rows = np.zeros(len(self.v)), self.problem.rows
-        if isinstance(self.problem.kernel, Precomputed):
-            places = model.basis[:, 0].astype(np.int64)
-            np.add.at(v, places, model.coef[:, 0])
-            return v
-        of_vector: dict[bytes, list[int]] = {}
-        for j, key in enumerate(row_keys(model.basis)):
-            of_vector.setdefault(key, []).append(j)
-        rest = model.coef[:, 0].copy()
-        for lo, hi in rows.blocks(STRIDE):
-            for i, key in enumerate(row_keys(rows.slice(lo, hi, model.basis.dtype)), lo):
-                for j in of_vector.get(key, ()):
-                    # Parts of both signs in one row would cancel: D counts |v|.
-                    least = self.dual.lo[i] - v[i] if v[i] <= 0 else 0.0
-                    most = self.dual.hi[i] - v[i] if v[i] >= 0 else 0.0
-                    part = min(max(rest[j], least), most)
-                    v[i] += part
-                    rest[j] -= part
-        return v
-
-    def of_slacks(self, scores: Array) -> list[Array]:
-        """Starts by how far each row is within its margin, or outside of its tube."""
-        dual = self.dual
-        residual = dual.target - scores
-        if dual.epsilon or isinstance(self.problem.task, Regression):
-            slack, sign = np.abs(residual) - dual.epsilon, np.sign(residual)
-            scale = float(np.median(np.abs(slack))) or 1.0
-        else:
-            sign = np.sign(dual.target)
-            slack, scale = sign * residual, 1.0
-        top = np.where(sign > 0, dual.hi, dual.lo)
-        return [top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0) for tau in TEMPERATURES]
-
-    def climb(self) -> None:
-        """Passes over all rows until they are no longer worth it, or time is up."""
-        n = len(self.v)
-        while not self.out_of_time:
-            before = self.bound
-            order = self.rng.permutation(n)
-            with self.bar(-(-n // BLOCK), f"pass {self.n_passes + 1}") as bar:
-                for lo in range(0, n, BLOCK):
-                    if self.out_of_time:
-                        return
-                    self.improve(np.sort(order[lo : lo + BLOCK]))
-                    bar.update()
-                    bar.set_postfix({"bound": self.bound}, refresh=False)
-            self.n_passes += 1
-            if self.bound - before <= WORTH_A_PASS * self.bound:
-                return
-
-    def improve(self, rows: Array) -> None:
-        """Solve for a block, and bring g of all rows up to date."""
-        dual, kernel_rows = self.dual, self.kernel_rows
-        lo, hi = dual.lo[rows], dual.hi[rows]
-        v, g = self.v[rows].copy(), self.g[rows].copy()
-        highest, lowest = dual.extremes(*dual.slopes(v, g, lo, hi))
-        violation = highest - lowest
-        if not violation > 1e-12:
-            return
-        K = kernel_rows.block(kernel_rows.points(rows), rows=rows)
-        solve = smo.pairs if dual.balanced else smo.box
-        limits = lo, hi, dual.epsilon, BLOCK_SHARE * violation, 20 * len(rows)
-        solve(K, np.arange(len(rows)), dual.offset, g, v, *limits)
-        change = v - self.v[rows]
-        moved = np.flatnonzero(change)
-        if len(moved):
-            self.v[rows] = v
-            self.g -= kernel_rows.scores(kernel_rows.points(rows[moved]), change[moved, None])[:, 0]
-            self.g -= dual.offset * change.sum()
-            self.bound = max(self.bound, dual.value(self.v, self.g))
+def _bound_by_cuts(
+    problem: Problem, model: KernelExpansion, scores: Array, objective: float, end: float | None
+) -> tuple[float, int, int]:
+    """Lower bound, number of cuts and kernel evaluations of a fit by exact cuts that begins at the model."""
+    task, examples = problem.task, problem.examples
+    if end is not None and time.perf_counter() >= end:
+        return 0.0, 0, 0
+    cut = exact_cut(task.augment(scores, model.plain, examples), examples, task.n_plain)
+    problem = replace(problem, precision="float64", tol=np.inf, max_iter=None)
+    run: Any = ExactCuts(tol_relative=GAP).start(problem, CutsState((cut,), task, examples, exact=True))
+    n_cuts = 1
+    with tqdm(desc="cuts", unit="cut", disable=not problem.verbose) as bar:
+        while not run.converged and run.lower_bound < (1.0 - GAP) * objective:
+            if end is not None and time.perf_counter() >= end:
+                break
+            run.step()
+            n_cuts += 1
+            bar.update()
+            bar.set_postfix({"bound": run.lower_bound}, refresh=False)
+    return run.lower_bound, n_cuts, run.kernel_rows.counter.n
