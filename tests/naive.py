@@ -1,6 +1,7 @@
 """Slow truths: each function is the plainest way to compute what the library computes fast."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -250,3 +251,30 @@ def bounded_chain_options(y, k, zero_one=False):
         wrong = np.sum(np.array(guess) != y)
         options.append((min(wrong, 1) if zero_one else wrong, emissions - other, counts - other_counts))
     return _option_arrays(options, len(y), k, k * k + 2 * k)
+
+
+def edited_nearest_neighbours(X, y, k):
+    """Wilson's rule row by row: stay unless another class has more of the k nearest others."""
+    kept = []
+    for i in range(len(X)):
+        distance = np.linalg.norm(X - X[i], axis=1)
+        distance[i] = np.inf
+        votes = Counter(y[j] for j in np.argsort(distance, kind="stable")[:k])
+        if all(votes[c] <= votes[y[i]] for c in votes):
+            kept.append(i)
+    return kept
+
+
+def condensed(X, y, order):
+    """Hart's rule as written: pass after pass over the rows that are not in the store."""
+    store = [order[0]]
+    added = True
+    while added:
+        added = False
+        for i in order:
+            if i not in store:
+                nearest = min(store, key=lambda j: np.linalg.norm(X[j] - X[i]))
+                if y[nearest] != y[i]:
+                    store.append(i)
+                    added = True
+    return sorted(store)

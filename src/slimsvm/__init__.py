@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from slimsvm import datasets, kernels
     from slimsvm.estimators import SVC, SVR, SequenceSVM
     from slimsvm.estimators.compression import compress
+    from slimsvm.estimators.editors import Condense, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
@@ -20,11 +21,14 @@ __all__ = [
     "CPSP",
     "SVC",
     "SVR",
+    "Condense",
+    "EditedNN",
     "Exact",
     "ExactCuts",
     "KernelExpansion",
     "LowRank",
     "ModelFileError",
+    "MultiEdit",
     "Refine",
     "SequenceSVM",
     "UniformCuts",
@@ -42,11 +46,14 @@ _HOMES = {
     "CPSP": "solvers",
     "SVC": "estimators",
     "SVR": "estimators",
+    "Condense": "estimators.editors",
+    "EditedNN": "estimators.editors",
     "Exact": "solvers",
     "ExactCuts": "solvers",
     "KernelExpansion": "model",
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
+    "MultiEdit": "estimators.editors",
     "Refine": "solvers",
     "SequenceSVM": "estimators",
     "UniformCuts": "solvers",

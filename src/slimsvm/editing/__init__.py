@@ -1,0 +1,7 @@
+"""Editing of training sets: which rows a classifier is better off, or no worse, without."""
+
+from slimsvm.editing.condense import condense
+from slimsvm.editing.edited_nn import edited_nearest_neighbours
+from slimsvm.editing.multi_edit import multi_edit
+
+__all__ = ["condense", "edited_nearest_neighbours", "multi_edit"]

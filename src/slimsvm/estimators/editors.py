@@ -1,0 +1,235 @@
+"""Editors of training sets in imbalanced-learn's manner: `fit_resample` and `sample_indices_`."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
+from slimsvm.estimators.validation import check_finite
+from slimsvm.rows import as_csr, is_sparse
+
+Array = np.ndarray
+
+
+class Editor(BaseEstimator):
+    """Base of the editors: checks X and y, asks for the rows that stay, and returns them.
+
+    An editor is a step of imbalanced-learn's ``Pipeline``, before any classifier.
+
+    Attributes
+    ----------
+    sample_indices_ : int64 ndarray
+        Positions of the rows that stayed, ascending.
+    classes_ : ndarray of shape (n_classes,)
+    """
+
+    sample_indices_: Array
+    classes_: Array
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit_resample(self, X, y):
+        """Choose the rows that stay.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Any real dtype.
+        y : array-like of shape (n_samples,)
+            Class labels, numbers or strings.
+
+        Returns
+        -------
+        X_resampled : the rows of X that stayed
+            A DataFrame where X is one, CSR where X is sparse, otherwise an array; of the dtype of X.
+        y_resampled : their labels
+            A Series where y is one, otherwise an array.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X or y is out of range; the message names it.
+        """
+        given, labels = X, y
+        options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X, y = validate_data(self, X, y, **options)
+        check_finite(X)
+        check_classification_targets(y)
+        X = as_csr(X) if is_sparse(X) else X
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.sample_indices_ = self._select(X, codes)
+        lost = np.setdiff1d(codes, codes[self.sample_indices_])
+        if len(lost):
+            warnings.warn(
+                f"{type(self).__name__} discarded all rows of class {self.classes_[lost[0]]!s}", UserWarning, 2
+            )
+        return _rows_of(given, X, self.sample_indices_), _rows_of(labels, y, self.sample_indices_)
+
+    def _select(self, X: Any, codes: Array) -> Array:
+        """Positions of the rows that stay, ascending."""
+        raise TypeError(f"{type(self).__name__} must define _select(X, codes)")
+
+
+def _rows_of(given: Any, checked: Any, index: Array) -> Any:
+    """Rows in the container they came in, where that is pandas'."""
+    return given.iloc[index] if hasattr(given, "iloc") else checked[index]
+
+
+def check_at_least(name: str, value: Any, least: int) -> int:
+    """An integer from ``least`` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
+    return int(value)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A random generator, the same for the same ``random_state`` number."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+class EditedNN(Editor):
+    """Discard the rows whose nearest neighbours belong to another class.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        Of the other rows, as many vote; a row stays unless another class has more votes than its own.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores. The answer is the same for any number.
+
+    Attributes
+    ----------
+    sample_indices_ : int64 ndarray
+        Positions of the rows that stayed, ascending.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    References
+    ----------
+    Wilson: Asymptotic Properties of Nearest Neighbor Rules Using Edited Data, IEEE Trans. SMC 1972.
+
+    Examples
+    --------
+    >>> from slimsvm import EditedNN
+    >>> X = [[0.0], [0.1], [0.2], [0.25], [5.0], [5.1], [5.2], [5.3]]
+    >>> X_kept, y_kept = EditedNN().fit_resample(X, [0, 0, 0, 1, 1, 1, 1, 1])
+    >>> X_kept.ravel().tolist()
+    [0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 5.3]
+    """
+
+    def __init__(self, n_neighbors=3, n_jobs=None):
+        self.n_neighbors = n_neighbors
+        self.n_jobs = n_jobs
+
+    def _select(self, X, codes):
+        k = check_at_least("n_neighbors", self.n_neighbors, 1)
+        return edited_nearest_neighbours(X, codes, k, self.n_jobs)
+
+
+class MultiEdit(Editor):
+    """Discard rows that their nearest neighbour among other rows contradicts, until no more are found.
+
+    Parameters
+    ----------
+    n_splits : int, default=3
+        Parts the rows are divided into; each part is judged by the next one.
+    n_stable : int, default=3
+        Rounds without a discarded row after which it ends.
+    random_state : int, RandomState, Generator or None, default=None
+        Of the divisions.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores. The answer is the same for any number.
+
+    Attributes
+    ----------
+    sample_indices_ : int64 ndarray
+        Positions of the rows that stayed, ascending.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Warns
+    -----
+    UserWarning
+        All rows of a class were discarded.
+
+    References
+    ----------
+    Devijver, Kittler: Pattern Recognition: A Statistical Approach, 1982, section 3.11.
+    Bakır, Bottou, Weston: Breaking SVM Complexity with Cross-Training, NIPS 2004, Algorithm 2.
+
+    Examples
+    --------
+    >>> from slimsvm import MultiEdit
+    >>> from slimsvm.datasets import two_gaussians
+    >>> X, y = two_gaussians(500, distance=2.0, random_state=0)
+    >>> X_kept, y_kept = MultiEdit(random_state=0).fit_resample(X, y)
+    >>> bool(((X_kept.sum(axis=1) > 0) == (y_kept > 0)).mean() > 0.98)
+    True
+    """
+
+    def __init__(self, n_splits=3, n_stable=3, random_state=None, n_jobs=None):
+        self.n_splits = n_splits
+        self.n_stable = n_stable
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _select(self, X, codes):
+        n_splits, n_stable = check_at_least("n_splits", self.n_splits, 2), check_at_least("n_stable", self.n_stable, 1)
+        return multi_edit(X, codes, n_splits, n_stable, generator(self.random_state), self.n_jobs)
+
+
+class Condense(Editor):
+    """Keep a subset whose nearest neighbour classifies all other rows right.
+
+    Rows amid their own class go, rows near a boundary and outliers stay: edit first (`EditedNN`, `MultiEdit`).
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None, default=None
+        Of the order in which rows are looked at, on which the subset depends.
+
+    Attributes
+    ----------
+    sample_indices_ : int64 ndarray
+        Positions of the rows that stayed, ascending.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    References
+    ----------
+    Hart: The Condensed Nearest Neighbor Rule, IEEE Trans. Information Theory 1968.
+    Bakır, Bottou, Weston: Breaking SVM Complexity with Cross-Training, NIPS 2004, Algorithm 1.
+
+    Examples
+    --------
+    >>> from slimsvm import Condense
+    >>> from slimsvm.datasets import two_gaussians
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, y = two_gaussians(500, distance=6.0, random_state=0)
+    >>> X_kept, y_kept = Condense(random_state=0).fit_resample(X, y)
+    >>> len(y_kept) < 20, KNeighborsClassifier(1).fit(X_kept, y_kept).score(X, y)
+    (True, 1.0)
+    """
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def _select(self, X, codes):
+        return condense(X, codes, generator(self.random_state).permutation(len(codes)))
+
+
+EDITORS = {"edited-nn": EditedNN, "multi-edit": MultiEdit, "condense": Condense}
