@@ -278,3 +278,43 @@ def condensed(X, y, order):
                     store.append(i)
                     added = True
     return sorted(store)
+
+
+# ---- rankings of queries
+
+
+def swap_options(y):
+    """Every choice of pairs of rows of unequal grades that are swapped; share of swapped pairs."""
+    y = np.array(y)
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
+    options = []
+    for order in itertools.product((1, 0), repeat=len(pairs)):
+        coef = np.zeros((len(y), 1))
+        for (i, j), swapped in zip(pairs, order):
+            coef[i] += swapped / len(pairs)
+            coef[j] -= swapped / len(pairs)
+        options.append((sum(order) / max(1, len(pairs)), coef))
+    return _option_arrays(options, len(y), 1)
+
+
+def average_precision(ranked):
+    """AP of 0/1 relevances in their order."""
+    return np.mean([np.mean(ranked[: i + 1]) for i in range(len(ranked)) if ranked[i]])
+
+
+def average_precision_options(y):
+    """Every order of the rows; 1 - AP."""
+    y = np.array(y) > 0
+    n_pairs = y.sum() * (~y).sum()
+    if not n_pairs:
+        return _option_arrays([(0, np.zeros((len(y), 1)))], len(y), 1)
+    options = []
+    for order in itertools.permutations(range(len(y))):
+        coef = np.zeros((len(y), 1))
+        for place, j in enumerate(order):
+            for i in order[place + 1 :]:
+                if y[i] and not y[j]:
+                    coef[i] += 1 / n_pairs
+                    coef[j] -= 1 / n_pairs
+        options.append((1 - average_precision(y[list(order)]), coef))
+    return _option_arrays(options, len(y), 1)

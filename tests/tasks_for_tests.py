@@ -16,6 +16,7 @@ from slimsvm import tasks
 from slimsvm.tasks import (
     TASKS,
     Augmented,
+    AveragePrecision,
     Binary,
     ErrorRate,
     Examples,
@@ -25,6 +26,7 @@ from slimsvm.tasks import (
     RecallAtK,
     Regression,
     ROCArea,
+    Swaps,
     Task,
 )
 
@@ -140,6 +142,12 @@ def sequences(k, rng, n):
     return [rng.integers(0, k, length) for length in lengths]
 
 
+def queries(n_grades, rng, n):
+    """Queries of one to four rows, the first of one row, the second of equal rows."""
+    labels = sequences(n_grades, rng, n - 2)
+    return [labels[0], np.array([1, 1]), *labels[1:]]
+
+
 COST = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 0.0], [1.0, 3.0, 0.0]])
 
 CASES = {
@@ -179,6 +187,10 @@ CASES = {
         partial(RecallAtK, 0.25), partial(naive.at_k_options, k=lambda n: max(1, round(n / 4)), recall=True)
     ),
     "roc-area": Case(ROCArea, two_positive, naive.ranking_options, max_rows=6),
+    "swaps": Case(Swaps, partial(queries, 3), naive.swap_options, max_rows=16, lowest_labels=False),
+    "average-precision": Case(
+        AveragePrecision, partial(queries, 2), naive.average_precision_options, max_rows=16, lowest_labels=False
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.estimators import SVC, SVR, SequenceSVM
+    from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
@@ -29,6 +29,7 @@ __all__ = [
     "LowRank",
     "ModelFileError",
     "MultiEdit",
+    "RankSVM",
     "Refine",
     "SequenceSVM",
     "UniformCuts",
@@ -54,6 +55,7 @@ _HOMES = {
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "MultiEdit": "estimators.editors",
+    "RankSVM": "estimators",
     "Refine": "solvers",
     "SequenceSVM": "estimators",
     "UniformCuts": "solvers",

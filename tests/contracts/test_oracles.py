@@ -8,12 +8,15 @@ from slimsvm.cuts import ORACLES, CutState, ExactOracle, UniformOracle, Violated
 from slimsvm.kernels import RBF
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem, UniformCuts
+from slimsvm.tasks import Ranking
 from slimsvm.tasks.multivariate import AtK
 from tasks_for_tests import CASES
 
 # Left out of averages of uniform samples: the mean over subsets of a measure like F1 is not the measure over all rows.
 OVER_ALL_ROWS = {name for name, case in CASES.items() if not case.make().decomposes}
 BIASED = {("uniform", name) for name in OVER_ALL_ROWS - {"error-rate"}}
+# Two rankings of a query are equally good at the QP's solution: which is found is up to rounding.
+BIASED.add(("uniform", "average-precision"))
 WITHOUT_REDRAW = {
     "exact": lambda r: ExactOracle(),
     "uniform": lambda r: UniformOracle(r),
@@ -111,7 +114,9 @@ def test_a_sampled_cut_is_violated_whenever_the_exact_one_is(name, seed, thresho
     """By more than eps at the solution of the QP; after any number of steps."""
     violated = 0
     for n_steps in (1, 2, 4):
-        state, scores, plain = state_after(CASES[name], seed, n_steps)
+        # A cheap query's loss is linear near 0: one cut solves it.
+        C = 5.0 if isinstance(CASES[name].make(), Ranking) else 0.5
+        state, scores, plain = state_after(CASES[name], seed, n_steps, C=C)
         exact = ExactOracle().find(state, np.inf, None).cut
         limit = state.working_set.xi + threshold
         if exact.c - np.sum(exact.coef * scores[exact.rows]) - exact.plain @ plain <= limit:

@@ -44,13 +44,16 @@ OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().d
 WITH_PLAIN = sorted(name for name, case in CASES.items() if case.make().n_plain)
 REFUSED = {"refine": dict.fromkeys([*WITH_PLAIN, *OVER_ALL_ROWS], NO_SUM) | {"laplacian": NO_DERIVATIVE}}
 ONE_OUTPUT = "Exact solves two-class problems and regression, found "
-REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
 NO_SMOOTH = "needs a task with a smoothed loss"
-REFUSED["low-rank"] = {name: NO_SMOOTH for name, case in CASES.items() if not case.make().is_smoothable}
+WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)
+REFUSED["refine"] |= {name: NO_SMOOTH for name in WITHOUT_SMOOTH if name not in REFUSED["refine"]}
+REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
+REFUSED["low-rank"] = dict.fromkeys(WITHOUT_SMOOTH, NO_SMOOTH)
 NO_BOX, NO_MERGE = "trains two classes, several, or regression, found", "for which it needs kernel='rbf'; found"
 NO_COSTS = "trains each class against the rest, without costs; found a cost matrix"
+BOXED = ("binary", "multiclass", "regression")
 for budgeted in ("bsca", "bsgd", "bsca-room", "bsca-plain", "bsgd-plain"):
-    REFUSED[budgeted] = dict.fromkeys([*WITH_PLAIN, *OVER_ALL_ROWS], NO_BOX)
+    REFUSED[budgeted] = {name: NO_BOX for name in sorted(CASES) if not name.startswith(BOXED)}
     REFUSED[budgeted] |= {"multiclass-costs": NO_COSTS} if budgeted.endswith("plain") else {}
 for merging in ("bsca", "bsgd"):
     REFUSED[merging] |= dict.fromkeys(("laplacian", "linear", "poly"), NO_MERGE)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import option_values
-from slimsvm.tasks import Binary, Examples, Multiclass, Regression, ROCArea, losses
+from slimsvm.tasks import Binary, Examples, Multiclass, Ranking, Regression, ROCArea, losses
 from slimsvm.tasks.multivariate import AtK
 from tasks_for_tests import CASES, missing_cases
 
@@ -42,7 +42,8 @@ def check_augmented(case, task, examples, scores, plain):
         of_option = option_values(options, scores[rows], plain)
         best = of_option.argmax()
         if not case.lowest_labels:
-            best = np.abs(options[1] - augmented.coef[rows]).max(axis=(1, 2)).argmin()
+            difference = np.abs(options[1] - augmented.coef[rows]).max(axis=(1, 2))
+            best = (difference + np.abs(options[0] - augmented.delta[e])).argmin()
             assert of_option[best] == pytest.approx(of_option.max(), rel=1e-12, abs=1e-12)
         assert augmented.delta[e] == pytest.approx(options[0][best], abs=1e-12)
         np.testing.assert_allclose(augmented.coef[rows], options[1][best], atol=1e-12)
@@ -81,7 +82,7 @@ def test_decoded_is_the_labelling_of_the_greatest_score(case, seed):
         scores, plain = random_scores(rng, task, examples, ties)
         predicted = task.decode(scores, plain, examples)
         assert predicted.shape == (examples.n_rows,)
-        if isinstance(task, (Regression, ROCArea)):
+        if isinstance(task, (Ranking, Regression, ROCArea)):
             np.testing.assert_array_equal(predicted, scores[:, 0])
             continue
         for rows, (delta, coef, plain_part), _ in case.written_out(examples):

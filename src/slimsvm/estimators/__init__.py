@@ -1,11 +1,12 @@
 """What users import: scikit-learn estimators. All validation of users' input lives here."""
 
+from slimsvm.estimators.ranking import RankSVM
 from slimsvm.estimators.sequence import SequenceSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 
 # Those that take one row per example, and so pass scikit-learn's checks; and the others.
 ESTIMATORS = {"SVC": SVC, "SVR": SVR}
-STRUCTURED = {"SequenceSVM": SequenceSVM}
+STRUCTURED = {"RankSVM": RankSVM, "SequenceSVM": SequenceSVM}
 
-__all__ = ["ESTIMATORS", "STRUCTURED", "SVC", "SVR", "SequenceSVM"]
+__all__ = ["ESTIMATORS", "STRUCTURED", "SVC", "SVR", "RankSVM", "SequenceSVM"]

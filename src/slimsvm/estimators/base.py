@@ -209,6 +209,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     # -- how good it is -----------------------------------------------------------------------------------------
 
+    @property
+    def gap_(self) -> float | None:
+        """Share by which the objective could at most be lowered; None where nothing bounds it (sampled cuts)."""
+        check_is_fitted(self, "model_")
+        if self.lower_bound_ is None or not self.objective_ > 0:
+            return None if self.lower_bound_ is None else 0.0
+        return (self.objective_ - self.lower_bound_) / self.objective_
+
     def _encode(self, y: Array, weights: Array | None) -> tuple[Task, Examples, float]:
         """Loss and examples of labels, and what is taken off targets and scores first."""
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
@@ -250,6 +258,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         True
         """
         check_is_fitted(self, "model_")
+        if type(self)._encode is KernelMachine._encode:
+            raise ValueError(
+                f"a certificate is for two classes and regression, found {type(self).__name__}; what exact cuts bound "
+                "is in lower_bound_ and gap_"
+            )
         X, y = self._check_X(X, reset=False, y=y)
         limit = check_limit("max_seconds", max_seconds, integer=False)
         X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))

@@ -12,10 +12,12 @@ from slimsvm.tasks.multivariate import (
     RecallAtK,
     ROCArea,
 )
+from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
 from slimsvm.tasks.regression import Regression
 from slimsvm.tasks.sequence import Chain
 
 TASKS = {
+    "average-precision": AveragePrecision,
     "binary": Binary,
     "chain": Chain,
     "error-rate": ErrorRate,
@@ -25,12 +27,14 @@ TASKS = {
     "recall-at-k": RecallAtK,
     "regression": Regression,
     "roc-area": ROCArea,
+    "swaps": Swaps,
 }
 
 __all__ = [
     "MULTIVARIATE",
     "TASKS",
     "Augmented",
+    "AveragePrecision",
     "Binary",
     "Chain",
     "ErrorRate",
@@ -40,9 +44,11 @@ __all__ = [
     "OverAllRows",
     "PrecisionAtK",
     "ROCArea",
+    "Ranking",
     "RecallAtK",
     "Regression",
     "Smoothed",
+    "Swaps",
     "Task",
     "losses",
 ]
