@@ -30,7 +30,11 @@ def documents(n=150, seed=0, n_queries=15):
     good = rng.normal(size=n)
     grade = np.digitize(good + 0.2 * rng.normal(size=n), [-0.5, 0.8])
     grade[:2] = 0, 2
-    return np.column_stack([np.sin(good), np.cos(good), rng.normal(size=n)]), grade, np.char.add("q", groups.astype(str))
+    return (
+        np.column_stack([np.sin(good), np.cos(good), rng.normal(size=n)]),
+        grade,
+        np.char.add("q", groups.astype(str)),
+    )
 
 
 def pair_hinge(scores, y):
@@ -264,8 +268,19 @@ def test_bad_scores_are_named():
         clf.score(X, y, groups=np.arange(20))
     with pytest.raises(ValueError, match=r"one label for each of the 20 rows of X, found shape \(3,\)"):
         clf.score(X, y[:3])
-    with pytest.raises(ValueError, match="a certificate is for two classes and regression, found RankSVM"):
-        clf.certificate(X, y)
+    with pytest.raises(ValueError, match="needs rows and a kernel of them, found kernel='precomputed'"):
+        RankSVM(kernel="precomputed").fit(np.eye(20), y, groups=groups).certificate(np.eye(20), y, groups)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_certificates_know_nothing_of_the_fit(loss):
+    X, y, groups = documents()
+    exact = RankSVM(loss=loss, gamma=0.5).fit(X, y, groups=groups)
+    sampled = RankSVM(loss=loss, gamma=0.5, solver="cpsp", max_basis=15, random_state=0).fit(X, y, groups=groups)
+    for clf in (exact, sampled):
+        found = clf.certificate(X, y, groups=groups)
+        assert found.objective == pytest.approx(clf.objective_, rel=1e-9)
+        assert exact.lower_bound_ * 0.999 <= found.lower_bound <= exact.objective_ * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

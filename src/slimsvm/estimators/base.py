@@ -258,11 +258,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         True
         """
         check_is_fitted(self, "model_")
-        if type(self)._encode is KernelMachine._encode:
-            raise ValueError(
-                f"a certificate is for two classes and regression, found {type(self).__name__}; what exact cuts bound "
-                "is in lower_bound_ and gap_"
-            )
         X, y = self._check_X(X, reset=False, y=y)
         limit = check_limit("max_seconds", max_seconds, integer=False)
         X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))

@@ -9,7 +9,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_finite, check_option, check_positive, check_sample_weight
+from slimsvm.estimators.validation import check_finite, check_limit, check_option, check_positive, check_sample_weight
+from slimsvm.solvers import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
 from slimsvm.tasks.ranking import Ranking
 
@@ -133,6 +134,11 @@ class RankSVM(KernelMachine):
         check_option("loss", self.loss, tuple(LOSSES))
         check_positive("C", self.C)
         X, y = self._check_X(X, reset=True, y=y)
+        self._solve(*self._problem(X, y, groups, sample_weight))
+        return self
+
+    def _problem(self, X: Any, y: Array, groups: Any, sample_weight: Any) -> tuple:
+        """Rows in the order of their queries: X, y, examples, task, weights and positions in the X given."""
         weights = check_sample_weight(sample_weight, X.shape[0])
         codes = _group_codes(groups, len(y))
         X, y, weights, index = self._drop_zero_weights(X, y, weights)
@@ -148,8 +154,39 @@ class RankSVM(KernelMachine):
                 "no query has two rows of different labels, so there is nothing to rank; groups says which rows belong "
                 f"together: found {examples.n_examples} queries of {len(y)} rows in all"
             )
-        self._solve(X, y, examples, task, weights, index)
-        return self
+        return X, y, examples, task, weights, index
+
+    def certificate(self, X, y, groups=None, sample_weight=None, max_seconds=None) -> Certificate:
+        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+
+        The bound comes of exact cuts, of which the first is that of the model.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            The training rows, as in `fit`.
+        max_seconds : float or None, default=None
+            Stop with the bound so far after about this time.
+
+        Returns
+        -------
+        Certificate
+            As of `SVC`.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A value is not as it must be; or the kernel is a matrix.
+        """
+        check_is_fitted(self, "model_")
+        limit = check_limit("max_seconds", max_seconds, integer=False)
+        if self._is_precomputed:
+            raise ValueError("a certificate needs rows and a kernel of them, found kernel='precomputed'")
+        X, y = self._check_X(X, reset=False, y=y)
+        X, _, examples, task, _, _ = self._problem(X, y, groups, sample_weight)
+        return self._certify(X, task, examples, self.model_, limit)
 
     def decision_function(self, X):
         """Scores, higher ones for rows to stand above.
@@ -242,5 +279,7 @@ def _query_weights(weights: Array | None, codes: Array) -> Array | None:
     inside = np.flatnonzero((np.diff(codes) == 0) & (np.diff(weights) != 0))
     if len(inside):
         found = weights[inside[0]], weights[inside[0] + 1]
-        raise ValueError(f"sample_weight must be the same for all rows of a query, found {found[0]} and {found[1]} in one")
+        raise ValueError(
+            f"sample_weight must be the same for all rows of a query, found {found[0]} and {found[1]} in one"
+        )
     return weights[np.append(0, np.flatnonzero(np.diff(codes)) + 1)]

@@ -176,4 +176,3 @@ def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array
 def offsets_of(examples: Examples) -> Array:
     """Offsets, which queries of one row each need not have stored."""
     return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets
-
