@@ -269,7 +269,7 @@ def test_bad_scores_are_named():
     with pytest.raises(ValueError, match=r"one label for each of the 20 rows of X, found shape \(3,\)"):
         clf.score(X, y[:3])
     with pytest.raises(ValueError, match="needs rows and a kernel of them, found kernel='precomputed'"):
-        RankSVM(kernel="precomputed").fit(np.eye(20), y, groups=groups).certificate(np.eye(20), y, groups)
+        RankSVM(kernel="precomputed").fit(np.eye(20), y, groups=groups).certificate(np.eye(20), y, groups=groups)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -23,9 +23,9 @@ class RankSVM(KernelMachine):
     """Ranking SVM with any kernel: scores that put the rows of every query in the right order.
 
     Minimises ½‖w‖² + C Σ_queries ω ℓ, ℓ being for "swaps" the mean of max(0, 1 − (f(x_i) − f(x_j))) over the pairs of a
-    query's rows of which i should stand above j; for "average_precision" the maximum over all rankings of 1 − AP − (what
-    the ranking scores less than the right one). A query without a pair (one row, or labels that are all alike) has no
-    loss.
+    query's rows of which i should stand above j; for "average_precision" the maximum over all rankings of
+    1 − AP − (what the ranking scores less than the right one). A query without a pair (one row, or labels
+    that are all alike) has no loss.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class RankSVM(KernelMachine):
     kernel, degree, gamma, coef0
         As in `SVC`.
     loss : {"swaps", "average_precision"}, default="swaps"
-        What is lowered, and what `score` reports. For "swaps" labels are grades, any numbers, higher ones to stand above;
-        for "average_precision" rows of label > 0 are relevant.
+        What is lowered, and what `score` reports. For "swaps" labels are grades, any numbers, higher ones to stand
+        above; for "average_precision" rows of label > 0 are relevant.
     tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision, memory_limit, n_jobs
         As in `SVC`. "cpsp" (or ``max_basis``) and the cuts of every kind train rankings. There is no intercept: a
         constant ranks nothing.
@@ -156,7 +156,7 @@ class RankSVM(KernelMachine):
             )
         return X, y, examples, task, weights, index
 
-    def certificate(self, X, y, groups=None, sample_weight=None, max_seconds=None) -> Certificate:
+    def certificate(self, X, y, sample_weight=None, max_seconds=None, groups=None) -> Certificate:
         """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
 
         The bound comes of exact cuts, of which the first is that of the model.

@@ -93,9 +93,9 @@ def place_irrelevant(relevant, irrelevant, place):
 
     Placing the j-th irrelevant row (from 1) above the i-th relevant one costs average precision
     i / ((i + j)(i + j − 1) P) and the score (s_i − s_j) / (P N). What is gained falls with j for every i, so that the
-    best places rise with j: the middle row is placed, then those before and after it within what that leaves (Mohapatra,
-    Jawahar, Kumar, NIPS 2014, which makes O(P log N + N) of the O(P N) of Yue et al., SIGIR 2007). Ties: the fewest
-    swapped pairs.
+    best places rise with j: the middle row is placed, then those before and after it within what that leaves
+    (Mohapatra, Jawahar, Kumar, NIPS 2014, which makes O(P log N + N) of the O(P N) of Yue et al., SIGIR 2007). Ties:
+    the fewest swapped pairs.
     """
     n_relevant, n_irrelevant = relevant.shape[0], irrelevant.shape[0]
     stack = np.empty((64, 4), dtype=np.int64)
@@ -127,7 +127,7 @@ def place_irrelevant(relevant, irrelevant, place):
 
 @njit(cache=True, nogil=True)
 def average_precision_augment(relevance, offsets, order, scores, delta, coef):
-    """Ranking of the greatest 1 − AP − ⟨δΨ, scores⟩ of every query; relevance is 0 or 1, ``order`` by *falling* score."""
+    """Ranking of the greatest 1 − AP − ⟨δΨ, scores⟩; relevance is 0 or 1, ``order`` by *falling* score."""
     for q in range(offsets.shape[0] - 1):
         first, last = offsets[q], offsets[q + 1]
         n_relevant = 0
