@@ -38,11 +38,11 @@ PAPERS_CUTS = (ExactCuts, ViolatedCuts, UniformCuts)
 CUT_SOLVERS = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, PAPERS_CUTS))
 EXACT = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, ExactCuts))
 # What a solver cannot do, by task or kernel, and what it says instead.
-NO_SUM = "needs a loss that is a sum over examples, without plain parameters"
+NO_SUM = "needs a loss that is a sum over examples; that of "
 NO_DERIVATIVE = "needs kernel 'rbf', 'poly', 'linear' or 'sigmoid', found Laplacian"
 OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().decomposes)
 WITH_PLAIN = sorted(name for name, case in CASES.items() if case.make().n_plain)
-REFUSED = {"refine": dict.fromkeys([*WITH_PLAIN, *OVER_ALL_ROWS], NO_SUM) | {"laplacian": NO_DERIVATIVE}}
+REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DERIVATIVE}}
 ONE_OUTPUT = "Exact solves two-class problems and regression, found "
 NO_SMOOTH = "needs a task with a smoothed loss"
 WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)

@@ -132,6 +132,10 @@ class BestPoint:
         point = self.now.point
         return float(np.sum(cut.coef * point.scores[cut.rows])) + float(cut.plain @ point.plain)
 
+    def start_at(self, solution: Solution) -> None:
+        """Begin at a point that is no combination of cuts."""
+        self.now = self._judged(solution)
+
     def restart(self, working_set: WorkingSet, solution: Solution) -> None:
         """Make the QP's solution the best point."""
         working_set.best_products = working_set.qp.G @ working_set.alpha

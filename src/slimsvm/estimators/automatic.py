@@ -16,9 +16,9 @@ MAX_SPARSE_FEATURES = 1000
 def choose_solver(rows: Rows, kernel: Kernel, task: Task, max_basis: int | None, learns_metric: bool) -> Solver:
     """The solver for a problem of that kind.
 
-    With a cap on vectors they are learned by descent where kernel and loss have derivatives and rows are not sparse
-    with many features, otherwise found by subspace pursuit. Without a cap the problem is solved by exact cuts, or above
-    300,000 rows by sampled ones.
+    With a cap on vectors they are learned by descent where the kernel has a derivative, the loss is a sum over examples
+    (that of sequences is) and rows are not sparse with many features; otherwise found by subspace pursuit. Without a
+    cap the problem is solved by exact cuts, or above 300,000 rows by sampled ones.
 
     Parameters
     ----------
@@ -39,6 +39,6 @@ def choose_solver(rows: Rows, kernel: Kernel, task: Task, max_basis: int | None,
     folding = kernel.folding(rows.n_features)
     has_derivative = folding is not None and not folding.manhattan
     is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
-    if has_derivative and task.decomposes and not task.n_plain and task.is_smoothable and not is_text:
+    if has_derivative and task.decomposes and not is_text:
         return Refine(max_basis)
     return CPSP(max_basis, "fixed-point" if isinstance(kernel, RBF) else "training-rows")

@@ -35,7 +35,7 @@ class SequenceSVM(KernelMachine):
     window : int, default=0
         So many rows before and after a row are appended to its features (zeros beyond the sequence's ends).
     tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "cpsp" (or ``max_basis``) and the cuts of every kind train chains.
+        As in `SVC`. The cuts of every kind, "cpsp" and "refine" train chains; ``max_basis`` alone means "refine".
     warm_start : bool, default=False
         As in `SVC`.
 

@@ -21,9 +21,9 @@ LN2 = 0.6931471805599453
 # Vectors like the parameters' ``flat``: gradient, first and second moments, running mean; and (k,) sums over rows of W,
 # of all groups and of the norm's.
 Moments = namedtuple("Moments", ["gradient", "first", "second", "mean", "weight", "norm_weight"])
-# C₁; rates of the basis by feature (d,), coefficients, intercept and log_scale; pull of log_scale to its mean; Adam's
-# shares of the past in the moments.
-Settings = namedtuple("Settings", ["C1", "basis", "coef", "intercept", "scale", "pull", "beta1", "beta2"])
+# C₁; rates of the basis by feature (d,), coefficients, intercept, log_scale and plain; pull of log_scale to its mean;
+# Adam's shares of the past in the moments.
+Settings = namedtuple("Settings", ["C1", "basis", "coef", "intercept", "scale", "plain", "pull", "beta1", "beta2"])
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
@@ -128,7 +128,7 @@ def step_features(first, last, schedule, parameters, kind, sums, moments, settin
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
 def step_rest(schedule, parameters, kind, moments, settings):
-    """The step on coefficients, intercept and feature scales, and what follows from it."""
+    """The step on coefficients, intercept, feature scales and plain parameters, and what follows from it."""
     (d, k), m = parameters.basis.shape, parameters.coef.shape[1]
     coef, intercept, scale = d * k, d * k + k * m, d * k + k * m + m
     step, rate, averaging = schedule
@@ -140,6 +140,8 @@ def step_rest(schedule, parameters, kind, moments, settings):
         for c in range(d):
             moments.gradient[scale + c] += pull * (parameters.log_scale[c] - middle)
         adam(parameters.flat, moments, settings, scale, scale + d, step, rate * settings.scale, averaging)
+    plain = scale + d
+    adam(parameters.flat, moments, settings, plain, parameters.flat.size, step, rate * settings.plain, averaging)
     follow(parameters, kind)
 
 

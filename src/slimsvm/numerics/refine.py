@@ -25,9 +25,11 @@ DENSE, CSR = range(2)  # forms of rows
 # Losses known here; of any other r is given. SCORES asks for the scores alone.
 BINARY, MULTICLASS, REGRESSION, GIVEN, SCORES = range(5)
 
-# What is learned: basis (d, k), coef (k, m), intercept (m,), log_scale (d,), parts of one vector ``flat``. What follows
-# from it: scale (d,) = exp(log_scale), points (d, k) = basis · scale, half (k,).
-Parameters = namedtuple("Parameters", ["flat", "basis", "coef", "intercept", "log_scale", "scale", "points", "half"])
+# What is learned: basis (d, k), coef (k, m), intercept (m,), log_scale (d,), plain (p,), parts of one vector ``flat``.
+# What follows from it: scale (d,) = exp(log_scale), points (d, k) = basis · scale, half (k,).
+Parameters = namedtuple(
+    "Parameters", ["flat", "basis", "coef", "intercept", "log_scale", "plain", "scale", "points", "half"]
+)
 # The kernel's map (code, degree, shift, whether there are norms), the form of the rows, row scale / point scale of each
 # feature, whether feature scales are learned, and the intercept: 0 none, 1 regularised, 2 free.
 Kind = namedtuple("Kind", ["code", "degree", "shift", "norms", "form", "ratio", "metric", "intercept"])

@@ -29,9 +29,10 @@ from slimsvm.solvers.box_dual import (
     signs,
     steps_of,
 )
-from slimsvm.solvers.convex_finish import Coefficients, fit_coefficients, tolerances
+from slimsvm.solvers.convex_finish import fit_coefficients, tolerances
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.plain_ascent import PlainAscentRun
+from slimsvm.solvers.subspace import Coefficients
 from slimsvm.tasks import Multiclass
 
 Array = np.ndarray

@@ -31,7 +31,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import SMALL_TOLERANCE, Problem
 from slimsvm.solvers.newton import CHEAP, EXACT, direction
-from slimsvm.solvers.subspace import Subspace
+from slimsvm.solvers.subspace import Coefficients, Subspace
 from slimsvm.tasks import Examples, Smoothed
 
 Array = np.ndarray
@@ -319,31 +319,6 @@ def tolerances(problem: Problem, tol_relative: float) -> tuple[float, float]:
     if problem.is_small:
         return np.inf, min(SMALL_TOLERANCE, tol_relative)
     return problem.tol, tol_relative
-
-
-@dataclass(frozen=True)
-class Coefficients:
-    """What `fit_coefficients` found.
-
-    Parameters
-    ----------
-    coef : float64 ndarray of shape (k, m)
-        0 for basis vectors that lie in the span of the others.
-    intercept : float64 ndarray of shape (m,)
-    objective : float
-        Over all rows.
-    bound_in_basis : float
-        No model over this basis has a lower objective.
-    n_steps : int
-    converged : bool
-    """
-
-    coef: Array
-    intercept: Array
-    objective: float
-    bound_in_basis: float
-    n_steps: int
-    converged: bool
 
 
 def fit_coefficients(

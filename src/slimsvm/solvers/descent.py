@@ -37,24 +37,28 @@ RISING, FIRST, LAST = 0.3, 0.04, 0.001
 
 @dataclass(frozen=True)
 class Expansion:
-    """Basis vectors (k, d) in the rows' own coordinates, coef (k, m), intercept (m,), log_scale (d,) of features."""
+    """Basis vectors (k, d) in the rows' own coordinates, coef (k, m), intercept (m,), log_scale (d,) of features, and
+    the task's plain parameters (p,).
+    """
 
     basis: Any
     coef: Array
     intercept: Array
     log_scale: Array
+    plain: Array
 
 
 @dataclass(frozen=True)
 class Rates:
     """Sizes of a step at the top of the schedule: of every feature of the basis (d,), in the rows' own units, and of
-    coefficients, intercept and log_scale; and the pull of log_scale to its mean, against the mean loss.
+    coefficients, intercept, log_scale and plain; and the pull of log_scale to its mean, against the mean loss.
     """
 
     basis: Array
     coef: float
     intercept: float
     scale: float = 0.0
+    plain: float = 0.0
     pull: float = 0.0
 
 
@@ -138,7 +142,8 @@ class Descent:
         self.batch_size = max(1, min(batch_size, self.examples.n_examples))
         self.n_steps = 0
         d, dtype = kernel_rows.n_features, kernel_rows.dtype
-        self.shape = d, *start.coef.shape
+        self.shape = d, k, m = d, *start.coef.shape
+        self.sizes = d * k, k * m, m, d, problem.task.n_plain
         scales = self.folding.row_scale, self.folding.point_scale
         row_scale, self.point_scale = (np.broadcast_to(np.asarray(scale, np.float64), d) for scale in scales)
         self.kind = refine.Kind(
@@ -159,12 +164,13 @@ class Descent:
 
     def _parameters(self, start: Expansion) -> refine.Parameters:
         (d, k, m), dtype = self.shape, self.kernel_rows.dtype
-        flat = np.zeros(d * k + k * m + m + d, dtype)
-        basis, coef, intercept, log_scale = np.split(flat, np.cumsum([d * k, k * m, m]))
-        parts = basis.reshape(d, k), coef.reshape(k, m), intercept, log_scale
+        flat = np.zeros(sum(self.sizes), dtype)
+        basis, coef, intercept, log_scale, plain = np.split(flat, np.cumsum(self.sizes[:-1]))
+        parts = basis.reshape(d, k), coef.reshape(k, m), intercept, log_scale, plain
         raw = start.basis.toarray() if is_sparse(start.basis) else start.basis
         parts[0][:] = ((raw - self.kernel_rows.centre) * self.point_scale).T
-        parts[1][:], parts[2][:], parts[3][:] = start.coef, start.intercept, start.log_scale
+        for part, value in zip(parts[1:], (start.coef, start.intercept, start.log_scale, start.plain)):
+            part[:] = value
         return refine.Parameters(flat, *parts, np.ones(d, dtype), np.empty((d, k), dtype), np.empty(k, dtype))
 
     def _make_room(self) -> None:
@@ -195,17 +201,15 @@ class Descent:
     def set_rates(self, rates: Rates) -> None:
         """Fix the step sizes that the schedule's factors multiply."""
         basis = rates.basis * np.abs(self.point_scale)
-        coef, intercept, scale, pull = map(float, (rates.coef, rates.intercept, rates.scale, rates.pull))
-        self.settings = descent.Settings(
-            float(self.problem.C1), basis, coef, intercept, scale, pull, BETAS[0], BETAS[1]
-        )
+        numbers = (rates.coef, rates.intercept, rates.scale, rates.plain, rates.pull)
+        values = [float(self.problem.C1), basis, *map(float, numbers), *BETAS]
+        self.settings = descent.Settings._make(values)
 
     def slow_down(self) -> None:
         """Halve all step sizes, and forget the moments of the gradients as at the first step."""
         s = self.settings
-        halves = (0.5 * np.asarray(value) for value in (s.basis, s.coef, s.intercept, s.scale))
-        basis, *numbers = halves
-        self.settings = s._replace(basis=basis, **dict(zip(("coef", "intercept", "scale"), map(float, numbers))))
+        halves = {name: 0.5 * getattr(s, name) for name in ("basis", "coef", "intercept", "scale", "plain")}
+        self.settings = s._replace(**halves)
         self.n_steps = 0
         self.moments.first[:] = 0
         self.moments.second[:] = 0
@@ -216,9 +220,9 @@ class Descent:
         """The parameters, or those in a vector like theirs, in the rows' own coordinates and float64."""
         d, k, m = self.shape
         flat = (self.parameters.flat if flat is None else flat).astype(np.float64)
-        basis, coef, intercept, log_scale = np.split(flat, np.cumsum([d * k, k * m, m]))
+        basis, coef, *others = np.split(flat, np.cumsum(self.sizes[:-1]))
         vectors = np.ascontiguousarray(basis.reshape(d, k).T / self.point_scale + self.kernel_rows.centre)
-        return Expansion(vectors, coef.reshape(k, m), intercept, log_scale)
+        return Expansion(vectors, coef.reshape(k, m), *others)
 
     def kernel(self, log_scale: Array) -> Kernel:
         """The problem's kernel, with the learned scales."""
@@ -282,20 +286,24 @@ class Descent:
         """One step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
         task, examples, dtype = self.problem.task, self.examples, self.kernel_rows.dtype
         batch, chosen, nothing = examples.take(part), examples.rows_of(part), np.zeros(0)
+        plain = self.parameters.plain.astype(np.float64)
         rows, index = self.kernel_rows.folded(chosen)
         cuts, out = np.array([0, len(index)]), np.empty((len(index), task.n_outputs), dtype)
         scoring = refine.Loss(refine.SCORES, nothing, nothing, nothing, out)
         self._descend(rows, index, cuts, scoring, schedule, np.zeros(3))
         scores = out.astype(np.float64)
-        augmented = task.augment(scores, nothing, batch)
+        augmented = task.augment(scores, plain, batch)
         weights = batch.weights * (examples.n_examples / examples.total_weight)
         r = -augmented.coef * (weights[batch.example_of_rows()] / len(part))[:, None]
-        given = refine.Loss(refine.GIVEN, nothing, nothing, nothing, r.astype(dtype))
-        self._descend(rows, index, cuts, given, schedule, norm := np.zeros(3))
-        stats[0] += float(weights @ losses(augmented, scores, nothing, batch))
-        stats[1] += task.error(task.decode(scores, nothing, batch), batch) * len(part)
-        stats[2] = norm[2]
-        self.kernel_rows.counter.add(len(index) * self.shape[1])
+        if augmented.plain is not None:
+            self.moments.gradient[-len(plain) :] = plain / self.problem.C1 - weights @ augmented.plain / len(part)
+        lossy = np.flatnonzero(r.any(axis=1))
+        given = refine.Loss(refine.GIVEN, nothing, nothing, nothing, r[lossy].astype(dtype))
+        self._descend(rows, index[lossy], np.array([0, len(lossy)]), given, schedule, norm := np.zeros(3))
+        stats[0] += float(weights @ losses(augmented, scores, plain, batch))
+        stats[1] += task.error(task.decode(scores, plain, batch), batch) * len(part)
+        stats[2] = norm[2] + 0.5 * float(plain @ plain) / self.problem.C1
+        self.kernel_rows.counter.add(len(lossy) * self.shape[1])
 
     def _descend(self, rows, index: Array, cuts: Array, loss, schedule: Array, stats: Array) -> None:
         """Compiled steps over the batches index[cuts[b]:cuts[b + 1]]."""

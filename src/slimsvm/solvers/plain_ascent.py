@@ -31,7 +31,8 @@ from slimsvm.solvers.box_dual import (
     signs,
     steps_of,
 )
-from slimsvm.solvers.convex_finish import Coefficients, fit_coefficients
+from slimsvm.solvers.convex_finish import fit_coefficients
+from slimsvm.solvers.subspace import Coefficients
 from slimsvm.tasks import Multiclass
 
 Array = np.ndarray

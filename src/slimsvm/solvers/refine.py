@@ -4,6 +4,8 @@ Problem, convex in β and the intercept b, not in the basis vectors:
 
     min over (b_1..b_k), β, b   ½ Σ_c β_cᵀ K_BB β_c + ½ b² + C Σ_e ω_e ℓ_e(K_XB β + b)
 
+(and ½ ‖v‖² + … for the plain parameters v of tasks that have them)
+
     start: k-means centres of each class, or other vectors, or an earlier model
     repeat for every batch of `epochs` sweeps over the rows in random order:
         r = gradient of the batch's losses in its scores; a step of Adam along, for the RBF kernel,
@@ -19,28 +21,27 @@ Wu, Schölkopf, Bakır, "A Direct Method for Building Sparse Kernel Learning Alg
 and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates that rise and fall once); Polyak and
 Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
-Parts: `solvers.starts` and `bases` for the start, `solvers.descent` for the steps, `solvers.convex_finish` for the
+Parts: `solvers.starts` and `bases` for the start, `solvers.descent` for the steps, `solvers.coefficients` for the
 finish.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.convex_finish import GAP_ROUNDING, Coefficients, check_task, fit_coefficients, tolerances
+from slimsvm.solvers.coefficients import best_coefficients, check_finish
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel
 from slimsvm.solvers.starts import expansion_of
+from slimsvm.solvers.subspace import Coefficients
 from slimsvm.tasks import losses
 
 Array = np.ndarray
@@ -84,7 +85,7 @@ class RefineRun:
         initial = solver.initial if model is None else model
         n, batch_size = problem.examples.n_examples, solver.batch_size
         if batch_size == "auto":
-            batch_size = max(MIN_BATCH, -(-n * BATCH_EPOCHS // AUTO_STEPS))
+            batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
         start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
         self.descent = Descent(
             problem, self.kernel_rows, start, self._rates(len(start.coef)), batch_size, solver.learn_metric
@@ -111,17 +112,20 @@ class RefineRun:
         spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
         rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
         share = LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
-        self.unit = self._mean_loss(np.zeros((self.problem.examples.n_rows, self.problem.task.n_outputs)))
+        examples, task = self.problem.examples, self.problem.task
+        self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain))
+        score = self.unit * examples.n_examples / examples.n_rows
         return Rates(
             basis=rate * spread,
-            coef=rate * COEF_RATE / np.sqrt(k) * self.unit,
-            intercept=rate * INTERCEPT_RATE * self.unit,
+            coef=rate * COEF_RATE / np.sqrt(k) * score,
+            intercept=rate * INTERCEPT_RATE * score,
             scale=rate,
+            plain=rate * INTERCEPT_RATE * score,
             pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
         )
 
-    def _mean_loss(self, scores: Array) -> float:
-        examples, plain = self.problem.examples, np.zeros(0)
+    def _mean_loss(self, scores: Array, plain: Array) -> float:
+        examples = self.problem.examples
         augmented = self.problem.task.augment(scores, plain, examples)
         return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
 
@@ -175,28 +179,11 @@ class RefineRun:
         self.converged = not self.is_cut_short
         if self.solver.finish:
             model, rows = self._learned()
-            found = self._coefficients(model, rows)
-            self.finished = replace(model, coef=found.coef, intercept=found.intercept), found
+            problem = replace(self.problem, kernel=model.kernel)
+            deadline = np.inf if problem.max_seconds is None else self.begun + problem.max_seconds
+            found = best_coefficients(problem, rows, model, self.solver.tol_relative, self.rng, deadline)
+            self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
-
-    def _coefficients(self, model: KernelExpansion, rows: KernelRows) -> Coefficients:
-        """Best coefficients over the model's basis, to the tolerance: from the learned ones, and from 0 if need be."""
-        problem = replace(self.problem, kernel=model.kernel)
-        tol = tolerances(self.problem, self.solver.tol_relative)[1]
-        found = fit_coefficients(problem, rows, model.basis, (model.coef, model.intercept), tol, rng=self.rng)
-        if found.objective - found.bound_in_basis > tol * abs(found.objective):
-            other = fit_coefficients(problem, rows, model.basis, None, tol, rng=self.rng)
-            bound = max(found.bound_in_basis, other.bound_in_basis)
-            found = replace(min(found, other, key=lambda fit: fit.objective), bound_in_basis=bound)
-        gap = found.objective - found.bound_in_basis
-        if gap > max(tol, GAP_ROUNDING[rows.dtype]) * abs(found.objective):
-            warnings.warn(
-                f"Refine: the coefficients' problem ended with a gap of {gap:.2g} at an objective of "
-                f"{found.objective:.6g}; precision='float64' may bring it down",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-        return found
 
     def _learned(self) -> tuple[KernelExpansion, KernelRows]:
         """The model as it has been learned so far, and the rows seen through its kernel."""
@@ -207,7 +194,7 @@ class RefineRun:
             counter, rows = rows.counter, replace(self.problem, kernel=kernel).bind()
             rows.counter = counter
         dtype = np.dtype(rows.dtype).name
-        return KernelExpansion(learned.basis, learned.coef, learned.intercept, np.zeros(0), kernel, dtype), rows
+        return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype), rows
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model with its objective over all rows."""
@@ -235,14 +222,15 @@ class RefineRun:
         norm = model.norm_squared()
         if self.problem.intercept == "regularized":
             norm += float(model.intercept @ model.intercept)
-        return 0.5 * norm + self.problem.C1 * self._mean_loss(scores)
+        return 0.5 * norm + self.problem.C1 * self._mean_loss(scores, model.plain)
 
 
 class Refine(Solver):
     """Learned bases: all basis vectors and coefficients moved together, then the coefficients solved for.
 
     For the kernels "rbf", "poly", "linear" and "sigmoid", dense and sparse rows, and every task whose loss is a sum
-    over examples: two classes, several (Crammer and Singer, one basis for all), regression, and tasks of your own.
+    over examples: two classes, several (Crammer and Singer, one basis for all), regression, sequences (transitions are
+    learned in the same steps), and tasks of your own.
 
     Parameters
     ----------
@@ -257,7 +245,8 @@ class Refine(Solver):
         10 at the least and 1,000 at the most. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the
         rates come to their end all the same.
     batch_size : int or "auto", default="auto"
-        Examples per step. "auto": 512, or a 300th of the examples if that is more, since noisy labels ask for it.
+        Examples per step. "auto": as many as have 512 rows, or a 300th of the examples if that is more, since noisy
+        labels ask for it.
     rate : float, default=0.1
         Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors; it
         falls with the root of their number beyond. If the objective doubles during a sweep, the descent goes back to
@@ -272,10 +261,11 @@ class Refine(Solver):
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
     finish : bool, default=True
-        Solve the convex problem in the coefficients of the learned basis. Needed for ``bound_in_basis``; for tasks of
-        your own that define no `smooth` it must be False.
-    tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10.
+        Solve the convex problem in the coefficients of the learned basis (and the task's plain parameters): by Newton's
+        method where the loss of every row can be smoothed, otherwise by exact cuts. Needed for ``bound_in_basis``.
+    tol_relative : float or "auto", default="auto"
+        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10. "auto": 1e-3, or 1e-2
+        where the finish is by cuts.
 
     Notes
     -----
@@ -309,7 +299,7 @@ class Refine(Solver):
         metric_pull=1.0,
         averaging=0.05,
         finish=True,
-        tol_relative=1e-3,
+        tol_relative="auto",
     ):
         self.max_basis = max_basis
         self.initial = initial
@@ -326,10 +316,9 @@ class Refine(Solver):
         """Check parameters and set the run up."""
         check_count("max_basis", self.max_basis)
         for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value == "auto"):
-                check_count(name, value)
-        for name in ("rate", "tol_relative"):
+            if not _is_auto(getattr(self, name)):
+                check_count(name, getattr(self, name))
+        for name in ("rate",) if _is_auto(self.tol_relative) else ("rate", "tol_relative"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
         if not (np.isfinite(self.metric_pull) and self.metric_pull >= 0):
@@ -337,13 +326,17 @@ class Refine(Solver):
         if not 0 <= self.averaging <= 1:
             raise ValueError(f"averaging must be between 0 and 1, found {self.averaging!r}")
         task = problem.task
-        if task.n_plain or not task.decomposes:
+        if not task.decomposes:
             raise ValueError(
-                f"Refine needs a loss that is a sum over examples, without plain parameters; {type(task).__name__} has "
-                f"n_plain={task.n_plain}, decomposes={task.decomposes}"
+                f"Refine needs a loss that is a sum over examples; that of {type(task).__name__} is over all rows at "
+                "once: solver='cpsp' trains it with few vectors"
             )
         if state is not None and not isinstance(state, RefineState):
             raise ValueError(f"Refine can only be warm-started from a Refine fit, found {type(state).__name__}")
         if self.finish:
-            check_task(problem)
+            check_finish(problem)
         return RefineRun(problem, self, None if state is None else state.model)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

@@ -14,7 +14,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.descent import Expansion
-from slimsvm.tasks import Binary, Multiclass
+from slimsvm.tasks import Binary, Chain, Multiclass
 
 Array = np.ndarray
 
@@ -59,7 +59,7 @@ def expansion_of(
             )
         basis, coef = _grown(initial, max_basis, problem, kernel_rows, rng)
         log_scale = _log_scale(initial.kernel, problem.kernel, d) if learn_metric else np.zeros(d)
-        return Expansion(basis, coef, initial.intercept, log_scale)
+        return Expansion(basis, coef, initial.intercept, log_scale, initial.plain)
     if isinstance(initial, np.ndarray) or is_sparse(initial):
         basis = kernel_rows.kernel.check_basis(initial, d)
         _check_size(basis.shape[0], max_basis)
@@ -67,10 +67,10 @@ def expansion_of(
         chooser = get_basis(initial)
         if isinstance(initial, str) and initial == "kmeans":
             chooser = KMeans(max(MIN_KMEANS_ROWS, KMEANS_ROWS * max_basis))
-        labels = problem.examples.labels if isinstance(problem.task, (Binary, Multiclass)) else None
+        labels = problem.examples.labels if isinstance(problem.task, (Binary, Chain, Multiclass)) else None
         basis = chooser.choose(kernel_rows, max_basis, rng, labels)
         basis = kernel_rows.basis(basis) if basis.ndim == 1 else basis
-    return Expansion(basis, np.zeros((basis.shape[0], m)), np.zeros(m), np.zeros(d))
+    return Expansion(basis, np.zeros((basis.shape[0], m)), np.zeros(m), np.zeros(d), np.zeros(problem.task.n_plain))
 
 
 def _grown(
@@ -83,7 +83,7 @@ def _grown(
     rows = replace(problem, kernel=model.kernel).bind()
     rows.counter = kernel_rows.counter
     scores = rows.scores(rows.points_of(model.basis), model.coef) + model.intercept
-    augmented = problem.task.augment(scores.astype(np.float64), np.zeros(0), problem.examples)
+    augmented = problem.task.augment(scores.astype(np.float64), model.plain, problem.examples)
     lossy = np.flatnonzero(augmented.coef.any(axis=1))
     if len(lossy) < missing:
         lossy = np.arange(rows.n_rows)

@@ -9,6 +9,7 @@ the few rows that a second derivative is made of are whitened.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,32 @@ BLOCK_BYTES = 1 << 26
 TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
 # Columns a growing basis makes room for at first, and rows whose new columns are computed at a time.
 FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The best model over a basis that was found.
+
+    Parameters
+    ----------
+    coef : float64 ndarray of shape (k, m)
+        0 for basis vectors that lie in the span of the others.
+    intercept : float64 ndarray of shape (m,)
+    objective : float
+        Over all rows.
+    bound_in_basis : float
+        No model over this basis has a lower objective.
+    n_steps : int
+    converged : bool
+    """
+
+    coef: Array
+    intercept: Array
+    objective: float
+    bound_in_basis: float
+    n_steps: int
+    converged: bool
+    plain: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class Subspace:
