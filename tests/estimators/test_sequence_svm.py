@@ -174,7 +174,6 @@ def test_bad_input_is_named(X, y, options, message):
         ({"window": -1}, "window must be an integer >= 0, found -1"),
         ({"C": "validate"}, "C must be a positive number, found 'validate'"),
         ({"kernel": "precomputed"}, "kernel='precomputed' is not for sequences"),
-        ({"solver": "refine"}, "needs a loss that is a sum over examples, without plain parameters"),
     ],
 )
 def test_bad_parameters_are_named(params, message):
