@@ -46,7 +46,6 @@ REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DER
 ONE_OUTPUT = "Exact solves two-class problems and regression, found "
 NO_SMOOTH = "needs a task with a smoothed loss"
 WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)
-REFUSED["refine"] |= {name: NO_SMOOTH for name in WITHOUT_SMOOTH if name not in REFUSED["refine"]}
 REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
 REFUSED["low-rank"] = dict.fromkeys(WITHOUT_SMOOTH, NO_SMOOTH)
 NO_BOX, NO_MERGE = "trains two classes, several, or regression, found", "for which it needs kernel='rbf'; found"
