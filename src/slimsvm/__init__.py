@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
-    from slimsvm.solvers import BSCA, BSGD, CPSP, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
+    from slimsvm.solvers import BSCA, BSGD, CPSP, LASVM, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
 
 __version__ = "0.1.0"
 
@@ -19,6 +19,7 @@ __all__ = [
     "BSCA",
     "BSGD",
     "CPSP",
+    "LASVM",
     "SVC",
     "SVR",
     "Condense",
@@ -45,6 +46,7 @@ _HOMES = {
     "BSCA": "solvers",
     "BSGD": "solvers",
     "CPSP": "solvers",
+    "LASVM": "solvers",
     "SVC": "estimators",
     "SVR": "estimators",
     "Condense": "estimators.editors",

@@ -44,6 +44,8 @@ OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().d
 WITH_PLAIN = sorted(name for name, case in CASES.items() if case.make().n_plain)
 REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DERIVATIVE}}
 ONE_OUTPUT = "Exact solves two-class problems and regression, found "
+TWO_CLASSES = "solves two-class problems, found "
+REFUSED["lasvm"] = {name: TWO_CLASSES for name in sorted(CASES) if not name.startswith("binary")}
 NO_SMOOTH = "needs a task with a smoothed loss"
 WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)
 REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
@@ -687,7 +689,7 @@ def test_bad_parameters_are_named(solver, message):
         solver.solve(problem)
 
 
-@pytest.mark.parametrize("solver", sorted(set(VARIANTS) - {"exact", "refine", "low-rank"}))
+@pytest.mark.parametrize("solver", sorted(set(VARIANTS) - {"exact", "refine", "low-rank", "lasvm"}))
 def test_a_free_intercept_is_refused_before_any_work(solver):
     problem, _, _ = problem_of("binary", intercept="free")
     with pytest.raises(ValueError, match="trains with intercept='regularized' or 'none', found 'free'"):

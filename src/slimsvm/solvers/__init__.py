@@ -7,6 +7,7 @@ from slimsvm.solvers.certificate import Certificate, certify
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.solvers.exact import Exact
+from slimsvm.solvers.lasvm import LASVM
 from slimsvm.solvers.low_rank import LowRank
 from slimsvm.solvers.refine import Refine
 
@@ -20,12 +21,14 @@ SOLVERS = {
     "low-rank": LowRank,
     "bsca": BSCA,
     "bsgd": BSGD,
+    "lasvm": LASVM,
 }
 
 __all__ = [
     "BSCA",
     "BSGD",
     "CPSP",
+    "LASVM",
     "SOLVERS",
     "Certificate",
     "Exact",
