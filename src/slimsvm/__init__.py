@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
+    from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM, StructuredSVM
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
     from slimsvm.solvers import BSCA, BSGD, CPSP, LASVM, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
+    from slimsvm.tasks import check_task
 
 __version__ = "0.1.0"
 
@@ -33,8 +34,10 @@ __all__ = [
     "RankSVM",
     "Refine",
     "SequenceSVM",
+    "StructuredSVM",
     "UniformCuts",
     "ViolatedCuts",
+    "check_task",
     "compress",
     "datasets",
     "kernels",
@@ -60,8 +63,10 @@ _HOMES = {
     "RankSVM": "estimators",
     "Refine": "solvers",
     "SequenceSVM": "estimators",
+    "StructuredSVM": "estimators",
     "UniformCuts": "solvers",
     "ViolatedCuts": "solvers",
+    "check_task": "tasks",
     "compress": "estimators.compression",
     "load": "estimators.files",
 }

@@ -2,11 +2,12 @@
 
 from slimsvm.estimators.ranking import RankSVM
 from slimsvm.estimators.sequence import SequenceSVM
+from slimsvm.estimators.structured import StructuredSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 
 # Those that take one row per example, and so pass scikit-learn's checks; and the others.
 ESTIMATORS = {"SVC": SVC, "SVR": SVR}
-STRUCTURED = {"RankSVM": RankSVM, "SequenceSVM": SequenceSVM}
+STRUCTURED = {"RankSVM": RankSVM, "SequenceSVM": SequenceSVM, "StructuredSVM": StructuredSVM}
 
-__all__ = ["ESTIMATORS", "STRUCTURED", "SVC", "SVR", "RankSVM", "SequenceSVM"]
+__all__ = ["ESTIMATORS", "STRUCTURED", "SVC", "SVR", "RankSVM", "SequenceSVM", "StructuredSVM"]

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.stacking import stack_sequences
 from slimsvm.estimators.validation import check_limit, check_option, check_positive, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Chain, Examples
@@ -271,7 +272,7 @@ class SequenceSVM(KernelMachine):
         if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
         if lengths is None:
-            X, lengths = self._stacked(X, reset)
+            X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
         lengths = np.asarray(lengths)
         if lengths.ndim != 1 or not len(lengths) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
             raise ValueError(f"lengths must be integers >= 0, one for each sequence; found {lengths!r}")
@@ -283,34 +284,6 @@ class SequenceSVM(KernelMachine):
         if offsets[-1] != X.shape[0]:
             raise ValueError(f"lengths must add up to the rows of X, {X.shape[0]}; found {offsets[-1]}")
         return _with_window(X, offsets, int(self.window)), offsets
-
-    def _stacked(self, X: Any, reset: bool) -> tuple[Any, Array]:
-        """A list of sequences as one array."""
-        if (isinstance(X, np.ndarray) and X.dtype != object) or sp.issparse(X) or hasattr(X, "iloc"):
-            raise ValueError("X must be a list of sequences, or one array together with lengths; found one array alone")
-        if not len(X):
-            raise ValueError("X must hold at least one sequence, found none")
-        parts: list[Any] = []
-        width = None if reset else self.n_features_in_
-        for e, sequence in enumerate(X):
-            part: Any = sequence if sp.issparse(sequence) else np.asarray(sequence)
-            if part.shape[0] and part.ndim != 2:
-                raise ValueError(f"every sequence must have shape (length, n_features); sequence {e} has {part.shape}")
-            if part.shape[0]:
-                width = part.shape[1] if width is None else width
-                if part.shape[1] != width:
-                    raise ValueError(f"sequence {e} has {part.shape[1]} features, found {width} before")
-            parts.append(part)
-        filled = [part for part in parts if part.shape[0]]
-        lengths = np.array([part.shape[0] for part in parts], dtype=np.int64)
-        if not filled:
-            if reset:
-                raise ValueError("X must hold at least one row, found empty sequences only")
-            return None, lengths
-        if sp.issparse(filled[0]):
-            stacked: Any = sp.vstack([sp.csr_array(part) for part in filled])
-            return sp.csr_array(stacked), lengths
-        return np.concatenate([check_array(part, ensure_all_finite=False) for part in filled]), lengths
 
     def _labels(self, y: Any, offsets: Array, as_list: bool) -> Array:
         """All labels in one array."""

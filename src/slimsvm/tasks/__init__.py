@@ -2,6 +2,7 @@
 
 from slimsvm.tasks.base import Augmented, Examples, Smoothed, Task, losses
 from slimsvm.tasks.binary import Binary
+from slimsvm.tasks.checking import TaskError, TaskReport, check_task
 from slimsvm.tasks.multiclass import Multiclass
 from slimsvm.tasks.multivariate import (
     MULTIVARIATE,
@@ -12,6 +13,7 @@ from slimsvm.tasks.multivariate import (
     RecallAtK,
     ROCArea,
 )
+from slimsvm.tasks.own import ExampleTask
 from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
 from slimsvm.tasks.regression import Regression
 from slimsvm.tasks.sequence import Chain
@@ -38,6 +40,7 @@ __all__ = [
     "Binary",
     "Chain",
     "ErrorRate",
+    "ExampleTask",
     "Examples",
     "FBeta",
     "Multiclass",
@@ -50,5 +53,8 @@ __all__ = [
     "Smoothed",
     "Swaps",
     "Task",
+    "TaskError",
+    "TaskReport",
+    "check_task",
     "losses",
 ]

@@ -43,6 +43,8 @@ def same_fields(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Mapping):
         return a.keys() == b.keys() and all(same_fields(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        return a.shape == b.shape and all(same_fields(x, y) for x, y in zip(a.flat, b.flat))
     if not hasattr(a, "__dict__"):
         return np.array_equal(a, b)
     names = [field.name for field in fields(a)] if is_dataclass(a) else vars(a)
