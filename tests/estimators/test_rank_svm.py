@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import slimsvm
-from slimsvm import CPSP, RankSVM, ViolatedCuts
+from slimsvm import CPSP, RankSVM, Refine, ViolatedCuts
 from slimsvm.kernels import RBF
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem
@@ -159,7 +159,7 @@ def test_it_ranks_and_certifies(loss, sparse, kernel):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", [ViolatedCuts(10), CPSP(20), "uniform-cuts"], ids=["violated", "cpsp", "uniform"])
+@pytest.mark.parametrize("solver", [ViolatedCuts(10), CPSP(20), Refine(10), "uniform-cuts"], ids=str)
 def test_solvers_files_and_pickles(solver, loss, tmp_path):
     X, y, groups = documents()
     clf = clone(RankSVM(solver=solver, loss=loss, random_state=0, C=5.0)).fit(X, y, groups=groups)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import slimsvm
-from slimsvm import CPSP, SVC, SequenceSVM, StructuredSVM, ViolatedCuts, check_task
+from slimsvm import CPSP, SVC, Refine, SequenceSVM, StructuredSVM, ViolatedCuts, check_task
 from slimsvm.tasks import Augmented, Chain, ErrorRate, ExampleTask, FBeta, Multiclass, Regression, TaskError
 from slimsvm.tasks.earlier import same_fields
 from tasks_for_tests import CASES
@@ -181,7 +181,7 @@ class Wrong(Chain):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("argmax", r"example \d: at point \d+ augment finds a labelling worth .*, but the one it finds at point \d+"),
+        ("argmax", r"example \d: at point \d+ augment finds a labelling worth .*, but the one found at point \d+"),
         ("coefficients", "example|coefficients and loss do not belong together"),
         ("plain", "example|coefficients and loss do not belong together"),
         ("delta", "the loss must be at least 0, that of the right labelling"),
@@ -257,7 +257,7 @@ def test_grades_are_multiclass_with_costs():
 # ---- the estimator
 
 
-@pytest.mark.parametrize("solver", ["auto", ViolatedCuts(8), CPSP(15), "uniform-cuts"], ids=str)
+@pytest.mark.parametrize("solver", ["auto", ViolatedCuts(8), CPSP(15), Refine(8), "uniform-cuts"], ids=str)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_solvers_containers_and_pickles(solver, sparse):
     X, y = sequences(12)
@@ -361,7 +361,7 @@ GOOD = sequences(4)
         ({}, np.zeros((2, 2)), [(0,), (1,)], {"lengths": [0.5, 1]}, "lengths must be integers >= 0"),
         ({}, *GOOD, {"sample_weight": [1.0]}, "4 rows, found 1 weights"),
         ({"task": Chain(2)}, *GOOD, {"structure": [1] * 4}, "structure is for tasks derived from ExampleTask"),
-        ({"solver": "refine"}, *GOOD, {}, "needs a loss that is a sum over examples"),
+        ({"solver": "refine", "task": FBeta()}, np.eye(2), [0, 1], {}, "needs a loss that is a sum over examples"),
         ({"solver": "exact"}, *GOOD, {}, "Exact solves two-class problems and regression, found OwnChain"),
     ],
 )

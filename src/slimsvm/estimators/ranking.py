@@ -37,8 +37,8 @@ class RankSVM(KernelMachine):
         What is lowered, and what `score` reports. For "swaps" labels are grades, any numbers, higher ones to stand
         above; for "average_precision" rows of label > 0 are relevant.
     tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "cpsp" (or ``max_basis``) and the cuts of every kind train rankings. There is no intercept: a
-        constant ranks nothing.
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train rankings. There is no intercept:
+        a constant ranks nothing.
     warm_start : bool, default=False
         As in `SVC`.
 

@@ -35,7 +35,7 @@ class StructuredSVM(KernelMachine):
     kernel, degree, gamma, coef0
         As in `SVC`; no precomputed kernel.
     tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "cpsp" (or ``max_basis``) and the cuts of every kind train every task.
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train every task.
     warm_start : bool, default=False
         As in `SVC`.
 

@@ -210,8 +210,8 @@ def _compare(task: Task, examples: Examples, points: list, found: list[Augmented
             worst = int(np.argmax(other - own))
             if other[worst] - own[worst] > slack:
                 report.add(
-                    f"example {worst}: at point {k} augment finds a labelling worth {own[worst]:.6g}, but the one it finds at "
-                    f"point {j} is worth {other[worst]:.6g} (delta {augmented.delta[worst]:.6g})"
+                    f"example {worst}: at point {k} augment finds a labelling worth {own[worst]:.6g}, but the one "
+                    f"found at point {j} is worth {other[worst]:.6g} (delta {augmented.delta[worst]:.6g})"
                 )
                 break
 
