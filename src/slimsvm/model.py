@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.kernels import KERNELS, CallableKernel, Kernel, KernelRows, Precomputed
+from slimsvm.kernels import KERNELS, CallableKernel, Kernel, KernelRows, Points, Precomputed
 from slimsvm.rows import Block, as_csr, is_sparse
 
 DTYPES = ("float32", "float64")
@@ -55,6 +55,9 @@ class KernelExpansion:
     plain: np.ndarray
     kernel: Kernel
     dtype: str
+    # Centre and vectors as compiled code takes them, by kind and width of the rows, from when they are first asked for.
+    # Two threads may both make them: they make the same.
+    _prepared: dict[tuple[bool, int], tuple[np.ndarray, Points]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
         basis = as_csr(self.basis) if is_sparse(self.basis) else np.asarray(self.basis)
@@ -71,6 +74,10 @@ class KernelExpansion:
                 f"got {', '.join(map(str, shapes))}"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What the model is; what was prepared from it is made again."""
+        return self.__dict__ | {"_prepared": {}}
+
     @property
     def n_basis(self) -> int:
         """Number of basis vectors."""
@@ -78,6 +85,8 @@ class KernelExpansion:
 
     def scores(self, X: Block, n_jobs: int | None = None) -> np.ndarray:
         """Scores of rows: bitwise the same in any batch and for any number of threads.
+
+        The vectors are prepared for compiled code at the first call and kept so: do not change the model's arrays.
 
         Parameters
         ----------
@@ -95,8 +104,13 @@ class KernelExpansion:
         ValueError
             If X has not as many features as the basis.
         """
-        rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs)
-        return rows.scores(rows.points_of(self.basis), self.coef) + self.intercept
+        key = is_sparse(X), X.shape[1]
+        centre, points = self._prepared.get(key, (None, None))
+        rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs, centre=centre)
+        if points is None:
+            points = rows.points_of(self.basis)
+            self._prepared[key] = rows.centre, points
+        return rows.scores(points, self.coef) + self.intercept
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
         """Squared norm sum_c coef_c' K_BB coef_c + |plain|^2 in float64, the intercept left out.

@@ -6,9 +6,10 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 
 from slimsvm import CPSP, SVC, SVR, ExactCuts, Refine, ViolatedCuts
-from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SPARSE_FEATURES, choose_solver
+from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SMALL_N, MAX_SPARSE_FEATURES, choose_solver
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from slimsvm.rows import as_rows
+from slimsvm.solvers import Compact
 from slimsvm.tasks import Binary, Multiclass, Regression
 from tasks_for_tests import Chain, ErrorRate
 
@@ -45,10 +46,45 @@ def test_text_is_pursued_other_sparse_rows_are_learned():
     assert type(choose_solver(dense, RBF(1.0), Binary(), 7, False)) is Refine
 
 
-def test_without_a_cap_cuts_solve_the_problem():
-    few, many = (as_rows(np.zeros((MAX_EXACT_N + more, 1))) for more in (0, 1))
+def test_without_a_cap_few_rows_are_solved_for():
+    few, many = (as_rows(np.zeros((MAX_SMALL_N + more, 1))) for more in (0, 1))
     assert type(choose_solver(few, RBF(1.0), Binary(), None, False)) is ExactCuts
-    assert type(choose_solver(many, RBF(1.0), Binary(), None, False)) is ViolatedCuts
+    assert type(choose_solver(many, RBF(1.0), Binary(), None, False)) is Compact
+
+
+@pytest.mark.parametrize("task", [Binary(), Multiclass(3), Regression(0.1)], ids=lambda task: type(task).__name__)
+@pytest.mark.parametrize(
+    ("kernel", "n_sparse", "vectors"),
+    [
+        (RBF(1.0), 0, "refine"),
+        (Linear(), 0, "refine"),
+        (Laplacian(1.0), 0, "training-rows"),
+        (RBF(1.0), MAX_SPARSE_FEATURES, "refine"),
+        (RBF(1.0), MAX_SPARSE_FEATURES + 1, "fixed-point"),
+        (Linear(), MAX_SPARSE_FEATURES + 1, "training-rows"),
+    ],
+)
+def test_without_a_cap_few_vectors_are_looked_for(kernel, n_sparse, vectors, task):
+    X = sp.csr_array((MAX_SMALL_N + 1, n_sparse)) if n_sparse else np.zeros((MAX_SMALL_N + 1, 3))
+    assert choose_solver(as_rows(X), kernel, task, None, False).vectors == vectors
+
+
+def test_without_a_cap_cuts_solve_what_cannot_be_searched(tmp_path):
+    X = np.zeros((MAX_SMALL_N + 1, 2))
+    rows, mapped = as_rows(X), as_rows(np.memmap(tmp_path / "X", mode="w+", shape=X.shape))
+    for kernel, task, seen in (
+        (Precomputed(), Binary(), rows),
+        (CallableKernel(np.dot), Binary(), rows),
+        (RBF(1.0), Chain(3), rows),
+        (RBF(1.0), ErrorRate(), rows),
+        (RBF(1.0), Binary(), mapped),
+    ):
+        assert type(choose_solver(seen, kernel, task, None, False)) is ExactCuts
+    assert type(choose_solver(rows, RBF(1.0), Binary(), None, False, X.nbytes)) is Compact
+    assert type(choose_solver(rows, RBF(1.0), Binary(), None, False, X.nbytes - 1)) is ExactCuts
+    many = as_rows(np.zeros((MAX_EXACT_N + 1, 1)))
+    assert type(choose_solver(many, RBF(1.0), Binary(), None, False)) is Compact
+    assert type(choose_solver(many, CallableKernel(np.dot), Binary(), None, False)) is ViolatedCuts
 
 
 def test_a_metric_is_learned_by_refine():

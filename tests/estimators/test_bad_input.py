@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
+from slimsvm.estimators.validation import check_finite
 from slimsvm.kernels import KERNELS, RBF
 from slimsvm.solvers import SOLVERS
 
@@ -36,6 +37,16 @@ def refused(call, *words, error=ValueError):
 
 
 # ---- data
+
+
+@pytest.mark.parametrize("opposed", [False, True])
+def test_numbers_whose_sum_is_infinite_are_finite(opposed):
+    X = np.full((2000, 4), 3e38, np.float32)
+    X[1000:] *= -1 if opposed else 1
+    check_finite(X)
+    X[1999, 2] = np.nan
+    with pytest.raises(ValueError, match="row 1999"):
+        check_finite(X)
 
 
 @BOTH

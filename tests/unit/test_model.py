@@ -1,6 +1,7 @@
 """The kernel expansion: scores, norm, merging of duplicates, and the way into a file and back."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from slimsvm.kernels import RBF, CallableKernel, Kernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from slimsvm.kernels import (
+    RBF,
+    CallableKernel,
+    Kernel,
+    KernelRows,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    kernel_rows,
+)
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import read_model, write_model
 
@@ -75,6 +87,42 @@ def test_scores_are_the_same_bits_in_any_batch_and_for_any_number_of_threads(ker
         return  # what the user's function returns for other batches is up to the user
     for index in ([3], [999, 3, 1001], np.arange(17, 300), rng.permutation(len(X))):
         np.testing.assert_array_equal(model.scores(form(X[index]), n_jobs=2), scores[index])
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:-1], ids=lambda kernel: kernel.name)
+def test_vectors_are_prepared_once_for_each_kind_of_rows(kernel, monkeypatch):
+    asked = []
+    points_of = KernelRows.points_of
+    monkeypatch.setattr(KernelRows, "points_of", lambda self, basis: asked.append(1) or points_of(self, basis))
+    model, X = expansion(kernel, K=30), rows(7)
+    first = [model.scores(form(X)) for form in FORMS]
+    assert len(asked) == len(FORMS)
+    for scores, form in zip(first, FORMS, strict=True):
+        np.testing.assert_array_equal(model.scores(form(X)), scores)
+        np.testing.assert_array_equal(expansion(kernel, K=30).scores(form(X)), scores)
+    assert len(asked) == 2 * len(FORMS)
+    with pytest.raises(ValueError, match="features"):
+        model.scores(X[:, :3])
+
+
+def test_what_was_prepared_is_not_pickled_and_threads_may_prepare_at_once():
+    model, X = expansion(RBF(0.3), K=300), rows(50)
+    before, fresh = pickle.dumps(model), [pickle.loads(pickle.dumps(model)) for _ in range(20)]
+    scores = model.scores(X, n_jobs=1)
+    assert pickle.dumps(model) == before
+    with ThreadPoolExecutor(4) as pool:
+        for other in fresh:
+            for found in pool.map(lambda _, other=other: other.scores(X, n_jobs=1), range(4)):
+                np.testing.assert_array_equal(found, scores)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_folded_in_small_parts_have_the_same_scores(dtype, monkeypatch):
+    model, X = expansion(RBF(0.3), K=300, dtype=dtype), rows(5000)
+    scores = model.scores(X, n_jobs=1)
+    monkeypatch.setattr(kernel_rows, "FOLDED_BYTES", 1000)
+    for n_jobs in (1, 3):
+        np.testing.assert_array_equal(model.scores(X, n_jobs=n_jobs), scores)
 
 
 @pytest.mark.parametrize("form", FORMS)

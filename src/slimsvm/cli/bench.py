@@ -27,6 +27,7 @@ class Bench(NamedTuple):
 
 BENCHES = {
     "kernels": Bench("slimsvm.cli.bench_kernels", "kernel evaluations per second, beside SGEMM of the same shape"),
+    "prediction": Bench("slimsvm.cli.bench_prediction", "prediction of many rows, and of one beside SVC"),
     "sampled-cuts": Bench("slimsvm.cli.bench_sampled_cuts", "exact and sampled cuts: the experiments of the paper"),
     "subspace": Bench("slimsvm.cli.bench_subspace", "models of 10 to 2000 vectors against the exact SVM"),
     "budget": Bench("slimsvm.cli.bench_budget", "BSCA and BSGD within budgets of vectors: test error against seconds"),

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from slimsvm.kernels import RBF, Kernel
 from slimsvm.rows import Rows
-from slimsvm.solvers import CPSP, ExactCuts, Refine, Solver, ViolatedCuts
-from slimsvm.tasks import Task
+from slimsvm.solvers import CPSP, Compact, ExactCuts, Refine, Solver, ViolatedCuts
+from slimsvm.tasks import Binary, Multiclass, Regression, Task
 
-# Rows up to which a fit without a cap solves to a computed gap; above, cuts over all violated rows get too long.
-MAX_EXACT_N = 300_000
+# Rows up to which a fit without a cap is exact, and up to which it is where few vectors cannot be looked for: above,
+# cuts over all violated rows get too long.
+MAX_SMALL_N, MAX_EXACT_N = 5_000, 300_000
 # Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
 MAX_SPARSE_FEATURES = 1000
 
 
-def choose_solver(rows: Rows, kernel: Kernel, task: Task, max_basis: int | None, learns_metric: bool) -> Solver:
+def choose_solver(
+    rows: Rows, kernel: Kernel, task: Task, max_basis: int | None, learns_metric: bool, memory_limit: float = np.inf
+) -> Solver:
     """The solver for a problem of that kind.
 
     With a cap on vectors they are learned by descent where the kernel has a derivative, the loss is a sum over examples
     (that of sequences is) and rows are not sparse with many features; otherwise found by subspace pursuit. Without a
-    cap the problem is solved by exact cuts, or above 300,000 rows by sampled ones.
+    cap, up to 5,000 rows are solved for by exact cuts. More, of two classes, several or regression, are left to
+    `Compact`, which learns as few vectors as do as well as the exact SVM on rows held out, unless the kernel is a
+    function or a matrix, or a copy of the rows does not fit into memory: then, and for other losses, the problem is
+    solved by exact cuts, or above 300,000 rows by sampled ones.
 
     Parameters
     ----------
@@ -27,6 +35,8 @@ def choose_solver(rows: Rows, kernel: Kernel, task: Task, max_basis: int | None,
     task : Task
     max_basis : int or None
     learns_metric : bool
+    memory_limit : float
+        Bytes that a copy of the rows may take.
 
     Returns
     -------
@@ -34,11 +44,15 @@ def choose_solver(rows: Rows, kernel: Kernel, task: Task, max_basis: int | None,
     """
     if learns_metric:
         return Refine() if max_basis is None else Refine(max_basis)
-    if max_basis is None:
-        return ExactCuts() if rows.n_rows <= MAX_EXACT_N else ViolatedCuts()
     folding = kernel.folding(rows.n_features)
     has_derivative = folding is not None and not folding.manhattan
     is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
-    if has_derivative and task.decomposes and not is_text:
-        return Refine(max_basis)
-    return CPSP(max_basis, "fixed-point" if isinstance(kernel, RBF) else "training-rows")
+    preimage = "fixed-point" if isinstance(kernel, RBF) else "training-rows"
+    is_learned = has_derivative and task.decomposes and not is_text
+    if max_basis is not None:
+        return Refine(max_basis) if is_learned else CPSP(max_basis, preimage)
+    n_bytes = rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
+    can_search = folding is not None and rows.in_memory and n_bytes <= memory_limit
+    if rows.n_rows > MAX_SMALL_N and isinstance(task, Binary | Multiclass | Regression) and can_search:
+        return Compact("refine" if is_learned else preimage)
+    return ExactCuts() if rows.n_rows <= MAX_EXACT_N else ViolatedCuts()

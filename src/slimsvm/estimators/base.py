@@ -23,7 +23,7 @@ from slimsvm.estimators.validation import (
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers import SOLVERS, Certificate, Fit, Problem, Solver, certify
+from slimsvm.solvers import SOLVERS, Certificate, Compact, ExactCuts, Fit, Problem, Solver, certify
 from slimsvm.tasks import Examples, OverAllRows, Task
 
 Array = np.ndarray
@@ -50,6 +50,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _check_X(self, X: Any, reset: bool, y: Any = "no_validation") -> Any:
         """X as an array or CSR matrix of finite numbers, and y where given."""
+        if not reset and isinstance(y, str) and self._is_plain(X):
+            check_finite(X)
+            return X
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
         if isinstance(y, str):
             X = validate_data(self, X, **options)
@@ -57,6 +60,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             X, y = validate_data(self, X, y, y_numeric=self._y_numeric, **options)
         check_finite(X)
         return X if isinstance(y, str) else (X, y)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether scikit-learn's checks, which take longer than a row's scores, would let X pass as it is."""
+        is_plain = type(X) is np.ndarray and X.dtype in (np.float32, np.float64) and X.ndim == 2 and len(X) > 0
+        return is_plain and not hasattr(self, "feature_names_in_") and X.shape[1] == getattr(self, "n_features_in_", -1)
 
     def _resolve_kernel(self, X: Any, weights: Array | None) -> Kernel:
         """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
@@ -95,7 +103,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             check_limit("max_basis", self.max_basis, integer=True)
         name = self.solver
         if isinstance(name, str) and name == "auto":
-            return choose_solver(rows, self.kernel_, task, self.max_basis, self._learns_metric)
+            memory = 1e6 * check_positive("memory_limit", self.memory_limit)
+            return choose_solver(rows, self.kernel_, task, self.max_basis, self._learns_metric, memory)
         if not isinstance(name, str) or name not in SOLVERS:
             known = ", ".join(["'auto'", *map(repr, SOLVERS)])
             raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
@@ -148,7 +157,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         )
         self.validation_: list[dict[str, Any]] = []
         if validates:
-            C, self.validation_ = choose_C(problem, self.solver_)
+            # Few vectors are looked for once, at the price that the exact SVM does best with.
+            judge = ExactCuts() if isinstance(self.solver_, Compact) else self.solver_
+            C, self.validation_ = choose_C(problem, judge)
             problem = replace(problem, C=C)
         self.C_ = problem.C
         state = getattr(self, "_state", None) if self.warm_start else None

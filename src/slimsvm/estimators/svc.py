@@ -59,10 +59,13 @@ class SVC(ClassifierMixin, KernelMachine):
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
         A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes, with
-        ``max_basis`` or ``gamma="learn"``, "refine" (learned vectors); "cpsp" for kernels or losses without derivatives
-        and for sparse rows of more than 1,000 features. Without either "exact-cuts" up to 300,000 rows and
-        "violated-cuts" above.
+        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes, with ``max_basis`` or
+        ``gamma="learn"``, "refine" (learned vectors); "cpsp" for kernels or losses without derivatives and for sparse
+        rows of more than 1,000 features. Without either, up to 5,000 rows "exact-cuts". More rows are searched for as
+        few learned vectors as err no more than the exact SVM (by a quarter of a point) on a fifth of them that is held
+        out, and solved for by "exact-cuts" (above 300,000 rows "violated-cuts") if there are none, and for losses over
+        all rows, functions of yours as kernels, and rows on disk: see `slimsvm.solvers.Compact`. For the optimum
+        itself, whatever the number of vectors, ask for "exact" or "exact-cuts".
     max_basis : int or None, default=None
         At most this many learned vectors, whatever the number of rows. For solvers that have such a cap.
     intercept : {"regularized", "free", "none"}, default="regularized"
@@ -98,7 +101,9 @@ class SVC(ClassifierMixin, KernelMachine):
     support_, support_vectors_, dual_coef_, n_support_
         As in scikit-learn, where basis vectors are training rows.
     objective_, lower_bound_ : float
-        The objective over all training rows; a bound it cannot be under, or None (sampled cuts give none).
+        The objective over all training rows; a bound that no model's can be under, or None (sampled cuts give none).
+        Where few vectors were searched for their distance is what they cost, and the rows that the bound was had
+        without; ``counters_["bound_in_basis"]`` bounds the models of these vectors.
     status_ : str
         "converged", "iteration limit", "time limit", "interrupted" or "stopped by a callback".
     history_ : list of dict

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from slimsvm.kernels.base import Kernel
-from slimsvm.kernels.folding import Selection
+from slimsvm.kernels.folding import Folding, Selection
 from slimsvm.kernels.operands import (
+    SMALL_WORK,
     DenseFolder,
     FoldedRows,
     Operand,
@@ -22,14 +23,16 @@ from slimsvm.kernels.operands import (
 )
 from slimsvm.kernels.shift_invariant import LOG2_E
 from slimsvm.numerics.panels import ROWS_PER_TILE
-from slimsvm.numerics.threads import resolve_n_jobs
+from slimsvm.numerics.threads import resolve_n_jobs, run_tiles
 from slimsvm.numerics.tiles import RowData
 from slimsvm.rows import Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
+FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
 MEMORY_LIMIT = 1 << 30
 
 RowChoice = tuple[int, int] | np.ndarray | None
+PartFunction = Callable[[Operand, int, Selection, int], None]
 
 
 class EvalCounter:
@@ -127,11 +130,17 @@ class KernelRows:
             self._kept = self._folded(Selection(self.n_rows))
 
     @classmethod
-    def for_basis(cls, kernel: Kernel, X: Any, Z: Any, *, dtype: Any, n_jobs: int | None) -> KernelRows:
-        """Rows X to be scored against the basis Z: centred by Z, so that a row's scores do not depend on the others."""
-        centre = np.zeros(X.shape[1])
-        if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
-            centre = np.asarray(Z, np.float64).mean(axis=0)
+    def for_basis(
+        cls, kernel: Kernel, X: Any, Z: Any, *, dtype: Any, n_jobs: int | None, centre: np.ndarray | None = None
+    ) -> KernelRows:
+        """Rows X to be scored against the basis Z: centred by Z, so that a row's scores do not depend on the others.
+
+        ``centre`` is that of an earlier call with the same Z and as many features, which need not be computed again.
+        """
+        if centre is None:
+            centre = np.zeros(X.shape[1])
+            if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
+                centre = np.asarray(Z, np.float64).mean(axis=0)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
 
     @property
@@ -198,8 +207,11 @@ class KernelRows:
         result_shape = (shape[0], shape[2]) if segments is None else shape
         out = _result(out, result_shape, self.dtype)
         table = out.reshape(shape)
-        for at, operand, selection in self._parts(choice, k):
-            operand.scores(selection, points, coef, offsets, table[at : at + selection.n], self.n_jobs)
+
+        def sum_up(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
+            operand.scores(selection, points, coef, offsets, table[at : at + selection.n], n_jobs)
+
+        self._for_parts(choice, k, sum_up)
         self.counter.add(n * k)
         return out
 
@@ -207,8 +219,11 @@ class KernelRows:
         """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
         n, choice = self._choice(rows)
         out = _result(out, (n, len(points)), self.dtype)
-        for at, operand, selection in self._parts(choice, len(points)):
-            operand.block(selection, points, out[at : at + selection.n], self.n_jobs)
+
+        def fill(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
+            operand.block(selection, points, out[at : at + selection.n], n_jobs)
+
+        self._for_parts(choice, len(points), fill)
         self.counter.add(n * len(points))
         return out
 
@@ -287,17 +302,40 @@ class KernelRows:
             folder.add(self._raw(part), at)
         return folder.operand()
 
-    def _parts(self, choice: Selection, n_points: int) -> Iterator[tuple[int, Operand, Selection]]:
-        """Operands that hold the chosen rows, with where their results go and which of an operand's rows they are."""
+    def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
+        """Call ``function(operand, at, selection, n_jobs)`` for operands that together hold the chosen rows: at which
+        place of the choice the part begins, which of the operand's rows it is, and the threads left for it.
+        """
         if self._kept is not None:
-            yield 0, self._kept, choice
-            return
-        if self._folding is not None:
+            function(self._kept, 0, choice, self.n_jobs)
+        elif self._folding is None:
+            for at, part in self._cut(choice, max(1, BLOCK_BYTES // (8 * max(1, n_points, self.n_features)))):
+                function(RawRows(self.kernel, self._raw(part), self.dtype), at, Selection(part.n), self.n_jobs)
+        elif self.rows.is_sparse:
             for at, part in self._cut(choice):
-                yield at, self._folded(part), Selection(part.n)
-            return
-        for at, part in self._cut(choice, max(1, BLOCK_BYTES // (8 * max(1, n_points, self.n_features)))):
-            yield at, RawRows(self.kernel, self._raw(part), self.dtype), Selection(part.n)
+                function(self._folded(part), at, Selection(part.n), self.n_jobs)
+        else:
+            self._for_folded_parts(self._folding, choice, n_points, function)
+
+    def _for_folded_parts(self, folding: Folding, choice: Selection, n_points: int, function: PartFunction) -> None:
+        """Dense rows folded on the way: every thread folds as many as its cache holds, and goes on with these."""
+        is_little = choice.n * n_points * (self.n_features + 16) < SMALL_WORK
+        n_jobs = 1 if is_little else self.n_jobs
+        step = min(FOLDED_BYTES // (self.dtype.itemsize * max(1, self.n_features)), -(-choice.n // (4 * n_jobs)))
+        step = max(1, -(-step // ROWS_PER_TILE)) * ROWS_PER_TILE
+        parts = list(self._cut(choice, step))
+        n_rows = min(step, choice.n)
+        n_folders = min(n_jobs, len(parts))
+        folders = [DenseFolder(folding, self.centre, n_rows, self.dtype, 1) for _ in range(n_folders)]
+
+        def work(lo: int, hi: int) -> None:
+            folder = folders.pop()  # one for each thread that can be here at a time
+            for at, part in parts[lo:hi]:
+                folder.add(self._raw(part), 0)
+                function(folder.operand(part.n), at, Selection(part.n), 1)
+            folders.append(folder)
+
+        run_tiles(work, len(parts), n_jobs)
 
 
 def _check_segments(segments: np.ndarray, k: int) -> np.ndarray:

@@ -136,12 +136,10 @@ class DenseFolder:
             self.n_jobs,
         )
 
-    def operand(self) -> FoldedRows:
-        """The operand, once all blocks are in."""
-        return FoldedRows(
-            self.folding,
-            RowData(self.values.reshape(-1), self.half, self.factor, _NO_INDICES, _NO_INDPTR, len(self.centre)),
-        )
+    def operand(self, n: int | None = None) -> FoldedRows:
+        """The operand of the first n rows (None: all), once they are in."""
+        values, half, factor = self.values[:n].reshape(-1), self.half[:n], self.factor[:n]
+        return FoldedRows(self.folding, RowData(values, half, factor, _NO_INDICES, _NO_INDPTR, len(self.centre)))
 
 
 def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) -> RowData:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.maps import SUMS
+
 NO_NORM, SQUARED, ABSOLUTE = range(3)
 # Beyond this -half, float32 (float64) holds z = half + … no more exactly enough to be rounded to an integer.
 FAR_FLOAT32, FAR_FLOAT64 = float(2**20), float(2**50)
@@ -25,6 +27,17 @@ def _finish(total, norm, scale, i, half, factor):
     return False
 
 
+@njit(nogil=True, fastmath=SUMS, error_model="numpy")
+def _fold_row(raw, centre, feature_scale, out):
+    """Set out = (raw - centre) * feature_scale; returns |out|^2."""
+    total = 0.0
+    for c in range(raw.size):
+        value = out.dtype.type((np.float64(raw[c]) - centre[c]) * feature_scale[c])
+        out[c] = value
+        total += np.float64(value) * np.float64(value)
+    return total
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def fold_rows(raw, centre, feature_scale, norm, scale, lo, hi, out, half, factor):
     """Set out = (raw - centre) * feature_scale and half = -|out|^2 / 2 (SQUARED) or 0, for rows lo, …, hi - 1.
@@ -32,13 +45,8 @@ def fold_rows(raw, centre, feature_scale, norm, scale, lo, hi, out, half, factor
     ``factor`` gets 2**half short of its integer part, over ``scale``. A row too far out for its type gets zeros, and a
     factor of 0.
     """
-    d = raw.shape[1]
     for i in range(lo, hi):
-        total = 0.0
-        for c in range(d):
-            value = out.dtype.type((np.float64(raw[i, c]) - centre[c]) * feature_scale[c])
-            out[i, c] = value
-            total += np.float64(value) * np.float64(value)
+        total = _fold_row(raw[i], centre, feature_scale, out[i])
         if _finish(0.5 * total, norm, scale, i, half, factor):
             out[i] = 0
 

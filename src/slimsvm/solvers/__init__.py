@@ -4,6 +4,7 @@ from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.bsca import BSCA
 from slimsvm.solvers.bsgd import BSGD
 from slimsvm.solvers.certificate import Certificate, certify
+from slimsvm.solvers.compact import Compact
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.solvers.exact import Exact
@@ -31,6 +32,7 @@ __all__ = [
     "LASVM",
     "SOLVERS",
     "Certificate",
+    "Compact",
     "Exact",
     "ExactCuts",
     "Fit",

@@ -1,0 +1,252 @@
+r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is without a cap.
+
+    hold out a fifth of the rows; solve for the others by exact cuts: error e* on the rows held out, k* vectors
+    for k = 100, 400, 1600, … while k*/14 is well above, then k*/14 and k*/7:
+        learn k vectors from the same rows; error e
+        stop if e − e* is within the slack; give up if it does not fall as fast as it must
+    solve for the coefficients of the learned vectors over all rows; without such vectors, exact cuts over all rows
+
+The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most a quarter of a point,
+and at most a quarter of e* unless that is under a tenth of a point. The errors are those of the same rows, so that what
+is chance in one is in the other too. The search is given up when, at the rate of the last two sizes, the excess would
+still be over twice the slack at k*/7.
+
+The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
+minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
+the rows held out, and with one within its basis (``bound_in_basis``). Nothing of this asks the clock: the same
+``random_state`` gives the same model.
+
+Parts: `solvers.cuts` for the reference, `solvers.refine` or `solvers.cpsp` for the vectors, `solvers.low_rank` for the
+coefficients.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.model import KernelExpansion
+from slimsvm.rows import as_rows
+from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status
+from slimsvm.solvers.box_dual import exact_objective
+from slimsvm.solvers.cpsp import CPSP
+from slimsvm.solvers.cuts import ExactCuts, ViolatedCuts
+from slimsvm.solvers.low_rank import LowRank, LowRankState
+from slimsvm.solvers.refine import Refine
+from slimsvm.tasks import Examples, Regression
+
+Array = np.ndarray
+
+# One row in so many is held out, at most so many; and the most rows the exact SVM is asked of.
+EVERY, MAX_HELD, MAX_REFERENCE = 5, 20_000, 100_000
+# Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
+FIRST_SIZE, FACTOR, SHARES = 100, 4, (1 / 14, 1 / 7)
+# What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
+# most so much, and at most this share of the exact SVM's error, unless that is less than so much.
+GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.0025, 0.25, 0.001
+# The search is given up where more than so many times that is expected at the largest size.
+HOPELESS = 2.0
+# Rows up to which exact cuts take the place of learned vectors that do not do; sampled ones above.
+MAX_EXACT_ROWS = 300_000
+# Of max_seconds, the shares of the exact SVM and of each size.
+REFERENCE_SHARE, SIZE_SHARE = 0.4, 0.5
+
+
+@dataclass(frozen=True)
+class CompactState:
+    """The model that a fit ended with, to go on from (None: it was an exact one)."""
+
+    model: KernelExpansion | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A number of vectors and the error of their model on the rows held out."""
+
+    n_basis: int
+    error: float
+
+
+class Compact(Solver):
+    """The smallest learned model that errs no more than the exact SVM on rows held out; the exact one if there is none.
+
+    For losses that are sums over rows and can be smoothed, and rows of which a copy can be made.
+
+    Parameters
+    ----------
+    vectors : {"refine", "fixed-point", "training-rows"}, default="refine"
+        How vectors are found: by `Refine`, or by `CPSP` with one of these preimages.
+
+    Notes
+    -----
+    Records in ``history_`` are those of the solvers at work, with ``stage``: "reference", "k vectors", and at the end
+    "coefficients" or "exact". The last record of a stage has its ``held_out_error``, where it was measured.
+    """
+
+    def __init__(self, vectors="refine"):
+        self.vectors = vectors
+
+    def learner(self, k: int) -> Refine | CPSP:
+        """The solver that learns k vectors."""
+        return Refine(k) if self.vectors == "refine" else CPSP(k, self.vectors)
+
+    def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
+        """See `Solver.solve`."""
+        if state is not None and not isinstance(state, CompactState):
+            raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
+        return _Search(problem, self, state, tuple(callbacks)).run()
+
+
+class _Search:
+    """One search on one problem."""
+
+    def __init__(self, problem: Problem, solver: Compact, state: CompactState | None, callbacks: tuple[Callback, ...]):
+        self.problem, self.solver, self.callbacks = problem, solver, callbacks
+        self.known = None if state is None else state.model
+        self.begun, self.rng = time.perf_counter(), problem.generator()
+        self.history: list[dict[str, Any]] = []
+        self.n_evals = 0
+        examples, rows = problem.examples, problem.rows
+        training, held = parts(examples.labels, self.rng)
+        self.held, self.held_examples = rows.take(held, rows.exact_dtype), examples.take(held)
+        self.training, self.asked = self._some(training), training
+        self.reference = self.training
+        if len(training) > MAX_REFERENCE:
+            self.asked = np.sort(self.rng.choice(training, MAX_REFERENCE, replace=False))
+            self.reference = self._some(self.asked)
+
+    def _some(self, index: Array) -> Problem:
+        """The problem of some of the rows, at the same price of one row."""
+        rows = as_rows(self.problem.rows.take(index, self.problem.rows.exact_dtype))
+        return replace(self.problem, rows=rows, examples=self.problem.examples.take(index))
+
+    def run(self) -> Fit:
+        """The model of the fewest vectors that will do."""
+        reference = self._solve(ExactCuts(), self.reference, "reference", REFERENCE_SHARE)
+        if reference.status is not Status.CONVERGED:
+            return self._stopped(reference, reference.status)
+        found, status = self._few(reference)
+        if status is not Status.CONVERGED:
+            return self._stopped(reference, status)
+        if found is None:
+            whole = ExactCuts() if self.problem.rows.n_rows <= MAX_EXACT_ROWS else ViolatedCuts()
+            return self._end(self._solve(whole, self.problem, "exact", 1.0), None)
+        fit = self._solve(LowRank(found.n_basis), self.problem, "coefficients", 1.0, LowRankState(found, None))
+        return self._end(fit, reference.lower_bound)
+
+    def _few(self, reference: Fit) -> tuple[KernelExpansion | None, Status]:
+        """A model of few vectors that will do, or None, and how the last attempt ended."""
+        least = self._error(reference.model)
+        allowed = slack(least, self.problem, self.held_examples)
+        sizes, state = sizes_for(reference.model.n_basis), None
+        if self.known is not None and self.known.n_basis <= sizes[-1]:
+            sizes = [k for k in sizes if k >= self.known.n_basis]
+        trials: list[Trial] = []
+        for k in sizes:
+            if hopeless(trials, least, allowed, sizes[-1]):
+                break
+            solver = self.solver.learner(k)
+            if not trials and self.known is not None and self.known.n_basis <= k and isinstance(solver, Refine):
+                solver.set_params(initial=self.known)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fit = self._solve(solver, self.training, f"{k} vectors", SIZE_SHARE, state)
+            if fit.status is not Status.CONVERGED:
+                return None, fit.status
+            state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
+            trials.append(Trial(k, self._error(fit.model)))
+            if trials[-1].error - least <= allowed:
+                return fit.model, fit.status
+        return None, Status.CONVERGED
+
+    def _solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
+        """One solver's fit, in a share of the time that is left; its records join the history."""
+        seed, begun, before = int(self.rng.integers(2**31 - 1)), time.perf_counter() - self.begun, self.n_evals
+        if problem.max_seconds is not None:
+            problem = replace(problem, max_seconds=max(1e-3, share * (problem.max_seconds - begun)))
+
+        def note(record: dict[str, Any]) -> bool:
+            record["stage"] = stage
+            record["seconds"] += begun
+            record["kernel_evals"] += before
+            self.history.append(record)
+            return any([callback(record) for callback in self.callbacks])
+
+        fit = solver.solve(replace(problem, random_state=seed), state, (note,))
+        self.n_evals += fit.counters["kernel_evals"]
+        return fit
+
+    def _error(self, model: KernelExpansion) -> float:
+        """Error on the rows held out, which the last record is told too."""
+        task, examples = self.problem.task, self.held_examples
+        scores = model.scores(self.held, self.problem.n_jobs)
+        self.n_evals += len(scores) * model.n_basis
+        error = float(task.error(task.decode(scores, model.plain, examples), examples))
+        self.history[-1]["held_out_error"] = error
+        return error
+
+    def _stopped(self, reference: Fit, status: Status) -> Fit:
+        """The exact SVM of a part of the rows: what there is when a search is cut short."""
+        rows = self.problem.bind()
+        reference.objective = exact_objective(self.problem, rows, reference.model)
+        reference.counters["report_kernel_evals"] = rows.counter.n
+        if reference.basis_rows is not None:
+            reference.basis_rows = self.asked[reference.basis_rows]
+        reference.status = status
+        return self._end(reference, reference.lower_bound)
+
+    def _end(self, fit: Fit, bound: float | None) -> Fit:
+        """The fit that counts, with all that was done for it."""
+        is_small = self.history[-1]["stage"] == "coefficients"
+        fit.state = CompactState(fit.model if is_small else None)
+        fit.history, fit.counters["kernel_evals"] = self.history, self.n_evals
+        fit.counters["seconds"] = time.perf_counter() - self.begun
+        if bound is not None:
+            fit.lower_bound = min(bound, fit.objective)
+        return fit
+
+
+def parts(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Positions of training rows and of those held out, of every label (or range of targets) the same share."""
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    every = max(EVERY, -(-len(labels) // MAX_HELD))
+    is_held = np.arange(len(labels)) % every == every // 2
+    return np.sort(order[~is_held]), np.sort(order[is_held])
+
+
+def slack(error: float, problem: Problem, examples: Examples) -> float:
+    """How much more than the exact SVM's error will do."""
+    labels, weights = examples.labels, examples.weights
+    if isinstance(problem.task, Regression):
+        return GAIN_SHARE * max(0.0, problem.task.error(np.full(len(labels), np.median(labels)), examples) - error)
+    _, codes = np.unique(labels, return_inverse=True)
+    constant = 1.0 - np.bincount(codes, weights=weights).max() / weights.sum()
+    return min(GAIN_SHARE * max(0.0, constant - error), MAX_SLACK, max(ERROR_SHARE * error, LEAST_SLACK))
+
+
+def sizes_for(n_exact: int) -> list[int]:
+    """Numbers of vectors to try where the exact SVM has n_exact."""
+    last = [max(1, int(share * n_exact)) for share in SHARES]
+    sizes, k = [], FIRST_SIZE
+    while 1.5 * k < last[0]:
+        sizes.append(k)
+        k *= FACTOR
+    return sizes + last
+
+
+def hopeless(trials: list[Trial], least: float, allowed: float, largest: int) -> bool:
+    """Whether the excess over the least error will still be large with the largest number of vectors."""
+    if len(trials) < 2:
+        return False
+    (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])
+    if now >= before or k_2 <= k_1:
+        return now > HOPELESS * allowed
+    expected = now * (now / before) ** (np.log(largest / k_2) / np.log(k_2 / k_1))
+    return bool(expected > HOPELESS * allowed)

@@ -1,0 +1,191 @@
+"""Few vectors that do as well as the exact SVM: the search, its rules, its end."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm import SVC, SVR, ExactCuts, solvers
+from slimsvm.kernels import RBF
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Compact, Problem, Status
+from slimsvm.solvers.compact import Trial, hopeless, parts, sizes_for, slack
+from slimsvm.tasks import Binary, Regression
+
+compact = solvers.compact
+
+
+def moons(n=2500, seed=0):
+    X, y = make_moons(n, noise=0.25, random_state=seed)
+    return X.astype(np.float32), y
+
+
+def stages(clf):
+    return list(dict.fromkeys(record["stage"] for record in clf.history_))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(*moons())
+
+
+def test_few_vectors_do_as_well(fitted):
+    X, y = moons()
+    X_test, y_test = moons(5000, 1)
+    exact = SVC(C=10.0, gamma=1.0, solver=ExactCuts()).fit(X, y)
+    assert stages(fitted)[0] == "reference"
+    assert stages(fitted)[-1] == "coefficients"
+    assert fitted.n_basis_ <= exact.n_basis_ / 5
+    assert fitted.score(X_test, y_test) > exact.score(X_test, y_test) - 0.005
+    errors = [record["held_out_error"] for record in fitted.history_ if "held_out_error" in record]
+    assert len(errors) == len(stages(fitted)) - 1
+    assert errors[-1] <= errors[0] + 0.0025
+    assert fitted.status_ == "converged"
+
+
+def test_what_is_said_of_the_model_is_of_all_rows(fitted):
+    X, y = moons()
+    certificate = fitted.certificate(X, y, max_seconds=10)
+    assert fitted.objective_ == pytest.approx(certificate.objective, rel=1e-5)
+    exact = SVC(C=10.0, gamma=1.0, solver=ExactCuts(), tol=1e-5).fit(X, y)
+    assert 0.7 * exact.objective_ < fitted.lower_bound_ <= exact.objective_
+    assert 0.99 * fitted.objective_ < fitted.counters_["bound_in_basis"] <= fitted.objective_
+    seconds, evals = ([record[name] for record in fitted.history_] for name in ("seconds", "kernel_evals"))
+    assert seconds == sorted(seconds)
+    assert evals == sorted(evals)
+    assert fitted.n_kernel_evals_ >= evals[-1]
+
+
+def test_the_same_model_again_for_any_number_of_threads(fitted):
+    again = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0, n_jobs=2).fit(*moons())
+    np.testing.assert_array_equal(again.basis_vectors_, fitted.basis_vectors_)
+    np.testing.assert_array_equal(again.basis_coef_, fitted.basis_coef_)
+
+
+def test_without_such_vectors_the_exact_model_of_all_rows(monkeypatch):
+    monkeypatch.setattr(compact, "slack", lambda *args: -1.0)
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
+    exact = SVC(C=10.0, gamma=1.0, solver=ExactCuts()).fit(X, y)
+    assert stages(clf)[-1] == "exact"
+    assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-8)
+    assert clf.lower_bound_ == pytest.approx(exact.lower_bound_, rel=1e-8)
+    np.testing.assert_array_equal(np.sort(clf.support_), np.sort(exact.support_))
+
+
+@pytest.mark.parametrize("vectors", ["refine", "fixed-point", "training-rows"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_every_way_to_vectors(vectors, form):
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(vectors), random_state=0).fit(form(X), y)
+    assert clf.score(form(X), y) > 0.9
+    assert clf.lower_bound_ <= clf.objective_
+
+
+def test_several_classes_and_regression():
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y + 2 * (X[:, 0] > 0.5))
+    assert clf.score(X, y + 2 * (X[:, 0] > 0.5)) > 0.85
+    target = np.sin(3 * X[:, 0]) + np.random.default_rng(0).normal(0, 0.3, len(X))
+    reg = SVR(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, target)
+    assert reg.score(X, np.sin(3 * X[:, 0])) > 0.9
+    assert stages(reg)[-1] == "coefficients"
+
+
+@pytest.mark.parametrize(("stage", "n_stages"), [("reference", 1), ("vectors", 2)])
+def test_a_search_cut_short_returns_the_exact_model_of_its_rows(stage, n_stages):
+    X, y = moons(600)
+    seen = []
+
+    def stop(record):
+        seen.append(record)
+        return stage in record["stage"]
+
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(1.0), C=10.0, random_state=0)
+    fit = Compact().solve(problem, callbacks=(stop,))
+    assert fit.status is Status.STOPPED
+    assert len({record["stage"] for record in seen}) == n_stages
+    np.testing.assert_allclose(fit.model.basis, X[fit.basis_rows])
+    loss = np.maximum(0, 1 - np.where(y > 0, 1, -1) * fit.model.scores(X)[:, 0]).sum()
+    norm = fit.model.norm_squared() + fit.model.intercept @ fit.model.intercept
+    assert fit.objective == pytest.approx(0.5 * norm + 10 * loss, rel=1e-6)
+    assert fit.lower_bound is None or fit.lower_bound <= fit.objective
+
+
+def test_time_runs_out():
+    X, y = moons()
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0, max_seconds=1e-3).fit(X, y)
+    assert clf.status_ == "time limit"
+    assert np.isfinite(clf.decision_function(X)).all()
+
+
+def test_a_warm_start_goes_on_from_the_vectors_there_are():
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0, warm_start=True).fit(X, y)
+    before = clf.n_basis_
+    clf.set_params(C=12.0).fit(X, y)
+    assert clf.n_basis_ >= before
+    other = SVC(C=10.0, gamma=1.0, solver=ExactCuts(), warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="Compact can only be warm-started from a Compact fit, found CutsState"):
+        other.set_params(solver=Compact()).fit(X, y)
+
+
+def test_a_price_is_validated_with_the_exact_svm():
+    X, y = moons(400)
+    clf = SVC(C="validate", gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
+    exact = SVC(C="validate", gamma=1.0, solver=ExactCuts(), random_state=0).fit(X, y)
+    assert [(trial["C"], trial["error"]) for trial in clf.validation_] == [
+        (trial["C"], trial["error"]) for trial in exact.validation_
+    ]
+
+
+# -- the rules ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_exact", "sizes"),
+    [(1, [1, 1]), (70, [5, 10]), (1400, [100, 200]), (2800, [100, 200, 400]), (70_000, [100, 400, 1600, 5000, 10_000])],
+)
+def test_sizes(n_exact, sizes):
+    assert sizes_for(n_exact) == sizes
+
+
+def test_parts_are_disjoint_and_of_the_same_shares():
+    labels = np.repeat([0, 1, 2], [1000, 100, 10])
+    training, held = parts(labels, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.sort(np.concatenate([training, held])), np.arange(1110))
+    np.testing.assert_array_equal(np.bincount(labels[held]), [200, 20, 2])
+    training, held = parts(np.arange(1_000_000), np.random.default_rng(0))
+    assert len(held) == 20_000
+
+
+def problem_of(task, labels):
+    examples = task.encode(labels)
+    return Problem(as_rows(np.zeros((len(labels), 1))), examples, task, RBF(1.0)), examples
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "expected"),
+    [(0.3, 0.1, 0.0025), (0.3, 0.006, 0.0015), (0.3, 0.001, 0.001), (0.03, 0.01, 0.001), (0.1, 0.2, 0.0)],
+)
+def test_slack_of_classes(share, error, expected):
+    labels = np.where(np.arange(1000) < 1000 * share, 1, -1)
+    assert slack(error, *problem_of(Binary(), labels)) == pytest.approx(expected)
+
+
+def test_slack_of_regression():
+    assert slack(0.1, *problem_of(Regression(0.0), np.array([0.0, 1.0, 2.0]))) == pytest.approx(0.05 * (2 / 3 - 0.1))
+
+
+def test_when_there_is_no_hope():
+    def trials(*excess):
+        return [Trial(100 * 4**i, 0.1 + e) for i, e in enumerate(excess)]
+
+    assert not hopeless([], 0.1, 0.0025, 7000)
+    assert not hopeless(trials(0.09), 0.1, 0.0025, 7000)
+    assert hopeless(trials(0.09, 0.055), 0.1, 0.0025, 7000)
+    assert not hopeless(trials(0.01, 0.005), 0.1, 0.0025, 7000)
+    assert hopeless(trials(0.01, 0.011), 0.1, 0.0025, 7000)
+    assert not hopeless(trials(0.003, 0.004), 0.1, 0.0025, 7000)
