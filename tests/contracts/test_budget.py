@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import naive
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Merge, MultiMerge, Project, Remove, get_budget_rule
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from slimsvm.numerics.merging import golden_section, kept_square, look_up, loss_bounds, merge_table
+from slimsvm.numerics.merging import golden_section, kept_square, look_up, merge_table, polished, reach
 
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 VARIANTS = {name: rule() for name, rule in BUDGET_RULES.items()}
@@ -173,17 +173,21 @@ def test_table_and_golden_section_agree():
             m, kappa = 0.5 - 0.05 * rng.random() ** 4, np.clip(np.exp(-2) + 0.05 * rng.standard_normal(), 1e-6, 1)
         whole = (1 - m) ** 2 + m * m + 2 * m * (1 - m) * kappa
         _, kept = golden_section(m, 1 - m, 1.0, np.log(kappa))
-        by_table = kept_square(m, 1 - m, 1.0, np.log(kappa), look_up(merge_table(), 1, m, kappa))
-        assert kept - 1e-4 <= by_table <= kept + 1e-12
-        assert look_up(merge_table(), 0, m, kappa) == pytest.approx(whole - kept, abs=1e-4)
+        t = polished(m, 1 - m, np.log2(kappa), look_up(merge_table(), 1, m, kappa))
+        by_table = kept_square(m, 1 - m, 1.0, np.log(kappa), t)
+        assert kept - 1e-5 <= by_table <= kept + 1e-12
+        assert (m * look_up(merge_table(), 0, m, kappa)) ** 2 == pytest.approx(whole - kept, abs=1e-4)
+        assert m * look_up(merge_table(), 0, m, kappa) == pytest.approx(np.sqrt(whole - kept), rel=0.005, abs=1e-6)
 
 
-def test_what_kernel_values_alone_tell_is_no_more_than_the_tables_loss():
+def test_no_point_out_of_reach_loses_less():
     rng = np.random.default_rng(2)
     for _ in range(4000):
-        m, kappa = 0.5 * rng.random() ** 3, rng.random() ** rng.choice([0.1, 1, 3])
-        cell = min(int(kappa * len(loss_bounds())), len(loss_bounds()) - 1)
-        assert loss_bounds()[cell] * m * m <= look_up(merge_table(), 0, m, kappa) * (1 + 1e-9) + 1e-15
+        near, far = np.sort(rng.random(2) ** rng.choice([0.1, 1, 3]))[::-1]
+        cell = min(int(near * len(reach())), len(reach()) - 1)
+        if far < reach()[cell]:
+            m, other = 0.5 * rng.random(2) ** 3
+            assert look_up(merge_table(), 0, other, far) >= look_up(merge_table(), 0, m, near)
 
 
 @pytest.mark.parametrize("m", [1, 2])
@@ -235,6 +239,9 @@ def test_evaluations_are_counted(rule):
     search = {"merge": 5, "golden-section": 5, "multi-merge": 5 + counts.merged - 1}.get(rule, 0)
     assert counts.kernel_evals == 4 + search
     assert model.kernel_rows.counter.n == 6 + counts.kernel_evals
+    # The kernel values of the newest point are known: a search for its partner costs none.
+    if rule != "multi-merge":
+        assert model.add(np.array([31]), np.full((1, 1), 1e-9)).kernel_evals == 4
 
 
 def test_projection_of_what_is_in_the_span_loses_nothing():

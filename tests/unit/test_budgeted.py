@@ -12,8 +12,8 @@ import naive
 from slimsvm import BSCA, BSGD, SVC, SVR
 from slimsvm.budget import BudgetedModel, Remove
 from slimsvm.kernels import RBF
-from slimsvm.numerics.budget import N_COUNTS
 from slimsvm.numerics.budget_steps import DUAL, PRIMAL
+from slimsvm.numerics.points import N_COUNTS
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem, box_dual, plain_ascent
 from slimsvm.solvers.box_dual import steps_of

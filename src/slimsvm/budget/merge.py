@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from slimsvm.budget.base import NO_BOUNDS, NO_TABLE, BudgetRule
-from slimsvm.numerics.budget import MERGE, Rule
-from slimsvm.numerics.merging import loss_bounds, merge_table
+from slimsvm.budget.base import NO_REACH, NO_TABLE, BudgetRule
+from slimsvm.numerics.merging import merge_table, reach
+from slimsvm.numerics.points import MERGE, Rule
 
 
 class Merge(BudgetRule):
@@ -54,8 +54,8 @@ class Merge(BudgetRule):
 
     def _rule(self, max_basis: int, pairs: int):
         if self.search == "table":
-            return Rule(MERGE, max_basis, pairs, True, merge_table(), loss_bounds())
-        return Rule(MERGE, max_basis, pairs, False, NO_TABLE, NO_BOUNDS)
+            return Rule(MERGE, max_basis, pairs, True, merge_table(), reach())
+        return Rule(MERGE, max_basis, pairs, False, NO_TABLE, NO_REACH)
 
 
 class MultiMerge(Merge):

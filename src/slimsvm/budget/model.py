@@ -12,7 +12,7 @@ from slimsvm.budget.base import BudgetRule
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.operands import panel_of
 from slimsvm.kernels.pairs import between
-from slimsvm.numerics import budget as compiled
+from slimsvm.numerics import points as compiled
 from slimsvm.numerics.budget_steps import GIVEN_STEPS, Steps, take_steps
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN
 from slimsvm.numerics.tiles import RowData

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slimsvm.budget.base import BudgetRule
-from slimsvm.numerics.budget import PROJECT
+from slimsvm.numerics.points import PROJECT
 
 
 class Project(BudgetRule):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slimsvm.budget.base import BudgetRule
-from slimsvm.numerics.budget import REMOVE
+from slimsvm.numerics.points import REMOVE
 
 
 class Remove(BudgetRule):

@@ -12,9 +12,11 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from slimsvm.numerics.budget import CHANGED, ERRORS, EVALS, GIVEN, LOSS, STEPS, add
+from slimsvm.numerics.budget import add
+from slimsvm.numerics.extremes import borrowed
 from slimsvm.numerics.maps import EXP2, POWER, SUMS, TANH
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN
+from slimsvm.numerics.points import CHANGED, ERRORS, EVALS, GIVEN, LOSS, STEPS, lent
 from slimsvm.numerics.simd import (
     PANEL_FLOAT32,
     PANEL_FLOAT64,
@@ -24,6 +26,7 @@ from slimsvm.numerics.simd import (
     inner_row,
     manhattan_row,
 )
+from slimsvm.numerics.tiles import RowData
 
 DUAL, PRIMAL, GIVEN_STEPS = range(3)
 HINGE, ONE_VS_REST, TUBE = range(3)
@@ -90,12 +93,18 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     alpha: (n, m) of the dual method, which it changes; anything (1, m) for the primal one; what each step adds,
     (steps, m), where steps are given. points, intercept (m), t (1) and counts change.
 
-    One long function: arrays passed on, or taken out of a tuple, have their references counted, which costs as much as
-    the kernel values of a small row.
+    One long function on borrowed arrays: arrays passed on, or taken out of a tuple, have their references counted,
+    which costs as much as the kernel values of a small row.
     """
+    values, half, factor, indices, indptr, d = rows
+    rows = RowData(borrowed(values), borrowed(half), borrowed(factor), borrowed(indices), borrowed(indptr), d)
+    points, rule = lent(points, rule)
+    index, places, diagonal, counts = borrowed(index), borrowed(places), borrowed(diagonal), borrowed(counts)
+    alpha, intercept, t = borrowed(alpha), borrowed(intercept), borrowed(t)
     values, half, _, indices, indptr, d = rows
     panels, base, beta, origin, used, _, _, _, _, _, k, _ = points
     method, loss, labels, epsilon, cost_negative, cost_positive, price, constant = steps
+    labels, price = borrowed(labels), borrowed(price)
     panel = PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64
     m, n = alpha.shape[1], labels.size
     scores, delta = np.zeros(m), np.zeros(m)

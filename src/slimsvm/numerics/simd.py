@@ -37,6 +37,7 @@ def _vector_shape() -> tuple[int, int]:
 
 
 VECTOR_BYTES, VECTORS = _vector_shape()
+LANES_FLOAT32, LANES_FLOAT64 = VECTOR_BYTES // 4, VECTOR_BYTES // 8
 PANEL_FLOAT32, PANEL_FLOAT64 = VECTOR_BYTES * VECTORS // 4, VECTOR_BYTES * VECTORS // 8
 
 # 2**r on |r| <= 1/2 times a constant (minimax; with the constant free one degree less is needed for the same error),
@@ -99,12 +100,7 @@ class _Vectors:
 
     def splat(self, pointer: Any, index: Any) -> Any:
         """A number in memory in every lane."""
-        undefined, int32 = ir.Constant(self.vector, ir.Undefined), ir.IntType(32)
-        one = self.builder.insert_element(
-            undefined, self.builder.load(self.builder.gep(pointer, [index])), ir.Constant(int32, 0)
-        )
-        zeros = ir.Constant(ir.VectorType(int32, self.lanes), [0] * self.lanes)
-        return self.builder.shuffle_vector(one, undefined, zeros)
+        return _splat_of(self.builder, self.builder.load(self.builder.gep(pointer, [index])), self.lanes)
 
     def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
         product = self.builder.fmul(a, b, flags=["contract"])
@@ -345,6 +341,13 @@ def _flush_tile(vectors, builder, sums, sums_at, totals, totals_at, stride):
         number = builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
         place = builder.gep(target, [builder.mul(loop.index, stride)])
         builder.store(builder.fadd(builder.load(place), number), place)
+
+
+def _splat_of(builder: ir.IRBuilder, number: Any, lanes: int) -> Any:
+    kind = ir.VectorType(number.type, lanes)
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
 
 
 inner_tile, manhattan_tile = _inlined(_tile_of(_inner)), _inlined(_tile_of(_manhattan))

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.budget import BudgetedModel, get_budget_rule
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.budget import N_COUNTS
 from slimsvm.numerics.budget_steps import DUAL
+from slimsvm.numerics.points import N_COUNTS
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.box_dual import (
     BudgetState,

@@ -1,0 +1,161 @@
+"""Models of at most so many points in compiled code: slots of points, and what rules do with them.
+
+The points lie in panels, feature after feature, as in `slimsvm.numerics.panels`, one slot each; slots 0, …, n - 1 are
+used. A rule's work is O(n d), projection's O(n²).
+
+Names: k the kernel values of one row, beta[c, j] the coefficient of slot j for output c, Q the inverse of the kernel
+matrix of the points (project only), r the slot that goes.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from slimsvm.numerics.extremes import borrowed, least_of
+from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN
+from slimsvm.numerics.simd import LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64, exp2_panel, inner_row
+
+GIVEN = 100  # a form beside those of panels: rows of kernel values, points are positions in them
+MERGE, PROJECT, REMOVE = range(3)
+
+# Counts of what happened: rows met, rows that changed the model, points added, merged, removed, projected
+# away, kernel evaluations; sums:
+# squared norm of what the budget took away, weighted losses and errors of the rows as they were met.
+STEPS, CHANGED, ADDED, MERGED, REMOVED, PROJECTED, EVALS, DEGRADATION, LOSS, ERRORS = range(10)
+N_COUNTS = 10
+
+# panels, base: points (base = h of the point); beta (m, slots); origin: the row a slot is, or -1; used: n in a 1-array;
+# inverse: Q; ratio: a point's numbers over a row's; slot_of: slot of every training row, or -1; scratch: x, y (d) and
+# k (slots) in the working type, v (slots) in float64.
+Points = namedtuple(
+    "Points",
+    ["panels", "base", "beta", "origin", "used", "inverse", "ratio", "slot_of", "x", "y", "k", "v"],
+)
+# code of the rule, most points, pairs per merge, whether by the table, the table, its `reach`.
+Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table", "reach"])
+
+
+@njit(nogil=True)
+def lent(points, rule):
+    """Both with arrays that nobody counts references to: that took as long as the merger of two points."""
+    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v = points
+    code, max_points, pairs, by_table, table, reach = rule
+    return Points(
+        borrowed(panels), borrowed(base), borrowed(beta), borrowed(origin), borrowed(used), borrowed(inverse),
+        borrowed(ratio), borrowed(slot_of), borrowed(x), borrowed(y), borrowed(k), borrowed(v),
+    ), Rule(code, max_points, pairs, by_table, borrowed(table), borrowed(reach))  # fmt: skip
+
+
+@njit(nogil=True)
+def read_slot(points, j, x):
+    """The folded numbers of slot j into x."""
+    panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
+    within = j & (panel - 1)  # panels are powers of two wide
+    at = (j - within) * x.size + within
+    for f in range(x.size):
+        x[f] = points.panels[at + f * panel]
+
+
+@njit(nogil=True)
+def slot_values(points, r):
+    """points.k = RBF kernel values of slot r with the used slots; leaves its numbers in points.x."""
+    x, panels, base, k = points.x, points.panels, points.base, points.k
+    panel = PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64
+    read_slot(points, r, x)
+    for at in range(0, points.used[0], panel):
+        inner_row(x, 0, x.size, panels, at * x.size, base, at, k, at)
+        exp2_panel(k, at, base, r)
+
+
+@njit(nogil=True)
+def write_slot(points, j, x):
+    """Slot j gets the folded numbers x."""
+    panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
+    within = j & (panel - 1)  # panels are powers of two wide
+    at = (j - within) * x.size + within
+    for f in range(x.size):
+        points.panels[at + f * panel] = x[f]
+
+
+@njit(nogil=True)
+def add_row(rows, at, i, points, form, base):
+    """The row i, folded at ``at``, in a new slot with coefficients 0; ``base`` is its h. Returns the slot."""
+    j, d, ratio = points.used[0], points.x.size, points.ratio
+    if form in (CSR_INNER, CSR_MANHATTAN):
+        for f in range(d):
+            points.x[f] = 0
+        for t in range(rows.indptr[at], rows.indptr[at + 1]):
+            f = rows.indices[t]
+            points.x[f] = rows.values[t] * ratio[f]
+        write_slot(points, j, points.x)
+    elif form != GIVEN:
+        for f in range(d):
+            points.x[f] = rows.values[at * d + f] * ratio[f]
+        write_slot(points, j, points.x)
+    points.base[j], points.origin[j], points.slot_of[i] = base, i, j
+    for c in range(points.beta.shape[0]):
+        points.beta[c, j] = 0
+    points.used[0] = j + 1
+    return j
+
+
+@njit(nogil=True)
+def drop(points, j):
+    """Slot j goes, the last one takes its place."""
+    last, Q = points.used[0] - 1, points.inverse
+    if points.origin[j] >= 0:
+        points.slot_of[points.origin[j]] = -1
+    if j != last:
+        read_slot(points, last, points.x)
+        write_slot(points, j, points.x)
+        points.base[j], points.origin[j] = points.base[last], points.origin[last]
+        if points.origin[j] >= 0:
+            points.slot_of[points.origin[j]] = j
+        if Q.size:
+            for t in range(last):
+                Q[j, t] = Q[last, t]
+            for t in range(last):
+                Q[t, j] = Q[j, t]
+            Q[j, j] = Q[last, last]
+    for c in range(points.beta.shape[0]):
+        points.beta[c, j] = points.beta[c, last]
+        points.beta[c, last] = 0
+    points.used[0] = last
+
+
+@njit(nogil=True)
+def least_magnitude(values, n):
+    """Position of the least |values[j]| of the first n >= 1."""
+    best, whole = abs(values[n - 1]), n // LANES_FLOAT64 * LANES_FLOAT64
+    newest = best
+    for start in range(0, whole, LANES_FLOAT64):
+        best = min(best, least_of(values, start))
+    for j in range(whole, n):
+        best = min(best, abs(values[j]))
+    if newest <= best:  # the usual one
+        return n - 1
+    for j in range(n):
+        if abs(values[j]) <= best:
+            return j
+    return n - 1
+
+
+@njit(nogil=True)
+def smallest(points, diagonal):
+    """Slot of the least Σ_c beta², times k(x, x) where ``diagonal`` has it, and this number."""
+    beta, best, slot = points.beta, np.inf, 0
+    if beta.shape[0] == 1 and not diagonal.size:
+        slot = least_magnitude(beta[0], points.used[0])
+        return slot, beta[0, slot] * beta[0, slot]
+    for j in range(points.used[0]):
+        size = 0.0
+        for c in range(beta.shape[0]):
+            size += beta[c, j] * beta[c, j]
+        if diagonal.size:
+            size *= diagonal[points.origin[j]]
+        if size < best:
+            best, slot = size, j
+    return slot, best
