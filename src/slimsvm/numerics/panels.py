@@ -18,13 +18,14 @@ from slimsvm.numerics.maps import EXP2, POWER, TANH
 from slimsvm.numerics.simd import (
     EXP2_FLOAT32,
     EXP2_FLOAT64,
-    EXP2_SCALE_FLOAT32,
     PANEL_FLOAT32,
     PANEL_FLOAT64,
     ROWS,
     VECTORS,
     csr_inner_row,
     csr_shared_row,
+    exp2_panel,
+    exp2_store_tile,
     exp2_sum_tile,
     exp2_tile,
     flush_tile,
@@ -79,7 +80,7 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
     n, n_panels, columns, is_csc = out.shape[0], base.size // panel, n_segments * m, form >= CSC_INNER
     stride = n_panels * panel if is_csc else panel
     chunk = n_panels if is_csc else min(CHUNK_PANELS, max(1, CHUNK_BYTES // max(1, panel * n_features * half.itemsize)))
-    zero, unscale = half.dtype.type(0), half.dtype.type(1.0 / EXP2_SCALE_FLOAT32 if is_single else 1.0)
+    zero = half.dtype.type(0)
     is_plain = form == INNER and code == EXP2 and columns == 1
     chosen, offsets = np.empty(ROWS_PER_TILE, np.int64), np.empty(ROWS_PER_TILE, np.int64)
     rounders, lowest = aligned(ROWS_PER_TILE, half), aligned(ROWS_PER_TILE, half)
@@ -132,11 +133,14 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
                             csr_shared_row(values, indices, t, u, panels, at, base, base_at, S, r * panel)
                     e_lo, e_hi = (0, 0) if m == 0 else (entries[q], entries[q + 1])
                     fused = code == EXP2 and m == 1 and e_hi == e_lo + 1
-                    if m == 0 and code == EXP2:  # added in full, so that a row has the value 1 with itself
+                    if m == 0 and code == EXP2 and b + ROWS <= n_rows and base_at + panel <= out.shape[2]:
+                        place = (start + b) * out.shape[2] + base_at
+                        exp2_store_tile(S, S_at, stride, half, chosen, b, flat, place, out.shape[2])
+                        continue
+                    if m == 0 and code == EXP2:  # exponents added in full, so that a row has the value 1 with itself
                         for r in range(ROWS):
-                            for j in range(S_at + r * stride, S_at + r * stride + panel):
-                                S[j] += half[chosen[b + r]]
-                    if code == EXP2 and not fused:
+                            exp2_panel(S, S_at + r * stride, half, chosen[b + r])
+                    elif code == EXP2 and not fused:
                         exp2_tile(S, S_at, stride, rounders, lowest, b)
                     elif code == TANH:
                         for r in range(ROWS):
@@ -165,11 +169,8 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
                     if m == 0:
                         for r in range(min(ROWS, n_rows - b)):
                             place = (start + b + r) * out.shape[2] + base_at
-                            for j in range(min(panel, out.shape[2] - base_at)):
-                                value = S[S_at + r * stride + j]
-                                if code == EXP2:
-                                    value = min(value * unscale, half.dtype.type(1))
-                                flat[place + j] = value
+                            size, begin = min(panel, out.shape[2] - base_at), S_at + r * stride
+                            flat[place : place + size] = S[begin : begin + size]
             for b in range(0, n_rows, ROWS):
                 for c in range(m):
                     place = b * columns + segment * m + c

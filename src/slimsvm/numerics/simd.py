@@ -307,6 +307,27 @@ def _exp2_sum_tile(vectors, builder, S, S_at, stride, rounders, lowest, row, wei
         vectors.store(total, sums, at)
 
 
+def _exp2_store_tile(vectors, builder, S, S_at, stride, half, chosen, row, flat, place, line):
+    """Row r of a tile and panel: flat[place + r line] = min(1, exp2(S[r] + half[chosen[row + r]])), ``line`` a row's."""
+    _, magic, lowest = EXP2_FLOAT32 if vectors.bits == 32 else EXP2_FLOAT64
+    S, chosen = builder.gep(S, [S_at]), builder.gep(chosen, [row])
+    magics, least = [vectors.constant(magic)] * (2 * VECTORS), [vectors.constant(lowest)] * (2 * VECTORS)
+    scale = vectors.constant(1.0 / EXP2_SCALE_FLOAT32 if vectors.bits == 32 else 1.0)
+    one = vectors.constant(1.0)
+    with cgutils.for_range(builder, _int(ROWS // 2), intp=_INT64) as loop:
+        z, targets = [], []
+        first = builder.mul(loop.index, _int(2))
+        for r in (first, builder.add(first, _int(1))):
+            added = vectors.splat(half, builder.load(builder.gep(chosen, [r])))
+            start, target = builder.mul(r, stride), builder.add(place, builder.mul(r, line))
+            for v in range(VECTORS):
+                z.append(builder.fadd(vectors.load(S, builder.add(start, _int(v * vectors.lanes))), added))
+                targets.append(builder.add(target, _int(v * vectors.lanes)))
+        for value, target in zip(vectors.exp2(z, magics, least), targets):
+            value = builder.fmul(value, scale)
+            vectors.store(builder.select(builder.fcmp_ordered("<", value, one), value, one), flat, target)
+
+
 def _sum_tile(vectors, builder, S, S_at, stride, weights, weights_at, sums, sums_at):
     """sums[r] += S[r] * weights for the rows of a tile; sums from ``sums_at`` on."""
     S = builder.gep(S, [S_at])
@@ -355,4 +376,5 @@ csr_inner_row, csr_shared_row = _inlined(_csr_row_of(_inner)), _inlined(_csr_row
 inner_row, manhattan_row = _inlined(_row_of(_inner)), _inlined(_row_of(_manhattan))
 exp2_panel = _inlined(_exp2_panel)
 exp2_tile, exp2_sum_tile = _inlined(_exp2_tile), _inlined(_exp2_sum_tile)
+exp2_store_tile = _inlined(_exp2_store_tile)
 sum_tile, flush_tile = _inlined(_sum_tile), _inlined(_flush_tile)
