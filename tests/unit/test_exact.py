@@ -14,7 +14,7 @@ import naive
 from slimsvm import SVC, SVR, Exact, ExactCuts
 from slimsvm.kernels import RBF, KernelRows, Linear, Sigmoid, operands
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status, exact
+from slimsvm.solvers import Problem, Status, exact, kernel_cache
 from slimsvm.solvers.kernel_cache import KernelCache
 from slimsvm.tasks import Binary, Multiclass, Regression
 
@@ -119,19 +119,28 @@ def test_exact_cuts_come_to_the_same_optimum(intercept):
 # ---- three levels
 
 
-def by_levels(monkeypatch, first=60):
-    """Samples and growing active rows at sizes that a test can afford."""
+def by_levels(monkeypatch, first=60, kept="never"):
+    """Samples and growing active rows at sizes that a test can afford; kernel values kept or not."""
     monkeypatch.setattr(exact, "FIRST_ROWS", first)
+    keep_values(monkeypatch, kept)
+
+
+def keep_values(monkeypatch, kept):
+    if kept != "never":
+        monkeypatch.setattr(kernel_cache, "NEVER_KEPT", 0)
+    if kept == "blocks too":
+        monkeypatch.setattr(kernel_cache, "NEVER_GATHERED", 0)
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
 @pytest.mark.parametrize("kind", ["classes", "targets"])
-def test_growing_active_rows_come_to_the_optimum_of_all(kind, intercept, precision, monkeypatch):
+@pytest.mark.parametrize("kept", ["never", "lines", "blocks too"])
+def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, precision, monkeypatch):
     task, (X, y) = (Binary(), classes(1000)) if kind == "classes" else (Regression(0.1), targets(1000))
     problem = problem_of(X, y, task, intercept=intercept, precision=precision, C=10.0, tol=1e-4)
     whole = Exact(2048).solve(replace(problem, precision="float64"))
-    by_levels(monkeypatch)
+    by_levels(monkeypatch, kept=kept)
     fit = Exact(128).solve(problem)
     active = [record["n_active"] for record in fit.history]
     assert fit.status == Status.CONVERGED
@@ -146,11 +155,11 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kind, intercept, precisi
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_same_bits_for_any_number_of_threads_at_every_level(sparse, intercept, monkeypatch):
-    by_levels(monkeypatch)
+@pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "lines"), (True, "blocks too")])
+def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, monkeypatch):
+    by_levels(monkeypatch, kept=kept)
     monkeypatch.setattr(operands, "SMALL_WORK", 0)
-    monkeypatch.setattr(exact, "WORTH_THREADS", 0)
+    monkeypatch.setattr(kernel_cache, "WORTH_THREADS", 0)
     X, y = classes(4000, d=5)
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
     problem = problem_of(X, y, intercept=intercept, tol=1e-2, precision="float32")
@@ -216,7 +225,8 @@ def test_lines_are_computed_once_as_long_as_they_fit():
     assert kernel_rows.counter.n == 20 * 50 + 10 * 10 + 5 * 60
 
 
-def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
+def test_the_memory_limit_bounds_the_cache_and_not_the_answer(monkeypatch):
+    keep_values(monkeypatch, "blocks too")
     X, y = classes(600)
     problem = problem_of(X, y, precision="float64")
     plenty = Exact(64).solve(problem)
@@ -229,6 +239,20 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
     assert tight.counters["kernel_evals"] > plenty.counters["kernel_evals"]
     with pytest.raises(ValueError, match="memory_limit leaves room for 1 lines of the kernel matrix of 600 rows"):
         Exact().solve(replace(problem, memory_limit=2 * 8 * 600))
+
+
+def test_sizes_of_working_sets_follow_the_price_of_a_kernel_value(monkeypatch):
+    rng = np.random.default_rng(0)
+    sizes = {}
+    for d in (3, 100, 300):
+        X, y = rng.normal(size=(20_000, d)), np.where(rng.random(20_000) > 0.5, 1, -1)
+        run = Exact().start(problem_of(X, y, precision="float32"))
+        sizes[d] = run.size
+        run.cache.extend(np.setdiff1d(np.arange(20_000), run.cache.active))
+        sizes[d, "all"] = run.size
+    expected = {3: 2048, (3, "all"): 2500, 100: 2048, (100, "all"): 2048, 300: 1024, (300, "all"): 1024}
+    assert sizes == expected
+    assert Exact(77).start(problem_of(*classes(200))).size == 77
 
 
 # ---- warm start

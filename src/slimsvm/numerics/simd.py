@@ -308,7 +308,7 @@ def _exp2_sum_tile(vectors, builder, S, S_at, stride, rounders, lowest, row, wei
 
 
 def _exp2_store_tile(vectors, builder, S, S_at, stride, half, chosen, row, flat, place, line):
-    """Row r of a tile and panel: flat[place + r line] = min(1, exp2(S[r] + half[chosen[row + r]])), ``line`` a row's."""
+    """flat[place + r line] = min(1, exp2(S[r] + half[chosen[row + r]])) for the rows r of a tile, ``line`` apart."""
     _, magic, lowest = EXP2_FLOAT32 if vectors.bits == 32 else EXP2_FLOAT64
     S, chosen = builder.gep(S, [S_at]), builder.gep(chosen, [row])
     magics, least = [vectors.constant(magic)] * (2 * VECTORS), [vectors.constant(lowest)] * (2 * VECTORS)

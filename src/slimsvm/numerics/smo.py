@@ -119,28 +119,6 @@ def descend(a, line_a, b, line_b, constant, g, rise, fall, peaks, dips):
         dips[k - whole] = min(dips[k - whole], g[k] + fall[k])
 
 
-@njit(cache=True, nogil=True, fastmath=LOOSE)
-def peaks_of(values, peaks):
-    """Every lane's largest value."""
-    peaks[:] = -BIG
-    whole = values.size // LANES * LANES
-    for start in range(0, whole, LANES):
-        for lane in range(LANES):
-            peaks[lane] = values[start + lane] if values[start + lane] > peaks[lane] else peaks[lane]
-    for k in range(whole, values.size):
-        peaks[k - whole] = max(peaks[k - whole], values[k])
-
-
-@njit(cache=True, nogil=True)
-def place_of_largest(values, lane):
-    """Place of the largest value in a lane."""
-    best = lane
-    for k in range(lane, values.size, LANES):
-        if values[k] > values[best]:
-            best = k
-    return best
-
-
 @njit(cache=True, nogil=True)
 def place_of_sum(g, shift, sign, lane):
     """Place of the largest sign·(g + shift) in a lane."""
@@ -152,13 +130,39 @@ def place_of_sum(g, shift, sign, lane):
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def pair_gains(line, diagonal, own, top, g, fall, out):
-    """What moving v_i up and v_k down would raise D by, twice: (top − d_k)² / (K_ii + K_kk − 2 K_ik)."""
-    for k in range(g.size):
-        difference = top - (g[k] + fall[k])
-        difference = difference if difference > 0.0 else 0.0
-        curvature = own + diagonal[k] - 2.0 * line[k]
-        out[k] = difference * difference / (curvature if curvature > TINY else TINY)
+def best_partner(line, diagonal, own, top, g, fall, differences, peaks):
+    """The k with the largest gain of moving v_i up and v_k down: (top − d_k)² / (K_ii + K_kk − 2 K_ik).
+
+    Gains are of the type of ``line``, ``diagonal``, ``differences`` and ``peaks``: only which is largest matters.
+    """
+    real = line.dtype.type
+    two, tiny, own = real(2), real(TINY), real(own)
+    peaks[:] = 0
+    whole = g.size // LANES * LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            difference = top - (g[start + lane] + fall[start + lane])
+            differences[lane] = difference if difference > 0.0 else 0.0
+        for lane in range(LANES):
+            curvature = own + diagonal[start + lane] - two * line[start + lane]
+            gain = differences[lane] * differences[lane] / (curvature if curvature > tiny else tiny)
+            peaks[lane] = gain if gain > peaks[lane] else peaks[lane]
+    for k in range(whole, g.size):
+        peaks[k - whole] = max(peaks[k - whole], gain_of(line[k], diagonal[k], own, top - (g[k] + fall[k])))
+    lane = int(np.argmax(peaks))
+    best, best_gain = lane, -1.0
+    for k in range(lane, g.size, LANES):
+        gain = gain_of(line[k], diagonal[k], own, top - (g[k] + fall[k]))
+        if gain > best_gain:
+            best, best_gain = k, gain
+    return best
+
+
+@njit(cache=True, nogil=True)
+def gain_of(value, own_k, own, difference):
+    """One of the gains that `best_partner` compares."""
+    difference = max(difference, 0.0)
+    return difference * difference / max(own + own_k - 2.0 * value, TINY)
 
 
 @njit(cache=True, nogil=True)
@@ -177,9 +181,10 @@ def pairs(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
     Support Vector Machines", JMLR 2005, WSS 2. The offset has no effect.
     """
     n = v.size
-    rise, fall, values, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    rise, fall, diagonal = np.empty(n), np.empty(n), np.empty(n, lines.dtype)
     prepare(lines, slots, 0.0, v, lo, hi, epsilon, rise, fall, diagonal)
     peaks, dips = np.empty(LANES), np.empty(LANES)
+    differences, gains = np.empty(LANES, lines.dtype), np.empty(LANES, lines.dtype)
     first = lines[slots[0]]
     descend(0.0, first, 0.0, first, 0.0, g, rise, fall, peaks, dips)
     gain = 0.0
@@ -190,11 +195,9 @@ def pairs(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
             return step, gain
         i = place_of_sum(g, rise, 1.0, best)
         line = lines[slots[i]]
-        pair_gains(line, diagonal, diagonal[i], top, g, fall, values)
-        peaks_of(values, peaks)
-        j = place_of_largest(values, np.argmax(peaks))
+        j = best_partner(line, diagonal, diagonal[i], top, g, fall, differences, gains)
         slope = top - (g[j] + fall[j])
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * line[j], TINY)
+        curvature = max(np.float64(diagonal[i]) + np.float64(diagonal[j]) - 2.0 * line[j], TINY)
         move = min(slope / curvature, up_room(v[i], hi[i]), down_room(v[j], lo[j]))
         gain += move * (slope - 0.5 * move * curvature)
         v[i], v[j] = moved(v[i], move, lo[i], hi[i]), moved(v[j], -move, lo[j], hi[j])
@@ -205,14 +208,41 @@ def pairs(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def partner_gains(line, offset, diagonal, own, slope, g, rise, fall, out):
-    """What v_k adds to the gain of a step in v_i when both go to the best point, up to a common factor."""
-    for k in range(g.size):
-        cross = line[k] + offset
-        up, down = (g[k] + rise[k]) * own - slope * cross, (g[k] + fall[k]) * own - slope * cross
-        part = (up if up > 0.0 else 0.0) + (down if down < 0.0 else 0.0)
-        det = own * diagonal[k] - cross * cross
-        out[k] = part * part / (det if det > TINY * own else TINY * own)
+def second(line, offset, diagonal, own, slope, g, rise, fall, parts, peaks):
+    """The k whose going with v_i to the best point of both adds most to the gain of a step in v_i, and that gain.
+
+    Gains are up to a common factor.
+    """
+    peaks[:] = 0.0
+    whole = g.size // LANES * LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            k = start + lane
+            cross = slope * (line[k] + offset)
+            up, down = (g[k] + rise[k]) * own - cross, (g[k] + fall[k]) * own - cross
+            parts[lane] = (up if up > 0.0 else 0.0) + (down if down < 0.0 else 0.0)
+        for lane in range(LANES):
+            cross = line[start + lane] + offset
+            det = own * diagonal[start + lane] - cross * cross
+            gain = parts[lane] * parts[lane] / (det if det > TINY * own else TINY * own)
+            peaks[lane] = gain if gain > peaks[lane] else peaks[lane]
+    for k in range(whole, g.size):
+        gain = second_gain(line[k] + offset, own, diagonal[k], slope, g[k] + rise[k], g[k] + fall[k])
+        peaks[k - whole] = max(peaks[k - whole], gain)
+    lane = int(np.argmax(peaks))
+    best, best_gain = lane, -1.0
+    for k in range(lane, g.size, LANES):
+        gain = second_gain(line[k] + offset, own, diagonal[k], slope, g[k] + rise[k], g[k] + fall[k])
+        if gain > best_gain:
+            best, best_gain = k, gain
+    return best, best_gain
+
+
+@njit(cache=True, nogil=True)
+def second_gain(cross, own, own_k, slope, up, down):
+    """One of the gains that `second` compares."""
+    part = max(up * own - slope * cross, 0.0) + min(down * own - slope * cross, 0.0)
+    return part * part / max(own * own_k - cross * cross, TINY * own)
 
 
 @njit(cache=True, nogil=True)
@@ -222,9 +252,9 @@ def box(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
     Two variables at a time: Steinwart, Hush, Scovel, "Training SVMs Without Offset", JMLR 2011, section 3.
     """
     n = v.size
-    rise, fall, values, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    rise, fall, diagonal = np.empty(n), np.empty(n), np.empty(n)
     prepare(lines, slots, offset, v, lo, hi, epsilon, rise, fall, diagonal)
-    peaks, dips = np.empty(LANES), np.empty(LANES)
+    peaks, dips, parts = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     first = lines[slots[0]]
     descend(0.0, first, 0.0, first, 0.0, g, rise, fall, peaks, dips)
     gain = 0.0
@@ -240,11 +270,9 @@ def box(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
             i = place_of_sum(g, fall, -1.0, np.argmin(dips))
             slope, room = g[i] + fall[i], down_room(v[i], lo[i])
         line, own = lines[slots[i]], max(diagonal[i], TINY)
-        partner_gains(line, offset, diagonal, own, slope, g, rise, fall, values)
-        peaks_of(values, peaks)
-        j = place_of_largest(values, np.argmax(peaks))
+        j, gain_j = second(line, offset, diagonal, own, slope, g, rise, fall, parts, peaks)
         move, other, slope_j = min(abs(slope) / own, room) * (1.0 if up else -1.0), 0.0, 0.0
-        if values[j] > 0.0 and j != i:
+        if gain_j > 0.0 and j != i:
             cross = line[j] + offset
             det = max(own * diagonal[j] - cross * cross, TINY * own)
             rising = (g[j] + rise[j]) * own - slope * cross > 0.0

@@ -18,6 +18,9 @@ from slimsvm.tasks.earlier import check_same_loss
 
 Array = np.ndarray
 
+# An imbalance of Σ v, as a share of its positive part, that is rounding's.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class DualState:
@@ -72,7 +75,7 @@ class Dual:
         v = np.clip(v, self.lo, self.hi)
         if self.balanced:
             up, down = v[v > 0].sum(), -v[v < 0].sum()
-            if up != down:
+            if abs(up - down) > ROUNDING * max(up, down):  # less would take rows off their bounds for nothing
                 heavy = (v > 0) == (up > down)
                 v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
         return v

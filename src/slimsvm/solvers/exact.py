@@ -16,8 +16,8 @@ Three levels, each in the next one:
     all rows     the active rows are solved for; then g is brought up to date for all others in one fused pass, those
                  that violate become active and those far from it cease to be. The first active rows are a sample.
     active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
-                 by lines of K from the cache
-    working set  pairs of rows, in compiled code on a block of K in the processor's cache (`numerics.smo`)
+                 by kernel values computed anew, or where they are dear by lines of K from a cache
+    working set  pairs of rows, in compiled code on a block of K (`numerics.smo`)
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts: `solvers.kernel_cache`,
@@ -32,11 +32,10 @@ import numpy as np
 
 from slimsvm.model import KernelExpansion
 from slimsvm.numerics import smo
-from slimsvm.numerics.threads import run_tiles
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.dual import Dual, DualState
-from slimsvm.solvers.kernel_cache import KernelCache
+from slimsvm.solvers.kernel_cache import kernel_values
 from slimsvm.tasks import Binary, Regression, losses
 
 Array = np.ndarray
@@ -45,8 +44,8 @@ Array = np.ndarray
 CACHE_SHARE = 0.5
 # The first active rows: this many, or this share of all if that is more.
 FIRST_ROWS, FIRST_SHARE = 4096, 1 / 8
-# A level is solved to this share of the violation it began with before the next one has its turn.
-LEVEL_SHARE = 0.1
+# The active rows are solved for to this share of all rows' violation, a working set to this share of the active rows'.
+LEVEL_SHARE, SET_SHARE = 0.3, 0.1
 # Steps in a working set, by its size.
 STEPS_PER_ROW = 20
 # Rows cease to be active only if at least this share of them can.
@@ -55,8 +54,6 @@ WORTH_DROPPING = 0.2
 KEEP_SHARE = 0.5
 # The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
 STALL, ROUNDING = 20, 1e-16
-# Multiply-adds below which threads cost more than they save.
-WORTH_THREADS = 200_000
 
 
 class ExactRun:
@@ -66,7 +63,7 @@ class ExactRun:
     `finish` needs is there wherever an interrupt strikes.
     """
 
-    def __init__(self, problem: Problem, working_set_size: int, state: DualState | None):
+    def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
         self.kernel_rows = problem.bind()
         n = self.kernel_rows.n_rows
@@ -77,11 +74,13 @@ class ExactRun:
         first = np.arange(n)
         if state is None and n > 2 * FIRST_ROWS:
             first = self.sample(max(FIRST_ROWS, int(FIRST_SHARE * n)))
-        self.cache = KernelCache(self.kernel_rows, int(CACHE_SHARE * problem.memory_limit), first)
-        self.size = min(working_set_size, self.cache.n_slots)
-        if self.size < 2:
+        self.cache = kernel_values(self.kernel_rows, int(CACHE_SHARE * problem.memory_limit), first)
+        self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
+        self.by_rule = working_set_size is None
+        if self.largest < 2:
             raise ValueError(
-                f"memory_limit leaves room for {self.size} lines of the kernel matrix of {n} rows; it takes at least 2"
+                f"memory_limit leaves room for {self.largest} lines of the kernel matrix of {n} rows; it takes at "
+                "least 2"
             )
         self.latest = np.zeros(0, np.int64)  # working set before, as rows
         self.goal = problem.tol
@@ -130,6 +129,11 @@ class ExactRun:
         """Derivatives at the active rows."""
         return self.dual.slopes(self.v_active, self.g_active, self.lo_active, self.hi_active)
 
+    @property
+    def size(self) -> int:
+        """Rows in a working set."""
+        return min(self.largest, self.cache.best_size) if self.by_rule else self.largest
+
     def choose(self) -> tuple[Array, float]:
         """Places of the working set among the active rows, and their violation."""
         up, down = self.slopes()
@@ -154,38 +158,21 @@ class ExactRun:
             chosen[np.concatenate([places[free], places[~free]])[:room]] = True
         return np.flatnonzero(chosen), highest - lowest
 
-    def block(self, places: Array, slots: Array) -> tuple[Array, Array]:
-        """The working set's part of K as lines of an array, and which of them."""
-        values = self.cache.values
-        if len(places) == len(self.g_active):
-            return values, slots
-        K = np.empty((len(places), len(places)), values.dtype)
-        n_jobs = self.kernel_rows.n_jobs if len(places) > 64 else 1
-        run_tiles(lambda lo, hi: smo.gather(values, slots, places, K, lo, hi), len(places), n_jobs)
-        return K, np.arange(len(places))
-
     def improve(self, places: Array, gap: float) -> None:
         """Solve for a working set, and bring g of all active rows up to date."""
-        cache, dual = self.cache, self.dual
-        rows = cache.active[places]
-        slots = cache.lines(rows)
+        dual, rows = self.dual, self.cache.active[places]
         before = self.v_active[places]
         v, g = before.copy(), self.g_active[places]
         solve = smo.pairs if dual.balanced else smo.box
-        tol = max(0.5 * self.goal, LEVEL_SHARE * gap)
+        tol = max(0.5 * self.goal, SET_SHARE * gap)
         limits = self.lo_active[places], self.hi_active[places], dual.epsilon, tol, STEPS_PER_ROW * len(rows)
-        _, gain = solve(*self.block(places, slots), dual.offset, g, v, *limits)
+        _, gain = solve(*self.cache.block(places), dual.offset, g, v, *limits)
         change = v - before
         moved = np.flatnonzero(change)
         self.g_of_all, self.latest = False, rows
         self.v[rows] = v
         self.v_active[places] = v
-        factors, constant = change[moved].astype(cache.values.dtype), dual.offset * float(change.sum())
-        slots = slots[moved]
-        n_tiles = -(-len(self.g_active) // smo.ROWS_PER_TILE)
-        n_jobs = self.kernel_rows.n_jobs if len(moved) * len(self.g_active) > WORTH_THREADS else 1
-        g_active, values = self.g_active, cache.values
-        run_tiles(lambda lo, hi: smo.add_rows(values, slots, factors, constant, g_active, lo, hi), n_tiles, n_jobs)
+        self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
         self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
         self.value += max(gain, 0.0)
 
@@ -293,8 +280,8 @@ class Exact(Solver):
 
     Parameters
     ----------
-    working_set_size : int, default=1024
-        Rows solved for at a time.
+    working_set_size : int or None, default=None
+        Rows solved for at a time. None: 1,024 to 4,096, the more the cheaper kernel values are.
 
     Examples
     --------
@@ -306,7 +293,7 @@ class Exact(Solver):
     True
     """
 
-    def __init__(self, working_set_size=1024):
+    def __init__(self, working_set_size=None):
         self.working_set_size = working_set_size
 
     def start(self, problem: Problem, state: DualState | None = None) -> ExactRun:
@@ -316,9 +303,10 @@ class Exact(Solver):
                 f"Exact solves two-class problems and regression, found {type(problem.task).__name__}; for more "
                 "classes wrap the estimator in sklearn.multiclass.OneVsOneClassifier, or take solver='exact-cuts'"
             )
-        check_count("working_set_size", self.working_set_size)
-        if self.working_set_size < 2:
-            raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
+        if self.working_set_size is not None:
+            check_count("working_set_size", self.working_set_size)
+            if self.working_set_size < 2:
+                raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
         if state is not None:
             if not isinstance(state, DualState):
                 raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
