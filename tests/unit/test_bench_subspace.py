@@ -12,7 +12,7 @@ from slimsvm.cli.benching import methods, subspace, subspace_methods
 from slimsvm.cli.benching.results import progress
 from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, add_multiples, chosen, quick
 from slimsvm.cli.benching.subspace_figures import draw_figures
-from slimsvm.cli.benching.subspace_methods import EXACT, SIZED, suits
+from slimsvm.cli.benching.subspace_methods import AUTOMATIC, EXACT, SIZED, suits
 from slimsvm.cli.benching.subspace_tables import all_tables, excess, growth, overview
 from slimsvm.cli.benching.tables import latest, summarise
 from slimsvm.cli.benching.trials import Problem, Session, measure
@@ -137,7 +137,7 @@ def small_sets(monkeypatch):
 def test_sizes_run_every_method_at_every_size():
     found = EXPERIMENTS["sizes"](Scope(sets=("OCR0", "money-fx"), sizes=(20, 10, 5000), fixed=True), Spy())
     assert [entry["problem"].data for entry in found] == ["OCR0"] * 3 + ["money-fx"] * 3
-    assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", "linear SVM"]
+    assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", AUTOMATIC, "linear SVM"]
     assert found[1]["methods"] == [
         "CPSP",
         "CPSP (cutting planes)",

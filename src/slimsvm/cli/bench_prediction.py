@@ -63,7 +63,9 @@ def models(d: int, k: int, n: int) -> tuple[SVC, svm.SVC, np.ndarray]:
     X = rng.standard_normal((max(n, 2 * k), d), dtype=np.float32)
     y = rng.integers(0, 2, len(X))  # labels without a pattern: nearly every row becomes a support vector
     gamma = 0.5 / d
-    ours = SVC(gamma=gamma, solver=LowRank(k, tol_relative=0.1), random_state=0).fit(X[: 2 * k], y[: 2 * k])
+    ours = SVC(gamma=gamma, solver=LowRank(k, tol_relative=0.1), random_state=0, precision="float32").fit(
+        X[: 2 * k], y[: 2 * k]
+    )
     theirs = svm.SVC(gamma=gamma).fit(X[:k].astype(np.float64), y[:k])
     return ours, theirs, X[:n]
 

@@ -67,7 +67,7 @@ def _cuts(name: str, solver: Solver, oracle: str, sample_size: int | None, steps
     return _fit(name, solver, {"oracle": oracle, "sample_size": sample_size, "steps": steps}, _report_cuts)
 
 
-def make_svc(solver: Solver, problem: Problem, seed: int, max_seconds: float | None) -> SVC:
+def make_svc(solver: Solver | str, problem: Problem, seed: int, max_seconds: float | None) -> SVC:
     """Our estimator with a solver and the problem's settings."""
     # Up to SMALL_N rows "auto" would solve in float64 to 1e-10: another task than the one of larger sets.
     precision = "float32" if problem.n_train <= SMALL_N else "auto"

@@ -152,7 +152,8 @@ def compare(part: str, compared: Sequence[Method], problem: Problem, session: Se
 
 def sizes(scope: Scope, session: Session) -> Records:
     """Figures 1 and 2, and the left of figure 3: growing numbers of basis vectors."""
-    full = [subspace_methods.exact(), subspace_methods.intelex(), subspace_methods.linear()]
+    peers = subspace_methods.exact(), subspace_methods.intelex()
+    full = [*peers, subspace_methods.automatic(), subspace_methods.linear()]
     records: Records = []
     for problem in problems("sizes", scope, session):
         records += compare("sizes", full, problem, session)
