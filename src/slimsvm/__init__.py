@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM, StructuredSVM
+    from slimsvm.estimators import SVC, SVR, CrossTrainedSVC, RankSVM, SequenceSVM, StructuredSVM
     from slimsvm.estimators.compression import compress
-    from slimsvm.estimators.editors import Condense, EditedNN, MultiEdit
+    from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
@@ -24,6 +24,8 @@ __all__ = [
     "SVC",
     "SVR",
     "Condense",
+    "CrossTrainedSVC",
+    "CrossTraining",
     "EditedNN",
     "Exact",
     "ExactCuts",
@@ -53,6 +55,8 @@ _HOMES = {
     "SVC": "estimators",
     "SVR": "estimators",
     "Condense": "estimators.editors",
+    "CrossTrainedSVC": "estimators",
+    "CrossTraining": "estimators.editors",
     "EditedNN": "estimators.editors",
     "Exact": "solvers",
     "ExactCuts": "solvers",

@@ -16,7 +16,7 @@ from slimsvm.cli import options
 from slimsvm.cli.data import add_reading_options, is_set, load_set, read_part
 from slimsvm.cli.output import CommandError, count, print_fields, print_json, size
 from slimsvm.cli.scoring import as_classes
-from slimsvm.estimators import ESTIMATORS, STRUCTURED
+from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators.files import load
 
 
@@ -123,7 +123,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def changed(report: dict[str, Any]) -> str:
     """The parameters that are not as by default."""
-    defaults = (ESTIMATORS | STRUCTURED)[report["estimator"]]().get_params(deep=False)
+    defaults = (ESTIMATORS | STRUCTURED | EDITING)[report["estimator"]]().get_params(deep=False)
     parts = [
         f"{name}={show(value)}"
         for name, value in report["parameters"].items()

@@ -1,7 +1,8 @@
 """Editing of training sets: which rows a classifier is better off, or no worse, without."""
 
 from slimsvm.editing.condense import condense
+from slimsvm.editing.cross_training import CrossTrained, CrossTrainer, Edited
 from slimsvm.editing.edited_nn import edited_nearest_neighbours
 from slimsvm.editing.multi_edit import multi_edit
 
-__all__ = ["condense", "edited_nearest_neighbours", "multi_edit"]
+__all__ = ["CrossTrained", "CrossTrainer", "Edited", "condense", "edited_nearest_neighbours", "multi_edit"]

@@ -1,5 +1,6 @@
 """What users import: scikit-learn estimators. All validation of users' input lives here."""
 
+from slimsvm.estimators.cross_trained import CrossTrainedSVC
 from slimsvm.estimators.ranking import RankSVM
 from slimsvm.estimators.sequence import SequenceSVM
 from slimsvm.estimators.structured import StructuredSVM
@@ -9,5 +10,17 @@ from slimsvm.estimators.svr import SVR
 # Those that take one row per example, and so pass scikit-learn's checks; and the others.
 ESTIMATORS = {"SVC": SVC, "SVR": SVR}
 STRUCTURED = {"RankSVM": RankSVM, "SequenceSVM": SequenceSVM, "StructuredSVM": StructuredSVM}
+# Those that choose the rows they train on: they pass scikit-learn's checks too.
+EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
 
-__all__ = ["ESTIMATORS", "STRUCTURED", "SVC", "SVR", "RankSVM", "SequenceSVM", "StructuredSVM"]
+__all__ = [
+    "EDITING",
+    "ESTIMATORS",
+    "STRUCTURED",
+    "SVC",
+    "SVR",
+    "CrossTrainedSVC",
+    "RankSVM",
+    "SequenceSVM",
+    "StructuredSVM",
+]

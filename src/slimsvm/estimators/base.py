@@ -18,6 +18,7 @@ from slimsvm.estimators.validation import (
     check_option,
     check_positive,
     check_sample_weight,
+    is_chosen,
     scale_gamma,
 )
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
@@ -129,22 +130,19 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             kept = kept[:, index]
         return kept, y[index], weights[index], index
 
-    def _solve(
-        self, X: Any, y: Array, examples: Examples, task: Task, weights: Array | None, index: Array, shift: float = 0.0
-    ) -> Fit:
-        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
-        validates = isinstance(self.C, str) and self.C == "validate"
+    def _set_up(self, X: Any, examples: Examples, task: Task, weights: Array | None) -> Problem:
+        """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
         rows = as_rows(X)
         self.kernel_ = self._resolve_kernel(X, weights)
         self.solver_ = self._resolve_solver(rows, task)
-        problem = Problem(
+        return Problem(
             rows=rows,
             examples=examples,
             task=task,
             kernel=self.kernel_,
-            C=1.0 if validates else check_positive("C", self.C, " or 'validate'"),
+            C=1.0 if is_chosen(self.C) else check_positive("C", self.C, " or 'validate'"),
             intercept=self.intercept if task.has_threshold else "none",
             tol=check_positive("tol", self.tol),
             precision=self.precision,
@@ -155,12 +153,22 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
         )
+
+    def _with_C(self, problem: Problem) -> Problem:
+        """The problem at the price that C="validate" finds."""
         self.validation_: list[dict[str, Any]] = []
-        if validates:
-            # Few vectors are looked for once, at the price that the exact SVM does best with.
-            judge = ExactCuts() if isinstance(self.solver_, Compact) else self.solver_
-            C, self.validation_ = choose_C(problem, judge)
-            problem = replace(problem, C=C)
+        if not is_chosen(self.C):
+            return problem
+        # Few vectors are looked for once, at the price that the exact SVM does best with.
+        judge = ExactCuts() if isinstance(self.solver_, Compact) else self.solver_
+        C, self.validation_ = choose_C(problem, judge)
+        return replace(problem, C=C)
+
+    def _solve(
+        self, X: Any, y: Array, examples: Examples, task: Task, weights: Array | None, index: Array, shift: float = 0.0
+    ) -> Fit:
+        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
+        problem = self._with_C(self._set_up(X, examples, task, weights))
         self.C_ = problem.C
         state = getattr(self, "_state", None) if self.warm_start else None
         context = self._init_callback_context(max_subtasks=problem.max_iter)

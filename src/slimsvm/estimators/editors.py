@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
-from slimsvm.estimators.validation import check_finite
+from slimsvm.estimators.cross_trained import CrossTrainedSVC
+from slimsvm.estimators.validation import check_at_least, check_finite
 from slimsvm.rows import as_csr, is_sparse
 
 Array = np.ndarray
@@ -85,13 +85,6 @@ class Editor(BaseEstimator):
 def _rows_of(given: Any, checked: Any, index: Array) -> Any:
     """Rows in the container they came in, where that is pandas'."""
     return given.iloc[index] if hasattr(given, "iloc") else checked[index]
-
-
-def check_at_least(name: str, value: Any, least: int) -> int:
-    """An integer from ``least`` on."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
-    return int(value)
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -232,4 +225,72 @@ class Condense(Editor):
         return condense(X, codes, generator(self.random_state).permutation(len(codes)))
 
 
-EDITORS = {"edited-nn": EditedNN, "multi-edit": MultiEdit, "condense": Condense}
+class CrossTraining(Editor):
+    """Discard what machines of random subsets place on the wrong side, and what they all are sure of. Two classes.
+
+    The first stage of `CrossTrainedSVC`, for any classifier to follow.
+
+    Parameters
+    ----------
+    C : float or "validate", default="validate"
+        Price of a row's loss for the machines; "validate" tries 0.1, 1, … 1000 and takes the one with the lowest error
+        on the validation rows.
+    kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
+        As in `CrossTrainedSVC`.
+    n_jobs : int or None, default=None
+        Machines trained side by side; None takes all cores. The answer is the same for any number.
+    random_state : int, RandomState, Generator or None, default=None
+        Of subsets and validation rows.
+
+    Attributes
+    ----------
+    sample_indices_ : int64 ndarray
+        Positions of the rows that stayed, ascending; validation rows are not among them.
+    classes_ : ndarray of shape (2,)
+    C_ : float
+    margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
+        Of y f(x) over the machines; NaN for validation rows.
+    n_features_in_ : int
+
+    References
+    ----------
+    Bakır, Bottou, Weston: Breaking SVM Complexity with Cross-Training, NIPS 2004, Algorithm 3, steps 1 to 5.
+
+    Examples
+    --------
+    >>> from slimsvm import CrossTraining
+    >>> from slimsvm.datasets import two_gaussians
+    >>> from sklearn.svm import SVC
+    >>> X, y = two_gaussians(1000, 2, 2.0, random_state=0)
+    >>> X_kept, y_kept = CrossTraining(random_state=0).fit_resample(X, y)
+    >>> bool(SVC().fit(X_kept, y_kept).n_support_.sum() < 0.7 * SVC().fit(X, y).n_support_.sum())
+    True
+    """
+
+    def __init__(
+        self, *, C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5, subset_size=None,
+        validation_size=None, variances=1.0, balance=True, n_jobs=None, random_state=None,
+    ):  # fmt: skip
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.n_subsets = n_subsets
+        self.subset_size = subset_size
+        self.validation_size = validation_size
+        self.variances = variances
+        self.balance = balance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _select(self, X, codes):
+        parameters = self.get_params(deep=False)
+        machine = CrossTrainedSVC(first_C=parameters.pop("C"), C=1.0, **parameters)
+        edited = machine.edit(X, self.classes_[codes])
+        self.C_ = edited.first.C
+        self.margin_mean_, self.margin_variance_ = edited.mean, edited.variance
+        return edited.kept
+
+
+EDITORS = {"cross-training": CrossTraining, "edited-nn": EditedNN, "multi-edit": MultiEdit, "condense": Condense}

@@ -44,7 +44,7 @@ def load(path):
 
     Returns
     -------
-    SVC, SVR or SequenceSVM
+    SVC, SVR, SequenceSVM or CrossTrainedSVC
         Ready to predict. Parameters that a file of data cannot hold (functions, random states) have their defaults.
 
     Raises
@@ -63,11 +63,11 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    from slimsvm.estimators import ESTIMATORS, STRUCTURED
+    from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 
     header, arrays = read_model(path)
     try:
-        estimator = (ESTIMATORS | STRUCTURED)[header["estimator"]]()
+        estimator = (ESTIMATORS | STRUCTURED | EDITING)[header["estimator"]]()
         estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
         model = KernelExpansion.from_file_parts(header, arrays)
         fitted = dict(header["fitted"])

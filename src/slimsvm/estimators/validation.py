@@ -35,6 +35,18 @@ def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
     return value
 
 
+def check_at_least(name: str, value: Any, least: int) -> int:
+    """An integer from ``least`` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
+    return int(value)
+
+
+def is_chosen(C: Any) -> bool:
+    """Whether a price is to be chosen on validation rows."""
+    return isinstance(C, str) and C == "validate"
+
+
 def check_finite(X: Any, name: str = "X") -> None:
     """No NaN and no infinity; read in blocks, and the first offender is named by row and column."""
     if sp.issparse(X):

@@ -1,0 +1,319 @@
+"""CrossTrainedSVC: the paper's algorithm written out, and what an estimator promises."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC as TheirSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import slimsvm
+from slimsvm import SVC, CrossTrainedSVC, CrossTraining
+from slimsvm.datasets import checkerboard, two_gaussians
+from slimsvm.editing.first_stage import best_threshold, split
+
+PLAIN = {"C": 1.0, "first_C": 1.0, "validation_size": 0, "gamma": 0.3}
+
+
+def noisy(n=600, seed=0):
+    """A checkerboard of four squares with a tenth of the labels turned round."""
+    return checkerboard(n, side=2, flip=0.1, random_state=seed)
+
+
+def fitted(X, y, **parameters):
+    return CrossTrainedSVC(random_state=0, n_jobs=1, **parameters).fit(X, y)
+
+
+def test_scikit_learns_checks_pass_without_exception():
+    check_estimator(CrossTrainedSVC(), on_skip=None)
+
+
+# ---- the algorithm
+
+
+@pytest.mark.parametrize("variances", [1.0, 0.0, 2.5])
+@pytest.mark.parametrize("n_subsets", [2, 5])
+def test_the_kept_rows_are_those_of_algorithm_3(variances, n_subsets):
+    """LIBSVM's machines of the same subsets, means and variances as the paper writes them, row by row."""
+    X, y = noisy()
+    parameters = {**PLAIN, "variances": variances, "n_subsets": n_subsets, "subset_size": 80, "balance": False}
+    edited = CrossTrainedSVC(random_state=0, n_jobs=1, tol=1e-6, precision="float64", **parameters).edit(X, y)
+    machines = []
+    for subset in edited.split.subsets:
+        assert np.sum(y[subset] > 0) == np.sum(y[subset] < 0) == 40
+        machines.append(TheirSVC(C=1.0, gamma=0.3, tol=1e-6).fit(X[subset].astype(float), y[subset]))
+    kept = []
+    for i in range(len(X)):
+        margins = [y[i] * machine.decision_function(X[i : i + 1].astype(float))[0] for machine in machines]
+        m = sum(margins) / n_subsets
+        v = sum((m - margin) ** 2 for margin in margins) / n_subsets
+        assert edited.mean[i] == pytest.approx(m, abs=1e-4)
+        assert edited.variance[i] == pytest.approx(v, abs=1e-4)
+        if not (m + variances * v < 0 or m - variances * v > 1):
+            kept.append(i)
+    np.testing.assert_array_equal(edited.kept, kept)
+    assert edited.n_wrong + edited.n_sure + len(kept) == len(X)
+
+
+def test_the_last_machine_is_the_svm_of_the_kept_rows():
+    X, y = noisy()
+    clf = fitted(X, y, **PLAIN, subset_size=100, tol=1e-6)
+    kept = clf.sample_indices_
+    theirs = TheirSVC(C=1.0, gamma=0.3, tol=1e-6).fit(X[kept].astype(float), y[kept])
+    np.testing.assert_allclose(clf.decision_function(X), theirs.decision_function(X.astype(float)), atol=1e-3)
+    np.testing.assert_array_equal(clf.support_vectors_, X[clf.support_])
+    assert np.isin(clf.support_, kept).all()
+    np.testing.assert_array_equal(clf.n_support_, [np.sum(y[clf.support_] == c) for c in (-1, 1)])
+    assert clf.objective_ - clf.lower_bound_ <= 1e-4 * clf.objective_
+    assert clf.certificate(X[kept], y[kept]).gap < 1e-3
+
+
+def test_the_smaller_class_gets_the_surest_rows_nearest_the_margin_back():
+    rng = np.random.default_rng(0)
+    X, y = two_gaussians(1500, 2, 2.0, random_state=0)
+    part = np.flatnonzero((y < 0) | (rng.random(1500) < 0.3))
+    X, y = X[part], y[part]
+    without, balanced = (fitted(X, y, **PLAIN, subset_size=200, balance=balance) for balance in (False, True))
+    returned = np.setdiff1d(balanced.sample_indices_, without.sample_indices_)
+    sizes = [np.sum(y[without.sample_indices_] == c) for c in (-1, 1)]
+    assert without.n_returned_ == 0
+    assert balanced.n_returned_ == len(returned) > 0
+    assert len(returned) <= abs(sizes[0] - sizes[1])
+    smaller = -1 if sizes[0] < sizes[1] else 1
+    assert (y[returned] == smaller).all()
+    doubt = balanced.margin_mean_ - balanced.margin_variance_
+    left_out = np.setdiff1d(np.flatnonzero((y == smaller) & (doubt > 1)), returned)
+    assert doubt[returned].min() > 1
+    if len(left_out):
+        assert doubt[returned].max() <= doubt[left_out].min()
+        assert np.ptp([np.sum(y[balanced.sample_indices_] == c) for c in (-1, 1)]) == 0
+
+
+def test_prices_and_thresholds_come_from_rows_that_are_not_trained_on():
+    X, y = noisy(900)
+    clf = fitted(X, y, gamma=2.0)
+    validating = np.flatnonzero(np.isnan(clf.margin_mean_))
+    assert len(validating) == pytest.approx(200 / 3, abs=2)
+    assert not np.isin(validating, clf.sample_indices_).any()
+    for trials, C in ((clf.first_validation_, clf.first_C_), (clf.validation_, clf.C_)):
+        best = min(trials, key=lambda trial: trial["error"])
+        chosen = next(trial for trial in trials if trial["C"] == C)
+        assert chosen["error"] == best["error"]
+        assert [trial["C"] for trial in trials] == [0.1, 1.0, 10.0, 100.0, 1000.0][: len(trials)]
+    chosen = next(trial for trial in clf.validation_ if trial["C"] == clf.C_)
+    assert np.mean(clf.predict(X[validating]) != y[validating]) == pytest.approx(chosen["error"])
+    assert chosen["n_basis"] == clf.n_basis_
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_threshold_is_the_best_there_is(seed):
+    rng = np.random.default_rng(seed)
+    scores, labels = np.round(rng.normal(size=12), 1), rng.choice([-1, 1], 12)
+    threshold, error = best_threshold(scores, labels)
+    assert error == np.mean(np.where(scores > threshold, 1, -1) != labels)
+    values = np.sort(scores)
+    candidates = [values[0] - 1, 0.0, values[-1] + 1, *(values[1:] + values[:-1]) / 2]
+    errors = [np.mean(np.where(scores > t, 1, -1) != labels) for t in candidates]
+    assert error == min(errors)
+    assert abs(threshold) <= min(abs(t) for t, e in zip(candidates, errors) if e == error) + 1e-12
+
+
+def test_thresholds_that_need_not_move_do_not():
+    assert best_threshold(np.array([-2.0, -0.1, 0.1, 3.0]), np.array([-1, -1, 1, 1])) == (0.0, 0.0)
+    threshold, error = best_threshold(np.array([1.0, 2.0, 3.0]), np.array([-1, -1, -1]))
+    assert threshold >= 3
+    assert error == 0
+
+
+def test_subsets_and_validation_rows():
+    labels = np.where(np.arange(1000) < 100, 1, -1)
+    parts = split(labels, 5, None, None, np.random.default_rng(0))
+    assert len(parts.validating) == 66
+    assert np.sum(labels[parts.validating] > 0) == 7
+    np.testing.assert_array_equal(np.union1d(parts.validating, parts.training), np.arange(1000))
+    for subset in parts.subsets:
+        assert np.sum(labels[subset] > 0) == 93  # all there are beside the validation rows
+        assert np.sum(labels[subset] < 0) == 100
+        assert not np.isin(subset, parts.validating).any()
+    assert len({tuple(subset) for subset in parts.subsets}) == 5
+
+
+def test_the_mean_of_the_machines():
+    X, y = noisy()
+    clf = fitted(X, y, **PLAIN, subset_size=100, second_stage=False)
+    edited = clone(clf).edit(X, y)
+    scores = np.mean([machine.scores(X)[:, 0] for machine in edited.first.machines], axis=0)
+    np.testing.assert_allclose(clf.decision_function(X), scores, atol=1e-6)
+    np.testing.assert_array_equal(clf.basis_vectors_, X[clf.support_])
+    assert np.isnan(clf.objective_)
+    assert clf.first_C_ == clf.C_
+
+
+# ---- what it is for
+
+
+def test_vectors_stay_few_where_an_svm_has_more_and_more():
+    """The paper's figure 3 in small: noise makes the SVM's vectors grow with n, not these."""
+    X_new, y_new = two_gaussians(5000, 10, 5**0.5, random_state=1)
+    counts = {}
+    for n in (1000, 4000):
+        X, y = two_gaussians(n, 10, 5**0.5, random_state=0)
+        clf = fitted(X, y, kernel="linear", first_C=1.0, C=100.0, max_rows=100)
+        whole = SVC(kernel="linear", solver="exact", intercept="free", precision="float32", n_jobs=1).fit(X, y)
+        counts[n] = clf.n_basis_, whole.n_basis_
+        assert clf.score(X_new, y_new) > whole.score(X_new, y_new) - 0.015
+    assert counts[4000][1] > 3.5 * counts[1000][1]
+    assert max(counts[1000][0], counts[4000][0]) < 50 < 0.2 * counts[1000][1]
+
+
+def test_max_rows_bounds_the_vectors_at_little_cost():
+    X, y = noisy(3000)
+    X_new, y_new = checkerboard(3000, side=2, random_state=1)
+    parameters = {"gamma": 2.0, "first_C": 10.0, "C": 10.0, "variances": 0.0}
+    whole, few = (fitted(X, y, **parameters, max_rows=max_rows) for max_rows in (None, 200))
+    assert len(few.sample_indices_) <= 200 < len(whole.sample_indices_)
+    assert few.score(X_new, y_new) > whole.score(X_new, y_new) - 0.02
+    # Where the cap does not bind, condensing ends at the machine of all kept rows, from fewer of them.
+    enough = fitted(X, y, **parameters, max_rows=len(whole.sample_indices_) - 1)
+    np.testing.assert_allclose(enough.decision_function(X_new), whole.decision_function(X_new), atol=0.05)
+    assert len(enough.sample_indices_) < len(whole.sample_indices_)
+
+
+# ---- promises
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"gamma": 2.0}, {"gamma": 2.0, "max_rows": 80}, {"second_stage": False}], ids=["paper", "cap", "bag"]
+)
+def test_same_bits_for_any_number_of_threads(parameters):
+    X, y = noisy(1200)
+    one, four = (CrossTrainedSVC(random_state=0, n_jobs=n_jobs, **parameters).fit(X, y) for n_jobs in (1, 4))
+    np.testing.assert_array_equal(one.sample_indices_, four.sample_indices_)
+    np.testing.assert_array_equal(one.decision_function(X), four.decision_function(X))
+    assert one.n_kernel_evals_ == four.n_kernel_evals_ > 0
+
+
+def test_containers_give_one_answer(tmp_path):
+    X, y = noisy()
+    X = np.round(X * 64) / 64
+    expected = fitted(X.astype(np.float32), y, gamma=2.0)
+    np.save(tmp_path / "rows.npy", X)
+    for other in (X.astype(np.float64), np.load(tmp_path / "rows.npy", mmap_mode="r"), np.asfortranarray(X)):
+        np.testing.assert_allclose(fitted(other, y, gamma=2.0).decision_function(X), expected.decision_function(X))
+    sparse = fitted(sp.csr_array(X), y, gamma=2.0)
+    np.testing.assert_array_equal(sparse.sample_indices_, expected.sample_indices_)
+    np.testing.assert_allclose(sparse.decision_function(sp.csc_array(X)), expected.decision_function(X), atol=1e-3)
+
+
+def test_labels_files_pickles_and_grids(tmp_path):
+    X, codes = noisy()
+    y = np.where(codes > 0, "yes", "no")
+    clf = fitted(X, y, gamma=2.0)
+    assert set(clf.predict(X)) == {"no", "yes"}
+    np.testing.assert_array_equal(clf.predict(X) == "yes", clf.decision_function(X) > 0)
+    clf.save(tmp_path / "model.slim")
+    for again in (slimsvm.load(tmp_path / "model.slim"), pickle.loads(pickle.dumps(clf))):
+        np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
+        assert again.get_params() == clf.get_params()
+    grid = GridSearchCV(CrossTrainedSVC(gamma=2.0, random_state=0), {"n_subsets": [2, 3]}, cv=2).fit(X, y)
+    assert grid.best_score_ > 0.8
+
+
+def test_more_classes_by_a_wrapper():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = (X + 0.2 * rng.normal(size=X.shape)).argmax(axis=1) + (X[:, 0] < -0.8)
+    with pytest.raises(ValueError, match=r"y must hold two classes, found 3; wrap .*OneVsRestClassifier"):
+        fitted(X, y)
+    clf = OneVsRestClassifier(CrossTrainedSVC(random_state=0, n_jobs=1)).fit(X, y)
+    assert clf.score(X, y) > 0.85
+
+
+def test_any_solver_inside():
+    X, y = noisy()
+    clf = fitted(X, y, gamma=2.0, solver="exact-cuts", intercept="regularized")
+    assert clf.score(*checkerboard(1000, side=2, random_state=1)) > 0.9
+
+
+@pytest.mark.parametrize("C", [1e-10, 1e10])
+def test_extreme_prices_have_an_answer(C):
+    X, y = noisy(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = fitted(X, y, **{**PLAIN, "C": C, "first_C": C, "validation_size": None}, max_iter=100)
+    assert np.isfinite(clf.decision_function(X)).all()
+
+
+def test_rows_that_say_nothing_have_an_answer():
+    y = np.tile([0, 1], 30)
+    clf = fitted(np.zeros((60, 3)), y)
+    assert np.isfinite(clf.decision_function(np.zeros((2, 3)))).all()
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 20 == 0
+    assert set(fitted(X, y).predict(X)) <= {False, True}
+
+
+def test_out_of_time_is_said():
+    X, y = noisy(1500)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        fitted(X, y, **PLAIN, max_seconds=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0}, "C must be a positive number or 'validate', found 0"),
+        ({"first_C": "auto"}, "first_C must be a positive number or 'validate', found 'auto'"),
+        ({"n_subsets": 0}, "n_subsets must be an integer >= 1, found 0"),
+        ({"n_subsets": None}, "n_subsets must be an integer >= 1, found None"),
+        ({"subset_size": 1}, "subset_size must be an integer >= 2, found 1"),
+        ({"validation_size": -1}, "validation_size must be an integer >= 0, found -1"),
+        ({"validation_size": 0}, "validation_size=0 leaves nothing to choose C and first_C by"),
+        ({"validation_size": 500}, "validation_size=500 and subset_size=200 are more than the 600 rows"),
+        ({"variances": -1}, "variances must be a number >= 0, found -1"),
+        ({"balance": "yes"}, "balance must be one of True, False; found 'yes'"),
+        ({"max_rows": 1}, "max_rows must be an integer >= 2, found 1"),
+        ({"kernel": "precomputed"}, "needs a kernel of rows, found 'precomputed'"),
+        ({"gamma": "learn"}, "gamma='learn' is not offered with cross-training"),
+        ({"solver": "none"}, "solver must be one of"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters_are_named(parameters, message):
+    X, y = noisy()
+    X = X[:600] if parameters.get("kernel") != "precomputed" else X @ X.T
+    with pytest.raises(ValueError, match=message):
+        fitted(X, y, **parameters)
+
+
+def test_too_few_rows_of_a_class_are_named():
+    X, y = noisy(50)
+    y[:] = -1
+    y[:2] = 1
+    with pytest.raises(ValueError, match="cross-training needs at least 3 rows of each class, found 2"):
+        fitted(X, y)
+
+
+def test_the_editor_is_the_first_stage():
+    X, y = noisy()
+    editor = CrossTraining(gamma=2.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        editor.fit_resample(X, y)
+    clf = fitted(X, y, gamma=2.0)
+    np.testing.assert_array_equal(editor.sample_indices_, clf.sample_indices_)
+    np.testing.assert_array_equal(editor.margin_mean_, clf.margin_mean_)
+    assert clf.first_C_ == editor.C_
+
+
+def test_the_command_line_reads_its_files(tmp_path, capsys):
+    from slimsvm.cli import main
+
+    fitted(*noisy()).save(tmp_path / "model.slim")
+    assert main(["info", str(tmp_path / "model.slim")]) == 0
+    assert "CrossTrainedSVC" in capsys.readouterr().out
