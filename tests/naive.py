@@ -318,3 +318,21 @@ def average_precision_options(y):
                     coef[j] -= 1 / n_pairs
         options.append((1 - average_precision(y[list(order)]), coef))
     return _option_arrays(options, len(y), 1)
+
+
+# ---- several labels, ordered classes
+
+
+def multilabel_options(y):
+    """Every choice of labels of one row; the number of wrong ones."""
+    y = np.array(y)
+    guesses = [np.array(guess) for guess in itertools.product((-1, 1), repeat=len(y))]
+    return _option_arrays([(np.sum(guess != y), [(y - guess) / 2]) for guess in guesses], 1, len(y))
+
+
+def ordinal_options(y, n_classes):
+    """Every choice of sides of the thresholds, for one row of class y; the number on the wrong side."""
+    sides = np.where(y > np.arange(n_classes - 1), 1, -1)
+    guesses = [np.array(guess) for guess in itertools.product((-1, 1), repeat=n_classes - 1)]
+    options = [(np.sum(guess != sides), [[np.sum(sides - guess) / 2]], (guess - sides) / 2) for guess in guesses]
+    return _option_arrays(options, 1, 1, n_classes - 1)

@@ -22,6 +22,8 @@ from slimsvm.tasks import (
     Examples,
     FBeta,
     Multiclass,
+    Multilabel,
+    Ordinal,
     PrecisionAtK,
     RecallAtK,
     Regression,
@@ -187,6 +189,8 @@ CASES = {
         partial(RecallAtK, 0.25), partial(naive.at_k_options, k=lambda n: max(1, round(n / 4)), recall=True)
     ),
     "roc-area": Case(ROCArea, two_positive, naive.ranking_options, max_rows=6),
+    "multilabel": Case(partial(Multilabel, 3), lambda rng, n: rng.integers(0, 2, (n, 3)), naive.multilabel_options),
+    "ordinal": Case(partial(Ordinal, 4), partial(every_class, 4), partial(naive.ordinal_options, n_classes=4)),
     "swaps": Case(Swaps, partial(queries, 3), naive.swap_options, max_rows=16, lowest_labels=False),
     "average-precision": Case(
         AveragePrecision, partial(queries, 2), naive.average_precision_options, max_rows=16, lowest_labels=False

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.estimators import SVC, SVR, CrossTrainedSVC, RankSVM, SequenceSVM, StructuredSVM
+    from slimsvm.estimators import SVC, SVR, CrossTrainedSVC, OrdinalSVC, RankSVM, SequenceSVM, StructuredSVM
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
@@ -33,6 +33,7 @@ __all__ = [
     "LowRank",
     "ModelFileError",
     "MultiEdit",
+    "OrdinalSVC",
     "RankSVM",
     "Refine",
     "SequenceSVM",
@@ -64,6 +65,7 @@ _HOMES = {
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "MultiEdit": "estimators.editors",
+    "OrdinalSVC": "estimators",
     "RankSVM": "estimators",
     "Refine": "solvers",
     "SequenceSVM": "estimators",

@@ -417,10 +417,12 @@ def test_a_fit_never_edits_parameters(name):
 @BOTH
 def test_cross_validation_of_any_solver(name):
     X, y = problem(name, n=90)
-    for solver in SOLVERS:
+    # Thresholds are plain parameters, which solvers of box-constrained duals and of smoothed losses have no place for.
+    refused = {"bsca", "bsgd", "exact", "lasvm", "low-rank"} if name == "OrdinalSVC" else set()
+    for solver in sorted(set(SOLVERS) - refused):
         parameters = {"max_basis": 20} if "max_basis" in SOLVERS[solver]().get_params() else {}
         estimator = ESTIMATORS[name](solver=solver, C=10.0, random_state=0, **parameters)
-        assert cross_val_score(estimator, X, y, cv=2).mean() > (0.6 if name == "SVC" else 0.3)
+        assert cross_val_score(estimator, X, y, cv=2).mean() > (0.3 if name == "SVR" else 0.6)
 
 
 def test_decision_boundary_display():
@@ -494,9 +496,9 @@ def test_scikit_learns_callbacks(name):
 @BOTH
 def test_scikit_learns_scoring_monitor(name):
     X, y = problem(name)
-    monitor = ScoringMonitor(scoring="accuracy" if name == "SVC" else "r2")
+    monitor = ScoringMonitor(scoring="r2" if name == "SVR" else "accuracy")
     estimator = ESTIMATORS[name]().set_callbacks(monitor).fit(X, y)
-    scores = [entry["accuracy" if name == "SVC" else "r2"] for entry in monitor.get_logs().data]
+    scores = [entry["r2" if name == "SVR" else "accuracy"] for entry in monitor.get_logs().data]
     assert scores == [pytest.approx(estimator.score(X, y))]
 
 

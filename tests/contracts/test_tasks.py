@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import option_values
-from slimsvm.tasks import Binary, Examples, Multiclass, Ranking, Regression, ROCArea, losses
+from slimsvm.tasks import Binary, Examples, Multiclass, Multilabel, Ordinal, Ranking, Regression, ROCArea, losses
 from slimsvm.tasks.multivariate import AtK
 from tasks_for_tests import CASES, missing_cases
 
@@ -81,7 +81,13 @@ def test_decoded_is_the_labelling_of_the_greatest_score(case, seed):
     for ties in (True, False):
         scores, plain = random_scores(rng, task, examples, ties)
         predicted = task.decode(scores, plain, examples)
+        if isinstance(task, Multilabel):
+            np.testing.assert_array_equal(predicted, np.where(scores > 0, 1, -1))
+            continue
         assert predicted.shape == (examples.n_rows,)
+        if isinstance(task, Ordinal):  # sides of thresholds that are in order, as a number of them
+            np.testing.assert_array_equal(task.decode(scores, np.sort(plain)), np.sum(scores > np.sort(plain), axis=1))
+            continue
         if isinstance(task, (Ranking, Regression, ROCArea)):
             np.testing.assert_array_equal(predicted, scores[:, 0])
             continue

@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm.estimators.automatic import choose_solver
@@ -32,6 +34,9 @@ Array = np.ndarray
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that take one row per example."""
+
+    # Whether y may be an indicator matrix.
+    _takes_labels = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -58,7 +63,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if isinstance(y, str):
             X = validate_data(self, X, **options)
         else:
-            X, y = validate_data(self, X, y, y_numeric=self._y_numeric, **options)
+            several = self._takes_labels and is_multilabel(y)
+            X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
+            dense: Any = y
+            y = dense.toarray() if sp.issparse(y) else y
         check_finite(X)
         return X if isinstance(y, str) else (X, y)
 

@@ -63,7 +63,10 @@ def choose_C(problem: Problem, solver: Solver) -> tuple[float, list[dict[str, An
         raise ValueError("C='validate' cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
     if rows.n_rows < MIN_ROWS:
         raise ValueError(f"C='validate' needs at least {MIN_ROWS} rows, found {rows.n_rows}")
-    training, validating = _parts(examples.labels, problem.generator())
+    labels = examples.labels
+    if labels.ndim == 2:  # rows of the same labels are alike
+        labels = np.unique(labels, axis=0, return_inverse=True)[1].ravel()
+    training, validating = _parts(labels, problem.generator())
     dtype, others = rows.exact_dtype, _some(task, examples, validating)
     block = rows.take(validating, dtype)
     part = replace(

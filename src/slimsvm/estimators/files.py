@@ -21,6 +21,8 @@ def save(estimator, path) -> None:
         name: getattr(estimator, name)
         for name in ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_", "n_kernel_evals_")
     }
+    if getattr(estimator, "multilabel_", False):
+        fitted["multilabel_"] = True
     if hasattr(estimator, "C_"):
         fitted["C_"] = estimator.C_
     if hasattr(estimator, "feature_names_in_"):

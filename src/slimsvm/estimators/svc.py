@@ -13,15 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
-from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, OverAllRows
+from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OverAllRows, Task
 
 
 class SVC(ClassifierMixin, KernelMachine):
     """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's
-    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class. Or, for two classes, a measure over all rows
-    such as F1 or ROC area (``loss``).
+    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class. Several labels per row (an indicator matrix
+    y): the hinge losses of all labels, over one basis. Or, for two classes, a measure over all rows such as F1 or ROC
+    area (``loss``).
 
     Parameters
     ----------
@@ -93,6 +94,9 @@ class SVC(ClassifierMixin, KernelMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Of an indicator matrix the numbers of its columns.
+    multilabel_ : bool
+        Whether y was an indicator matrix.
     n_basis_ : int
         Basis vectors of the model.
     basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
@@ -135,6 +139,13 @@ class SVC(ClassifierMixin, KernelMachine):
     """
 
     _y_numeric = False
+    _takes_labels = True
+    multilabel_ = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def __init__(
         self,
@@ -199,8 +210,8 @@ class SVC(ClassifierMixin, KernelMachine):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Any real dtype; memory maps are read in blocks. For ``kernel="precomputed"`` the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Class labels, numbers or strings.
+        y : array-like of shape (n_samples,), or array-like or sparse matrix of shape (n_samples, n_labels)
+            Class labels, numbers or strings; or an indicator matrix of 0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
 
@@ -222,6 +233,12 @@ class SVC(ClassifierMixin, KernelMachine):
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
         X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        self.multilabel_ = y.ndim == 2
+        if self.multilabel_:
+            self.classes_ = np.arange(y.shape[1])
+            task = self._task()
+            self._solve(X, y, task.encode(y, weights), task, weights, index)
+            return self
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
@@ -249,6 +266,8 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _encode(self, y, weights):
         """See `KernelMachine._encode`."""
+        if self.multilabel_:
+            return self._task(), self._task().encode(y, weights), 0.0
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(f"y must hold the classes {self.classes_.tolist()}; found {y[unknown][0]!r}")
@@ -257,9 +276,14 @@ class SVC(ClassifierMixin, KernelMachine):
             self.class_weight_ = self._class_weights(y, weights)
         return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
 
-    def _task(self):
+    def _task(self) -> Task:
         """The loss for the classes found."""
         k = len(self.classes_)
+        if self.multilabel_:
+            for name, default in (("loss", "hinge"), ("cost_matrix", None), ("class_weight", None)):
+                if getattr(self, name) is not default and getattr(self, name) != default:
+                    raise ValueError(f"{name}={getattr(self, name)!r} is for classes, found an indicator matrix y")
+            return Multilabel(k)
         if self.loss != "hinge":
             return self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
@@ -278,7 +302,8 @@ class SVC(ClassifierMixin, KernelMachine):
         return self.loss if isinstance(self.loss, OverAllRows) else MULTIVARIATE[self.loss]()
 
     def score(self, X, y, sample_weight=None):
-        """The measure that was trained: accuracy, or the one ``loss`` names.
+        """The measure that was trained: accuracy, or the one ``loss`` names. Of an indicator matrix the share of rows
+        all of whose labels are right.
 
         Parameters
         ----------
@@ -321,8 +346,11 @@ class SVC(ClassifierMixin, KernelMachine):
         ndarray, float64
             Two classes: shape (n_samples,), positive for ``classes_[1]``. More: (n_samples, n_classes), or
             (n_samples, n_classes·(n_classes − 1)/2) differences of scores with ``decision_function_shape="ovo"``.
+            Several labels per row: (n_samples, n_labels), positive for those a row has.
         """
         scores = self._scores(X)
+        if self.multilabel_:
+            return scores
         if len(self.classes_) == 2:
             return scores[:, 0]
         if self.decision_function_shape == "ovo":
@@ -330,7 +358,7 @@ class SVC(ClassifierMixin, KernelMachine):
         return scores
 
     def predict(self, X):
-        """Class labels, ties to the lowest.
+        """Class labels, ties to the lowest; or an indicator matrix.
 
         Parameters
         ----------
@@ -338,10 +366,12 @@ class SVC(ClassifierMixin, KernelMachine):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_labels)
         """
         check_is_fitted(self, "model_")
         scores = self._scores(X)
+        if self.multilabel_:
+            return (scores > 0).astype(np.int64)
         if scores.shape[1] == 1:
             return self.classes_[(scores[:, 0] > 0).astype(np.int64)]
         return self.classes_[np.argmax(scores, axis=1)]

@@ -4,6 +4,7 @@ from slimsvm.tasks.base import Augmented, Examples, Smoothed, Task, losses
 from slimsvm.tasks.binary import Binary
 from slimsvm.tasks.checking import TaskError, TaskReport, check_task
 from slimsvm.tasks.multiclass import Multiclass
+from slimsvm.tasks.multilabel import Multilabel
 from slimsvm.tasks.multivariate import (
     MULTIVARIATE,
     ErrorRate,
@@ -13,6 +14,7 @@ from slimsvm.tasks.multivariate import (
     RecallAtK,
     ROCArea,
 )
+from slimsvm.tasks.ordinal import Ordinal
 from slimsvm.tasks.own import ExampleTask
 from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
 from slimsvm.tasks.regression import Regression
@@ -25,6 +27,8 @@ TASKS = {
     "error-rate": ErrorRate,
     "f-beta": FBeta,
     "multiclass": Multiclass,
+    "multilabel": Multilabel,
+    "ordinal": Ordinal,
     "precision-at-k": PrecisionAtK,
     "recall-at-k": RecallAtK,
     "regression": Regression,
@@ -44,6 +48,8 @@ __all__ = [
     "Examples",
     "FBeta",
     "Multiclass",
+    "Multilabel",
+    "Ordinal",
     "OverAllRows",
     "PrecisionAtK",
     "ROCArea",
