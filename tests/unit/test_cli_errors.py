@@ -239,7 +239,7 @@ def test_a_disk_that_fills_up_while_saving_leaves_the_old_model(capsys, here):
         ("--coef0 nan", "argument --coef0: must be a finite number"),
         ("--epsilon -1 --task regression", "argument --epsilon: must be a number >= 0"),
         ("--epsilon 1", "--epsilon is for --task regression only"),
-        ("--class-weight balanced --task regression", "--class-weight is for classification only"),
+        ("--class-weight balanced --task regression", "--class-weight is for --task classification only"),
         ("--class-weight heavy", "must be 'balanced' or LABEL:WEIGHT,LABEL:WEIGHT,...; found 'heavy'"),
         ("--class-weight 1:-2", "must be a positive number, found '-2'"),
         ("--max-iter 0", "argument --max-iter: must be an integer >= 1"),

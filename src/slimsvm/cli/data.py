@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,14 @@ class Part:
     X : ndarray or csr_array of shape (n, d)
     y : ndarray of shape (n,) or None
         None where the file has no labels.
+    extra : dict
+        What `fit` and `score` take besides: the ``groups`` of rows to rank, the ``lengths`` of sequences.
     """
 
     name: str
     X: Any
     y: Any
+    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:

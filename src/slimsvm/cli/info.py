@@ -13,7 +13,8 @@ from dataclasses import asdict
 from typing import Any
 
 from slimsvm.cli import options
-from slimsvm.cli.data import add_reading_options, is_set, load_set, read_part
+from slimsvm.cli.data import add_reading_options
+from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, count, print_fields, print_json, size
 from slimsvm.cli.scoring import as_classes
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
@@ -52,16 +53,10 @@ def certificate(estimator: Any, args: argparse.Namespace) -> dict[str, Any]:
     """What the model's certificate on the data says."""
     if not hasattr(estimator, "certificate"):
         raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate")
-    if is_set(args.data):
-        data = load_set(args.data)
-        X, y = data.X_train, data.y_train
-    else:
-        part = read_part(args.data, args, estimator.n_features_in_)
-        X, y = part.X, part.y
-    if hasattr(estimator, "classes_"):
-        y = as_classes(y, estimator.classes_)
+    part = read_form(form_of(estimator), args.data, args, estimator.n_features_in_)
+    y = as_classes(part.y, estimator.classes_) if hasattr(estimator, "classes_") else part.y
     estimator.set_params(n_jobs=args.n_jobs, verbose=0 if args.json else 1)
-    found = estimator.certificate(X, y, max_seconds=args.max_seconds)
+    found = estimator.certificate(part.X, y, max_seconds=args.max_seconds, **part.extra)
     return {**asdict(found), "gap": found.gap}
 
 

@@ -38,6 +38,13 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
+def not_negative_integer(text: str) -> int:
+    """An integer >= 0."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be an integer >= 0, found {text!r}")
+    return int(text)
+
+
 def seed(text: str) -> int:
     """An integer that random generators take."""
     if not text.isascii() or not text.isdigit() or int(text) >= 2**32:

@@ -1,8 +1,9 @@
 """Predict the labels of a data file with a saved model, one per line in the order of the rows.
 
 DATA is a file as `slimsvm train` takes it, with or without labels (LIBSVM text has one in front of each line in any
-case), or the name of a benchmark set, whose test part is taken. Where DATA has labels the error is told too: on
-standard error, or in the JSON object.
+case; sequences without say --unlabelled), or the name of a benchmark set, whose test part is taken. A ranking's lines
+are scores, by which the rows of a query are to be sorted, falling; sequences have an empty line between them. Where
+DATA has labels the error is told too: on standard error, or in the JSON object.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from slimsvm.cli import options
-from slimsvm.cli.data import Part, add_reading_options, is_set, load_set, read_part
+from slimsvm.cli.data import Part, add_reading_options
+from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, print_json, say
-from slimsvm.cli.scoring import as_classes, describe_quality, quality
+from slimsvm.cli.scoring import as_classes, describe_quality, predict, quality
+from slimsvm.estimators import RankSVM
 from slimsvm.estimators.files import load
 
 
@@ -31,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="classification: put the scores behind each label, with tabs between: one score where there are two "
         "classes (positive for the second), else one per class",
     )
+    parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="do not tell the error on standard error")
     parser.add_argument("--n-jobs", type=options.jobs, default=None, help="threads (default: all cores)")
@@ -42,41 +46,36 @@ def run(args: argparse.Namespace) -> int:
     estimator = load(args.model).set_params(n_jobs=args.n_jobs)
     if args.scores and not hasattr(estimator, "classes_"):
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
-    part = read_rows(args, estimator.n_features_in_)
-    predicted = estimator.predict(part.X)
-    scores = estimator.decision_function(part.X).reshape(part.n_rows, -1) if args.scores else None
+    part = read_form(form_of(estimator), args.data, args, estimator.n_features_in_, labels_needed=False, test=True)
+    predicted, lengths = predict(estimator, part), part.extra.get("lengths")
+    scores = None
+    if args.scores:
+        keywords = {} if lengths is None else {"lengths": lengths}
+        scores = estimator.decision_function(part.X, **keywords).reshape(part.n_rows, -1)
     report: dict[str, Any] = {"model": args.model, "data": part.name, "n_rows": part.n_rows}
     report |= measure(estimator, part, predicted)
     if not args.quiet and not args.json and len(report) > 3:
         say(f"{part.name}: {describe_quality(report)}")
     if args.output is not None:
-        write_lines(args.output, predicted, scores)
+        write_lines(args.output, predicted, scores, lengths)
         report["output"] = args.output
     elif args.json:
         report["predictions"] = predicted
         if scores is not None:
             report["scores"] = scores
     else:
-        sys.stdout.writelines(lines(predicted, scores))
+        sys.stdout.writelines(lines(predicted, scores, lengths))
     if args.json:
         print_json(report)
     return 0
-
-
-def read_rows(args: argparse.Namespace, n_features: int) -> Part:
-    """The rows to predict, which must have as many features as the model."""
-    if not is_set(args.data):
-        return read_part(args.data, args, n_features, labels_needed=False)
-    data = load_set(args.data)
-    if data.X_test.shape[1] != n_features:
-        raise CommandError(f"{args.data}: found {data.X_test.shape[1]} features, the model was trained on {n_features}")
-    return Part(f"{args.data}, test part", data.X_test, data.y_test)
 
 
 def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
     """How good the predictions are; nothing where DATA has no labels that mean anything to the model."""
     if part.y is None:
         return {}
+    if isinstance(estimator, RankSVM):
+        return quality(estimator, part, predicted) if "groups" in part.extra else {}
     if hasattr(estimator, "classes_"):
         if not np.isin(as_classes(part.y, estimator.classes_), estimator.classes_).any():
             say(f"{part.name}: none of its labels is a class of the model, so no error is told")
@@ -84,20 +83,23 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     elif part.y.dtype.kind not in "biuf":
         say(f"{part.name}: its labels are no numbers, so no error is told")
         return {}
-    return quality(estimator, part.y, predicted)
+    return quality(estimator, part, predicted)
 
 
-def lines(predicted: np.ndarray, scores: np.ndarray | None) -> Any:
-    """One line per row: the label, and its scores behind it; numbers in full."""
+def lines(predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None = None) -> Any:
+    """One line per row: the label, and its scores behind it; numbers in full. Empty ones between sequences."""
+    breaks = set() if lengths is None else set(np.cumsum(lengths)[:-1].tolist())
     for at, label in enumerate(predicted.tolist()):
+        if at in breaks:
+            yield "\n"
         fields = [label, *(scores[at].tolist() if scores is not None else [])]
         yield "\t".join(map(str, fields)) + "\n"
 
 
-def write_lines(path: str, predicted: np.ndarray, scores: np.ndarray | None) -> None:
+def write_lines(path: str, predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None) -> None:
     """Write the lines to a file."""
     try:
         with open(path, "w", encoding="utf-8") as file:
-            file.writelines(lines(predicted, scores))
+            file.writelines(lines(predicted, scores, lengths))
     except OSError as error:
         raise CommandError(f"{path}: the predictions could not be written: {error.strerror or error}") from error

@@ -1,7 +1,9 @@
 """Train a model on a data file, or on a benchmark set by its name, and save it.
 
 DATA is LIBSVM text (also .gz, .bz2, .xz), CSV with a header line, .npz with arrays X and y, or a name that
-`slimsvm datasets` lists. With such a name the set's own test part is the test, unless --test names a file.
+`slimsvm datasets` lists. With --task ranking it is LIBSVM text with qid:, with --task sequence text with one word per
+line, columns between blanks, the label last, and an empty line between sequences. With the name of a set its own test
+part is the test, unless --test names a file.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.cli import options
-from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set, load_set, read_part
+from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set
+from slimsvm.cli.forms import FORMS, ROWS, read_form
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
-from slimsvm.cli.scoring import describe_quality, quality
-from slimsvm.estimators import SVC, SVR
+from slimsvm.cli.scoring import describe_quality, predict, quality
+from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators.automatic import MAX_EXACT_N
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS, Solver
@@ -29,6 +32,14 @@ KERNEL_NAMES = sorted(set(KERNELS) - {"callable"})
 SOLVER_OPTIONS = ("sample_size", "tol_relative", "max_basis")
 DEFAULTS = SVC().get_params(deep=False)
 EPSILON = SVR().epsilon
+ESTIMATOR_OF: dict[str, Any] = {"classification": SVC, "regression": SVR, "ranking": RankSVM, "sequence": SequenceSVM}
+# Options that are for some tasks only.
+TAKEN = {
+    "classification": ("class_weight", "loss"),
+    "regression": ("epsilon",),
+    "ranking": ("loss",),
+    "sequence": ("loss", "window"),
+}
 
 
 def solver_help() -> str:
@@ -58,7 +69,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_problem_options(group: Any) -> None:
     group.add_argument(
-        "--task", choices=("classification", "regression"), default="classification", help="default: %(default)s"
+        "--task",
+        choices=("classification", "regression", "ranking", "sequence"),
+        default="classification",
+        help="default: %(default)s",
+    )
+    group.add_argument(
+        "--loss",
+        help="classification: hinge, or for two classes f1, roc_auc, prbep, precision_at_k, recall_at_k; ranking: "
+        "swaps or average_precision; sequence: hamming or zero-one (default: the first of each)",
+    )
+    group.add_argument(
+        "--window",
+        type=options.not_negative_integer,
+        help="sequence: so many rows before and after a row are features of it too (default: 1)",
     )
     group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
     group.add_argument(
@@ -193,7 +217,8 @@ def run(args: argparse.Namespace) -> int:
     estimator = make_estimator(args)
     check_model_path(args.model)
     train, test = read_parts(args)
-    check_labels(train, args.task)
+    if args.task in ("classification", "regression"):
+        check_labels(train, args.task)
     seconds = fit(estimator, train)
     save(estimator, args.model)
     report = describe_fit(estimator, train, seconds)
@@ -201,7 +226,7 @@ def run(args: argparse.Namespace) -> int:
         report["test"] = {
             "data": test.name,
             "n_rows": test.n_rows,
-            **quality(estimator, test.y, estimator.predict(test.X)),
+            **quality(estimator, test, predict(estimator, test)),
         }
     report["model"], report["model_bytes"] = args.model, os.path.getsize(args.model)
     if args.json:
@@ -221,13 +246,20 @@ def make_estimator(args: argparse.Namespace) -> Any:
     params |= {"max_iter": args.max_iter or -1, "max_seconds": args.max_seconds}
     if args.solver == "auto":
         params["max_basis"] = getattr(args, "max_basis", None)
-    if args.task == "regression":
-        if args.class_weight is not None:
-            args.parser.error("--class-weight is for classification only")
-        return SVR(epsilon=EPSILON if args.epsilon is None else args.epsilon, **params)
-    if args.epsilon is not None:
-        args.parser.error("--epsilon is for --task regression only")
-    return SVC(class_weight=args.class_weight, **params)
+    given = {"class_weight": args.class_weight, "epsilon": args.epsilon, "loss": args.loss, "window": args.window}
+    taken = TAKEN[args.task]
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in taken:
+            tasks = " and ".join(task for task, names in TAKEN.items() if name in names)
+            args.parser.error(f"--{name.replace('_', '-')} is for --task {tasks} only")
+        params[name] = value
+    if args.task == "ranking":
+        del params["intercept"]
+    if args.task == "sequence":
+        params = {"window": 1, **params}
+    return ESTIMATOR_OF[args.task](**params)
 
 
 def make_solver(args: argparse.Namespace) -> Any:
@@ -259,14 +291,11 @@ def _check_kind(parser: argparse.ArgumentParser, name: str, value: Any, default:
 
 def read_parts(args: argparse.Namespace) -> tuple[Part, Part | None]:
     """Training rows, and test rows where there are such."""
-    if is_set(args.data):
-        data = load_set(args.data)
-        train = Part(args.data, data.X_train, data.y_train)
-        test: Part | None = Part(f"{args.data}, test part", data.X_test, data.y_test)
-    else:
-        train, test = read_part(args.data, args), None
+    form = FORMS.get(args.task, ROWS)
+    train = read_form(form, args.data, args)
+    test = read_form(form, args.data, args, test=True) if is_set(args.data) else None
     if args.test is not None:
-        test = read_part(args.test, args, n_features=train.X.shape[1])
+        test = read_form(form, args.test, args, n_features=train.X.shape[1])
     if not args.quiet:
         kind = "dense" if isinstance(train.X, np.ndarray) else "sparse"
         say(f"{train.name}: {train.n_rows:,} rows of {train.X.shape[1]:,} features, {kind}")
@@ -290,7 +319,7 @@ def fit(estimator: Any, train: Part) -> float:
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConvergenceWarning)
-        estimator.fit(train.X, train.y)
+        estimator.fit(train.X, train.y, **train.extra)
     return time.perf_counter() - begun
 
 
@@ -313,6 +342,7 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
         "data": train.name,
         "n_rows": train.n_rows,
         "n_features": train.X.shape[1],
+        **counted(train),
         "classes": None if classes is None else classes.tolist(),
         "estimator": type(estimator).__name__,
         "kernel": repr(estimator.kernel_),
@@ -331,11 +361,19 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
     }
 
 
+def counted(train: Part) -> dict[str, int]:
+    """How many queries or sequences the rows are."""
+    if "groups" in train.extra:
+        return {"n_queries": len(np.unique(train.extra["groups"]))}
+    return {"n_sequences": len(train.extra["lengths"])} if "lengths" in train.extra else {}
+
+
 def print_report(report: dict[str, Any]) -> None:
     """The report as lines."""
     classes = report["classes"]
     fields = {
         "data": f"{report['data']}: {report['n_rows']:,} rows, {report['n_features']:,} features"
+        + "".join(f", {report[name]:,} {name[2:]}" for name in ("n_queries", "n_sequences") if name in report)
         + (f", {len(classes)} classes" if classes else ""),
         "kernel": report["kernel"],
         "solver": report["solver"],

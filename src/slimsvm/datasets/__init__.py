@@ -1,10 +1,11 @@
 """Data: readers of files, loaders of benchmark sets, generators.
 
-`read_data` reads LIBSVM text, CSV and `.npz`. `load` gives a benchmark set with its documented split and scaling,
-`find` and `available` say which are on this machine and where. `checkerboard`, `waveform` and `two_gaussians` make data
-of any size.
+`read_data` reads LIBSVM text, CSV and `.npz`, `read_columns` sequences of words in columns. `load` gives a benchmark
+set with its documented split and scaling, `find` and `available` say which are on this machine and where.
+`checkerboard`, `waveform` and `two_gaussians` make data of any size.
 """
 
+from slimsvm.datasets.columns import hash_columns, read_columns
 from slimsvm.datasets.files import DataError
 from slimsvm.datasets.generators import checkerboard, two_gaussians, waveform
 from slimsvm.datasets.loading import Dataset, DatasetInfo, available, find, load
@@ -20,7 +21,9 @@ __all__ = [
     "checkerboard",
     "find",
     "fit_scaling",
+    "hash_columns",
     "load",
+    "read_columns",
     "read_data",
     "two_gaussians",
     "waveform",

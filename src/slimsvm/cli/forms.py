@@ -1,0 +1,94 @@
+"""What the rows of a file are: examples each by itself, queries of rows to rank, sequences of rows to label."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+import numpy as np
+
+from slimsvm.cli.data import Part, dense_if_smaller, is_set, load_set, read_part
+from slimsvm.cli.output import CommandError
+from slimsvm.datasets import DataError, Dataset, hash_columns, load, read_columns, read_data
+from slimsvm.estimators import RankSVM, SequenceSVM
+
+ROWS, QUERIES, SEQUENCES = "rows", "queries", "sequences"
+FORMS = {"ranking": QUERIES, "sequence": SEQUENCES}
+# Features that the words of columns are hashed to.
+N_HASHED = 1 << 18
+
+
+def form_of(estimator: Any) -> str:
+    """What an estimator's data are."""
+    kinds = {RankSVM: QUERIES, SequenceSVM: SEQUENCES}
+    return kinds.get(type(estimator), ROWS)
+
+
+def read_form(
+    form: str,
+    source: str,
+    args: argparse.Namespace,
+    n_features: int | None = None,
+    labels_needed: bool = True,
+    test: bool = False,
+) -> Part:
+    """Rows, labels and what else `fit` needs, of a file or a part of a benchmark set.
+
+    Parameters
+    ----------
+    form : {"rows", "queries", "sequences"}
+    source : str
+        File, or name of a benchmark set.
+    args : Namespace
+        With what `data.add_reading_options` asks for.
+    n_features : int, optional
+        Features that there must be.
+    labels_needed : bool
+        False: the file may hold no labels (rows), no queries, or by ``args.unlabelled`` no label column (sequences).
+    test : bool
+        Of a benchmark set the test part.
+    """
+    if is_set(source):
+        part = part_of_set(form, source, test)
+        if n_features is not None and part.X.shape[1] != n_features:
+            raise CommandError(f"{source}: found {part.X.shape[1]} features, the model was trained on {n_features}")
+        return part
+    if form == ROWS or not os.path.exists(source):
+        return read_part(source, args, n_features, labels_needed)
+    if form == SEQUENCES:
+        columns, y, lengths = read_columns(source, labels=labels_needed or not args.unlabelled)
+        return Part(source, hash_columns(columns, n_features or N_HASHED), y, {"lengths": lengths})
+    options: dict[str, Any] = {"n_features": n_features, "zero_based": {"yes": True, "no": False}.get(args.zero_based)}
+    options["zero_based"] = "auto" if options["zero_based"] is None else options["zero_based"]
+    try:
+        X, y, groups = read_data(source, target=args.target, query_id=True, **options)
+    except DataError:
+        if labels_needed:
+            raise
+        return read_part(source, args, n_features, labels_needed)
+    return Part(source, dense_if_smaller(X), y, {"groups": groups})
+
+
+def part_of_set(form: str, name: str, test: bool) -> Part:
+    """The training or test part of a benchmark set."""
+    data = load(name) if form == SEQUENCES else load_set(name)
+    X, y = (data.X_test, data.y_test) if test else (data.X_train, data.y_train)
+    title = f"{name}, test part" if test else name
+    if form == ROWS:
+        return Part(title, X, y)
+    if form == QUERIES:
+        raise CommandError(f"{name}: has no queries of rows to rank; a file of LIBSVM text with qid: has")
+    return Part(title, _numbers(X), y, {"lengths": np.diff(_offsets(data, test))})
+
+
+def _offsets(data: Dataset, test: bool) -> np.ndarray:
+    offsets = data.test_offsets if test else data.train_offsets
+    if offsets is None:
+        raise CommandError(f"{data.name}: is no set of sequences")
+    return offsets
+
+
+def _numbers(X: Any) -> Any:
+    """Words as hashed features."""
+    return hash_columns(X, N_HASHED) if X.dtype.kind in "OU" else X
