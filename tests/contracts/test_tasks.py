@@ -278,3 +278,21 @@ def test_error_of_sequences_counts_rows():
     task = CASES["chain"].make()
     examples = task.encode([[0, 1, 2], [2]], [1.0, 3.0])
     assert task.error(np.array([0, 1, 1, 2]), examples) == pytest.approx(1 / 6)
+
+
+# ---- special cases that must coincide
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("ties", [True, False])
+def test_a_chain_without_transitions_is_multiclass_row_by_row(seed, ties):
+    chain, _, _, examples = CASES["sequence"].problem(seed)
+    multiclass = Multiclass(3)
+    rows = multiclass.encode(examples.labels)
+    rng, zero = np.random.default_rng(seed), np.zeros(chain.n_plain)
+    for _ in range(5):
+        scores = random_scores(rng, multiclass, rows, ties)[0]
+        whole, by_row = chain.augment(scores, zero, examples), multiclass.augment(scores, np.zeros(0), rows)
+        np.testing.assert_array_equal(whole.coef, by_row.coef)
+        np.testing.assert_array_equal(whole.delta, np.add.reduceat(by_row.delta, examples.offsets[:-1]))
+        np.testing.assert_array_equal(chain.decode(scores, zero, examples), multiclass.decode(scores, np.zeros(0)))
