@@ -10,7 +10,8 @@ import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
 from slimsvm.kernels import RBF, Linear
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, descent
+from slimsvm.solvers import Problem, descent, refine
+from slimsvm.solvers import subspace as subspace_module
 from slimsvm.solvers.descent import Descent, Expansion, Rates
 from slimsvm.solvers.finish_by_cuts import FinishByCuts, finish_by_cuts
 from slimsvm.tasks import Augmented, Chain, Examples, Task, losses
@@ -153,6 +154,25 @@ def test_finish_never_rises_above_its_start():
     assert again.bound_in_basis <= good.objective
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_fast_products_are_the_exact_ones(precision, monkeypatch):
+    monkeypatch.setattr(subspace_module, "CHUNK_ROWS", 100)
+    rng = np.random.default_rng(0)
+    basis, u, v = rng.normal(size=(200, 4)), rng.normal(size=(201, 3)), rng.normal(size=(250, 3))
+    for memory_limit in (10**9, 4 * 10**6):
+        problem = words_problem(precision=precision, memory_limit=memory_limit)
+        space = subspace_module.Subspace(problem.bind(), basis, 1.0, memory_limit // 100)
+        u, index = u[: space.rank + 1], np.sort(rng.permutation(space.n_rows)[:250])
+        whole = np.zeros((space.n_rows, 3))
+        whole[index] = v
+        tolerance = {"float32": 2e-3, "float64": 1e-9}[precision]
+        for fast, exact in (
+            (space.scores(u), space.times(u)),
+            (space.coordinates_of(index, v), space.transposed(whole)),
+        ):
+            np.testing.assert_allclose(fast, exact, atol=tolerance * np.abs(exact).max())
+
+
 def test_dependent_vectors_in_the_basis_are_left_out():
     problem = words_problem(60)
     basis = np.repeat(np.random.default_rng(0).normal(size=(3, 4)), 2, axis=0)
@@ -243,6 +263,19 @@ def test_sequence_svm_learns_its_vectors():
     learned = SequenceSVM(max_basis=6, C=10.0, gamma="learn", random_state=0).fit(X, labels, lengths=lengths)
     assert len(learned.kernel_.gamma) == 4
     assert learned.score(X, labels, lengths=lengths) > 0.85
+
+
+def test_labels_that_overtake_each_other_settle(monkeypatch):
+    """Many labels and a wide kernel: full steps push whole columns of scores past each other again and again."""
+    rng = np.random.default_rng(0)
+    labels = [rng.integers(0, 12, 5) for _ in range(60)]
+    X = np.eye(12)[np.concatenate(labels)] + 0.05 * rng.normal(size=(300, 12))
+    objectives = []
+    for push in (refine.MAX_PUSH, np.inf):
+        monkeypatch.setattr(refine, "MAX_PUSH", push)
+        clf = SequenceSVM(C=10.0, gamma=0.5, solver=Refine(200, epochs=100, finish=False), random_state=0)
+        objectives.append(clf.fit(X, np.concatenate(labels), lengths=np.full(60, 5)).objective_)
+    assert objectives[0] < 0.5 * objectives[1]
 
 
 def test_a_warm_start_grows_the_basis():

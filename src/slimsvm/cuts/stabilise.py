@@ -132,9 +132,10 @@ class BestPoint:
         point = self.now.point
         return float(np.sum(cut.coef * point.scores[cut.rows])) + float(cut.plain @ point.plain)
 
-    def start_at(self, solution: Solution) -> None:
-        """Begin at a point that is no combination of cuts."""
+    def start_at(self, solution: Solution) -> Solution:
+        """Go to a point that need not be a combination of cuts; returns it with its objective."""
         self.now = self._judged(solution)
+        return self.now
 
     def restart(self, working_set: WorkingSet, solution: Solution) -> None:
         """Make the QP's solution the best point."""

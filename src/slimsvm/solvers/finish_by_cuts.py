@@ -39,28 +39,26 @@ class SpannedScores:
 
     def __init__(self, space: Subspace, n_outputs: int):
         self.space = space
-        self.z = np.zeros((0, space.rank + 1, n_outputs))
+        self.z: list[Array] = []
         self.coordinates = np.zeros((space.rank + 1, n_outputs))
         self.scores = np.zeros((space.n_rows, n_outputs))
 
     def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
         """Append a cut to the working set."""
-        whole = np.zeros_like(self.scores)
-        whole[cut.rows] = cut.coef
-        self.z = np.concatenate([self.z, self.space.transposed(whole)[None]])
-        inner = self.z.reshape(len(self.z), -1) @ self.z[-1].ravel()
+        self.z.append(self.space.coordinates_of(cut.rows, cut.coef))
+        inner = np.array([np.vdot(z, self.z[-1]) for z in self.z])
         if len(cut.plain):
             inner += np.array([live.plain for live in [*working_set.cuts, cut]]) @ cut.plain
         working_set.add(cut, inner, best)
 
     def combine(self, alpha: Array) -> None:
         """Set ``coordinates`` and ``scores`` to those of Σ α_j g_j."""
-        self.coordinates = np.tensordot(alpha, self.z, axes=1)
-        self.scores = self.space.times(self.coordinates)
+        self.coordinates = sum((a * z for a, z in zip(alpha, self.z) if a), np.zeros_like(self.coordinates))
+        self.scores = self.space.scores(self.coordinates)
 
     def keep(self, index: Array) -> None:
         """Forget all cuts but ``index``."""
-        self.z = self.z[index]
+        self.z = [self.z[j] for j in index]
 
 
 class FinishByCuts(CuttingPlaneRun):
@@ -104,6 +102,7 @@ class FinishByCuts(CuttingPlaneRun):
     def found(self, n_steps: int) -> Coefficients:
         """The best point."""
         now = self.centre.now
+        now = self.centre.start_at(replace(now, point=replace(now.point, scores=self.space.times(self.u))))
         coef, intercept = self.space.coefficients(self.u)
         bound = min(self.lower_bound or 0.0, now.objective)
         return Coefficients(coef, intercept, now.objective, bound, n_steps, self.converged, now.point.plain)

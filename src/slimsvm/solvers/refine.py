@@ -39,7 +39,7 @@ from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.coefficients import best_coefficients, check_finish
 from slimsvm.solvers.cuts import check_count
-from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel
+from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel, known_loss
 from slimsvm.solvers.starts import expansion_of
 from slimsvm.solvers.subspace import Coefficients
 from slimsvm.tasks import losses
@@ -57,6 +57,12 @@ RATE_VECTORS = 25
 # Pull of the metric: that of this share of the mean loss for so many vectors, falling with the root of their number
 # beyond; and on each feature at least that of one row's loss.
 LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
+# Where score columns compete in a loss that only the task knows, all coefficients of a column together may push a score
+# by so many units in a step: labels that overtake each other by more than that at the start never settle. And rows and
+# vectors that this is estimated from.
+MAX_PUSH, PUSH_SAMPLE = 2.0, 500
+# epochs="auto" for examples of several rows: so many sweeps, or as many as make so many steps.
+LONG_EPOCHS, LONG_STEPS = 80, 1000
 # A sweep whose objective is this many times the best so far means that the rate is too high.
 DIVERGED = 2.0
 # Rows that the features' spread is taken from.
@@ -88,22 +94,24 @@ class RefineRun:
             batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
         start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
         self.descent = Descent(
-            problem, self.kernel_rows, start, self._rates(len(start.coef)), batch_size, solver.learn_metric
+            problem, self.kernel_rows, start, self._rates(start.basis), batch_size, solver.learn_metric
         )
         k = len(start.coef)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = solver.epochs
         if n_epochs == "auto":
             steps = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+            if problem.examples.offsets is not None:
+                steps = min(steps, max(LONG_STEPS, LONG_EPOCHS * self.n_batches))
             n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
         limit = n_epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
         self.schedule = Schedule(n_epochs, solver.averaging)
         self.best, self.best_flat, self.n_restarts = self.unit, self.descent.parameters.flat.copy(), 0
 
-    def _rates(self, k: int) -> Rates:
+    def _rates(self, basis: Any) -> Rates:
         """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""
-        solver, n = self.solver, self.kernel_rows.n_rows
+        solver, n, k = self.solver, self.kernel_rows.n_rows, basis.shape[0]
         index = np.arange(n) if n <= SPREAD_ROWS else np.sort(self.rng.choice(n, SPREAD_ROWS, replace=False))
         block: Any = self.kernel_rows.rows.take(index, np.float64)
         square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
@@ -115,14 +123,24 @@ class RefineRun:
         examples, task = self.problem.examples, self.problem.task
         self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain))
         score = self.unit * examples.n_examples / examples.n_rows
+        coef = rate * COEF_RATE / np.sqrt(k) * score
+        if known_loss(self.problem, self.kernel_rows.dtype) is None and task.n_outputs > 1:
+            coef = min(coef, MAX_PUSH * score / max(1e-12, k * self._mean_kernel_value(basis, index)))
         return Rates(
             basis=rate * spread,
-            coef=rate * COEF_RATE / np.sqrt(k) * score,
+            coef=coef,
             intercept=rate * INTERCEPT_RATE * score,
             scale=rate,
             plain=rate * INTERCEPT_RATE * score,
             pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
         )
+
+    def _mean_kernel_value(self, basis: Any, index: Array) -> float:
+        """Of some rows and basis vectors, without its sign."""
+        size = PUSH_SAMPLE
+        some = self.rng.choice(index, min(size, len(index)), replace=False)
+        points = self.kernel_rows.points_of(basis[self.rng.permutation(basis.shape[0])[:size]])
+        return float(np.abs(self.kernel_rows.block(points, rows=np.sort(some))).mean())
 
     def _mean_loss(self, scores: Array, plain: Array) -> float:
         examples = self.problem.examples
@@ -242,8 +260,9 @@ class Refine(Solver):
         number. A warm start goes on from the last fit's model in the same way.
     epochs : int or "auto", default="auto"
         Sweeps over the rows. "auto": as many as make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
-        10 at the least and 1,000 at the most. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the
-        rates come to their end all the same.
+        10 at the least and 1,000 at the most; where examples have several rows no more than 80, or than make 1,000
+        steps. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the rates come to their end all the
+        same.
     batch_size : int or "auto", default="auto"
         Examples per step. "auto": as many as have 512 rows, or a 300th of the examples if that is more, since noisy
         labels ask for it.

@@ -132,6 +132,40 @@ class Subspace:
             self._run(lambda a, b, x=values, p=part: transposed_panels(x, p, a, b, out), -(-self.rank // PANEL))
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
 
+    def scores(self, u: Array) -> Array:
+        """What `times` computes, summed in the kernel's own precision: several times as fast."""
+        coef = self._to_coef @ u[:-1]
+        out = np.empty((self.n_rows, u.shape[1]))
+        for lo, hi, values in self._blocks():
+            right = coef.astype(values.dtype)
+
+            def fill(a, b, values=values, part=out[lo:hi], right=right):
+                for tile in range(a, b):
+                    rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
+                    part[rows] = values[rows, : self.rank] @ right
+
+            self._run(fill, -(-(hi - lo) // TILE_ROWS))
+        out += self.constant * u[-1]
+        return out
+
+    def coordinates_of(self, index: Array, v: Array) -> Array:
+        """What `transposed` computes (r + 1, m), of v (b, m) over some rows, summed in the kernel's own precision."""
+        out = np.zeros((self.rank, v.shape[1]))
+        for start in range(0, len(index), CHUNK_ROWS):
+            rows: Any = index[start : start + CHUNK_ROWS]
+            right = v[start : start + CHUNK_ROWS].astype(self.kernel_rows.dtype)
+            values = self._values
+            if values is None:
+                values, rows = self.values(rows), slice(None)
+
+            def add(a, b, values=values, rows=rows, right=right):
+                for panel in range(a, b):
+                    columns = slice(panel * TILE_COLUMNS, min(self.rank, (panel + 1) * TILE_COLUMNS))
+                    out[columns] += values[rows, columns].T @ right
+
+            self._run(add, -(-self.rank // TILE_COLUMNS))
+        return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
+
     def whitened(self, index: Array) -> Array:
         """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type."""
         values = self.values(index)
