@@ -11,7 +11,20 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import load
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
-    from slimsvm.solvers import BSCA, BSGD, CPSP, LASVM, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
+    from slimsvm.solvers import (
+        BSCA,
+        BSGD,
+        BVM,
+        CPSP,
+        CVM,
+        LASVM,
+        Exact,
+        ExactCuts,
+        LowRank,
+        Refine,
+        UniformCuts,
+        ViolatedCuts,
+    )
     from slimsvm.tasks import check_task
 
 __version__ = "0.1.0"
@@ -19,7 +32,9 @@ __version__ = "0.1.0"
 __all__ = [
     "BSCA",
     "BSGD",
+    "BVM",
     "CPSP",
+    "CVM",
     "LASVM",
     "SVC",
     "SVR",
@@ -51,7 +66,9 @@ __all__ = [
 _HOMES = {
     "BSCA": "solvers",
     "BSGD": "solvers",
+    "BVM": "solvers",
     "CPSP": "solvers",
+    "CVM": "solvers",
     "LASVM": "solvers",
     "SVC": "estimators",
     "SVR": "estimators",

@@ -46,6 +46,7 @@ REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DER
 ONE_OUTPUT = "Exact solves two-class problems and regression, found "
 TWO_CLASSES = "solves two-class problems, found "
 REFUSED["lasvm"] = {name: TWO_CLASSES for name in sorted(CASES) if not name.startswith("binary")}
+REFUSED |= {name: REFUSED["lasvm"] | {"binary-costs": TWO_CLASSES} for name in ("cvm", "bvm")}
 NO_SMOOTH = "needs a task with a smoothed loss"
 WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)
 REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}

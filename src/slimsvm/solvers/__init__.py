@@ -3,10 +3,12 @@
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.bsca import BSCA
 from slimsvm.solvers.bsgd import BSGD
+from slimsvm.solvers.bvm import BVM
 from slimsvm.solvers.certificate import Certificate, certify
 from slimsvm.solvers.compact import Compact
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm.solvers.cvm import CVM
 from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.lasvm import LASVM
 from slimsvm.solvers.low_rank import LowRank
@@ -23,12 +25,16 @@ SOLVERS = {
     "bsca": BSCA,
     "bsgd": BSGD,
     "lasvm": LASVM,
+    "cvm": CVM,
+    "bvm": BVM,
 }
 
 __all__ = [
     "BSCA",
     "BSGD",
+    "BVM",
     "CPSP",
+    "CVM",
     "LASVM",
     "SOLVERS",
     "Certificate",

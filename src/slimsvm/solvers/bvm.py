@@ -1,0 +1,90 @@
+r"""Ball vector machine: a ball of known radius around all rows, its centre moved row by row.
+
+    c = the middle of one row of each class;   r² = η, the squared length of every row
+    for ε' = ½, ¼, … ε:   while a row φ is outside of the ball (c, (1 + ε') r):
+        c ← φ + β (c − φ), with β such that φ comes to lie on the ball (c, r)
+
+Tsang, Kocsor, Kwok, "Simpler Core Vector Machines with Enclosing Balls", ICML 2007, Algorithm 1, with its several
+scales of ε. No optimisation inside: a step costs the kernel values of a sample with the core set.
+
+Parts: `solvers.enclosing_ball` (the problem, the search).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.solvers.base import Problem
+from slimsvm.solvers.dual import DualState
+from slimsvm.solvers.enclosing_ball import BallRun, BallSolver
+
+FIRST_EPSILON = 0.5
+
+
+class BallVectorRun(BallRun):
+    """The centre α, and the scale ε' that it is good for so far."""
+
+    def __init__(self, problem: Problem, epsilon: float, sample_size: int, state: DualState | None):
+        super().__init__(problem, epsilon, sample_size, state)
+        self.scale = max(FIRST_EPSILON, epsilon)
+
+    def step(self) -> dict[str, Any]:
+        """One move of the centre, or the next scale, or the end."""
+        is_last = self.scale <= self.epsilon
+        found = self.find_outside(self.eta, self.scale, thorough=is_last)
+        if found is not None:
+            self.move(*found)
+        elif is_last:
+            self.converged = True
+        else:
+            self.scale = max(0.5 * self.scale, self.epsilon)
+        return self.record(epsilon=self.scale)
+
+    def move(self, row: int, product: float) -> None:
+        """Move the centre towards a row until the ball touches it."""
+        rows, alpha, q = self.latest
+        own = float(self.diagonal[row])
+        beta = np.sqrt(own / (q - 2.0 * product + own))
+        if row in rows:
+            alpha = beta * alpha
+            alpha[rows == row] += 1.0 - beta
+        else:
+            rows, alpha = np.append(rows, row), np.append(beta * alpha, 1.0 - beta)
+        self.latest = rows, alpha, beta**2 * q + 2.0 * beta * (1.0 - beta) * product + (1.0 - beta) ** 2 * own
+
+
+class BVM(BallSolver):
+    """Ball vector machine for two classes: squared slacks, penalised intercept, no optimisation inside.
+
+    It solves another problem than the other solvers; what it reports of that one is as for `CVM`.
+
+    Parameters
+    ----------
+    epsilon : float, default=1e-4
+        ε: all rows lie in a ball of 1 + ε times the radius that was given.
+    sample_size : int, default=59
+        Random rows among which the farthest is searched for.
+
+    References
+    ----------
+    Tsang, Kocsor, Kwok: Simpler Core Vector Machines with Enclosing Balls, ICML 2007.
+
+    Examples
+    --------
+    >>> from slimsvm import BVM, SVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bool(SVC(solver=BVM(), random_state=0).fit(X, y).score(X, y) > 0.85)
+    True
+    """
+
+    def __init__(self, epsilon=1e-4, sample_size=59):
+        self.epsilon = epsilon
+        self.sample_size = sample_size
+
+    def start(self, problem: Problem, state: DualState | None = None) -> BallVectorRun:
+        """Check the problem and set the run up."""
+        self.check(problem, state)
+        return BallVectorRun(problem, self.epsilon, self.sample_size, state)
