@@ -52,7 +52,7 @@ class BallVectorRun(BallRun):
             alpha[rows == row] += 1.0 - beta
         else:
             rows, alpha = np.append(rows, row), np.append(beta * alpha, 1.0 - beta)
-        self.latest = rows, alpha, beta**2 * q + 2.0 * beta * (1.0 - beta) * product + (1.0 - beta) ** 2 * own
+        self.keep(rows, alpha, beta**2 * q + 2.0 * beta * (1.0 - beta) * product + (1.0 - beta) ** 2 * own)
 
 
 class BVM(BallSolver):

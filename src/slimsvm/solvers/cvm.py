@@ -41,7 +41,7 @@ class CoreVectorRun(BallRun):
         rows, alpha, _ = self.latest
         self.insert(rows)
         self.g = -(self.table.values[: len(rows), : len(rows)].astype(np.float64) @ alpha)
-        self.latest = rows, *self.solve(alpha)
+        self.keep(rows, *self.solve(alpha))
 
     def insert(self, rows: Array) -> None:
         """Append rows to the table, and turn their part of K into Q."""
@@ -76,7 +76,7 @@ class CoreVectorRun(BallRun):
             row, product = found
             self.insert(np.array([row]))
             self.g = np.append(self.g[: len(rows)], -product)
-            self.latest = np.append(rows, row), *self.solve(np.append(alpha, 0.0))
+            self.keep(np.append(rows, row), *self.solve(np.append(alpha, 0.0)))
         return self.record(radius=float(np.sqrt(max(self.eta - self.latest[2], 0.0))))
 
 

@@ -54,7 +54,11 @@ class BallRun:
         else:
             rows = np.flatnonzero(state.v)
             alpha = np.abs(state.v[rows]) / np.abs(state.v).sum()
-        self.latest = rows, alpha, float(alpha @ self.products(rows, rows, alpha))
+        self.keep(rows, alpha, float(alpha @ self.products(rows, rows, alpha)))
+
+    def keep(self, rows: Array, alpha: Array, q: float) -> None:
+        """Go on from this centre; rounding cannot take q below what the ridge alone gives."""
+        self.latest = rows, alpha, max(q, float(self.ridge[rows] @ alpha**2))
 
     # -- distances --------------------------------------------------------------------------------------------------
 
