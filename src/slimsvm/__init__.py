@@ -5,10 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.estimators import SVC, SVR, CrossTrainedSVC, OrdinalSVC, RankSVM, SequenceSVM, StructuredSVM
+    from slimsvm.estimators import (
+        SVC,
+        SVR,
+        CrossTrainedSVC,
+        OneClassSVM,
+        OrdinalSVC,
+        RankSVM,
+        SequenceSVM,
+        StructuredSVM,
+    )
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
+    from slimsvm.estimators.path import path
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
     from slimsvm.solvers import (
@@ -48,6 +58,7 @@ __all__ = [
     "LowRank",
     "ModelFileError",
     "MultiEdit",
+    "OneClassSVM",
     "OrdinalSVC",
     "RankSVM",
     "Refine",
@@ -60,6 +71,7 @@ __all__ = [
     "datasets",
     "kernels",
     "load",
+    "path",
 ]
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn and Numba.
@@ -82,6 +94,7 @@ _HOMES = {
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "MultiEdit": "estimators.editors",
+    "OneClassSVM": "estimators",
     "OrdinalSVC": "estimators",
     "RankSVM": "estimators",
     "Refine": "solvers",
@@ -92,6 +105,7 @@ _HOMES = {
     "check_task": "tasks",
     "compress": "estimators.compression",
     "load": "estimators.files",
+    "path": "estimators.path",
 }
 
 

@@ -30,6 +30,9 @@ BENCHES = {
     "prediction": Bench("slimsvm.cli.bench_prediction", "prediction of many rows, and of one beside SVC"),
     "sampled-cuts": Bench("slimsvm.cli.bench_sampled_cuts", "exact and sampled cuts: the experiments of the paper"),
     "subspace": Bench("slimsvm.cli.bench_subspace", "models of 10 to 2000 vectors against the exact SVM"),
+    "exact": Bench(
+        "slimsvm.cli.bench_exact", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
+    ),
     "budget": Bench("slimsvm.cli.bench_budget", "BSCA and BSGD within budgets of vectors: test error against seconds"),
 }
 

@@ -1,6 +1,7 @@
 """What users import: scikit-learn estimators. All validation of users' input lives here."""
 
 from slimsvm.estimators.cross_trained import CrossTrainedSVC
+from slimsvm.estimators.one_class import OneClassSVM
 from slimsvm.estimators.ordinal import OrdinalSVC
 from slimsvm.estimators.ranking import RankSVM
 from slimsvm.estimators.sequence import SequenceSVM
@@ -10,7 +11,12 @@ from slimsvm.estimators.svr import SVR
 
 # Those that take one row per example, and so pass scikit-learn's checks; and the others.
 ESTIMATORS = {"OrdinalSVC": OrdinalSVC, "SVC": SVC, "SVR": SVR}
-STRUCTURED = {"RankSVM": RankSVM, "SequenceSVM": SequenceSVM, "StructuredSVM": StructuredSVM}
+STRUCTURED = {
+    "OneClassSVM": OneClassSVM,
+    "RankSVM": RankSVM,
+    "SequenceSVM": SequenceSVM,
+    "StructuredSVM": StructuredSVM,
+}
 # Those that choose the rows they train on: they pass scikit-learn's checks too.
 EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
 
@@ -21,6 +27,7 @@ __all__ = [
     "SVC",
     "SVR",
     "CrossTrainedSVC",
+    "OneClassSVM",
     "OrdinalSVC",
     "RankSVM",
     "SequenceSVM",

@@ -12,8 +12,23 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from slimsvm.estimators.validation import check_finite, check_option
 from slimsvm.model import KernelExpansion
+from slimsvm.tasks import OneVsOne
 
 Array = np.ndarray
+
+
+def pair_scores(scores: Array, n_classes: int, shape: str) -> Array:
+    """What scikit-learn's decision function returns, of scores for each pair that are positive for the lower class."""
+    return scores if shape == "ovo" else _ovr_decision_function(scores < 0, -scores, n_classes)
+
+
+def pair_labels(scores: Array, n_classes: int, shape: str, break_ties: bool) -> Array:
+    """Codes of the classes with most votes, or with ``break_ties`` of the largest decision value."""
+    if not break_ties:
+        return OneVsOne(n_classes).decode(scores, np.zeros(0))
+    if shape == "ovo":
+        raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+    return np.argmax(pair_scores(scores, n_classes, shape), axis=1)
 
 
 class PairwiseSVC(ClassifierMixin, BaseEstimator):
@@ -58,10 +73,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes), or (n_samples, n_pairs) with ``decision_function_shape="ovo"``
         """
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        scores = self._scores(X)
-        if self.decision_function_shape == "ovo":
-            return scores
-        return _ovr_decision_function(scores < 0, -scores, len(self.classes_))
+        return pair_scores(self._scores(X), len(self.classes_), self.decision_function_shape)
 
     def predict(self, X: Any) -> Array:
         """Class labels: most votes, ties to the lowest.
@@ -74,16 +86,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self._scores(X)
-        n_classes = len(self.classes_)
-        votes, pair = np.zeros((len(scores), n_classes), np.int64), 0
-        for a in range(n_classes):
-            for b in range(a + 1, n_classes):
-                for_a = scores[:, pair] > 0
-                votes[:, a] += for_a
-                votes[:, b] += ~for_a
-                pair += 1
-        return self.classes_[np.argmax(votes, axis=1)]
+        return self.classes_[OneVsOne(len(self.classes_)).decode(self._scores(X), np.zeros(0))]
 
     def _scores(self, X: Any) -> Array:
         if not hasattr(self, "model_"):

@@ -12,17 +12,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.pairwise import pair_labels, pair_scores
 from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
-from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OverAllRows, Task
+from slimsvm.solvers import Exact
+from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
 
 
 class SVC(ClassifierMixin, KernelMachine):
     """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's
-    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class. Several labels per row (an indicator matrix
-    y): the hinge losses of all labels, over one basis. Or, for two classes, a measure over all rows such as F1 or ROC
-    area (``loss``).
+    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class, or a two-class problem for each pair
+    (``multi_class``). Several labels per row (an indicator matrix y): the hinge losses of all labels, over one basis.
+    Or, for two classes, a measure over all rows such as F1 or ROC area (``loss``).
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ class SVC(ClassifierMixin, KernelMachine):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         More than two classes: one column per class, or the differences of all pairs.
     break_ties : bool, default=False
-        Accepted for compatibility: ties always go to the lowest label.
+        Of pairs of classes: predict that of the largest "ovr" decision value in place of the one with most votes.
     random_state : int, RandomState, Generator or None, default=None
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
@@ -88,6 +90,10 @@ class SVC(ClassifierMixin, KernelMachine):
         Megabytes the solver may take beyond the data and the model.
     n_jobs : int or None, default=None
         Threads; None takes all cores (one inside a joblib worker).
+    multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
+        One problem with a score for each class, or as in LIBSVM one for each pair (a, b), a < b ("auto" with
+        ``solver="exact"``): ``basis_coef_`` has a column for each pair, positive for a, over a basis that the pairs
+        share; ``dual_coef_`` is its transpose, which scikit-learn packs into n_classes − 1 lines.
     warm_start : bool, default=False
         Go on from the cuts of the last fit of the same rows, e.g. along a path over C or gamma.
 
@@ -174,6 +180,7 @@ class SVC(ClassifierMixin, KernelMachine):
         precision="auto",
         memory_limit=2000,
         n_jobs=None,
+        multi_class="auto",
         warm_start=False,
     ):
         self.C = C
@@ -200,6 +207,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self.precision = precision
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
+        self.multi_class = multi_class
         self.warm_start = warm_start
 
     @with_callbacks
@@ -287,9 +295,20 @@ class SVC(ClassifierMixin, KernelMachine):
         if self.loss != "hinge":
             return self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
+        if self._is_pairwise:
+            if cost is None:
+                return OneVsOne(k)
+            raise ValueError("cost_matrix goes with multi_class='crammer-singer', found pairs of classes ('ovo')")
         if k > 2:
             return Multiclass(k, cost)
         return Binary() if cost is None else Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
+
+    @property
+    def _is_pairwise(self) -> bool:
+        """Whether there is a problem, and a score, for each pair of classes."""
+        check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
+        is_exact = isinstance(self.solver, Exact) or (isinstance(self.solver, str) and self.solver == "exact")
+        return len(self.classes_) > 2 and (self.multi_class == "ovo" or (self.multi_class == "auto" and is_exact))
 
     def _task_over_all_rows(self, k: int) -> OverAllRows:
         """What ``loss`` stands for."""
@@ -346,13 +365,15 @@ class SVC(ClassifierMixin, KernelMachine):
         ndarray, float64
             Two classes: shape (n_samples,), positive for ``classes_[1]``. More: (n_samples, n_classes), or
             (n_samples, n_classes·(n_classes − 1)/2) differences of scores with ``decision_function_shape="ovo"``.
-            Several labels per row: (n_samples, n_labels), positive for those a row has.
+            Several labels per row: (n_samples, n_labels), positive for those a row has. Pairs: as scikit-learn.
         """
         scores = self._scores(X)
         if self.multilabel_:
             return scores
         if len(self.classes_) == 2:
             return scores[:, 0]
+        if self._is_pairwise:
+            return pair_scores(scores, len(self.classes_), self.decision_function_shape)
         if self.decision_function_shape == "ovo":
             return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(scores.shape[1]), 2)], axis=1)
         return scores
@@ -374,4 +395,6 @@ class SVC(ClassifierMixin, KernelMachine):
             return (scores > 0).astype(np.int64)
         if scores.shape[1] == 1:
             return self.classes_[(scores[:, 0] > 0).astype(np.int64)]
+        if self._is_pairwise:
+            return self.classes_[pair_labels(scores, len(self.classes_), self.decision_function_shape, self.break_ties)]
         return self.classes_[np.argmax(scores, axis=1)]

@@ -1,9 +1,9 @@
-"""The dual of two-class problems and of ε-insensitive regression: one problem in one number v_i per row.
+"""The dual of two-class problems, of ε-insensitive regression and of one class: one problem in one number v_i per row.
 
-    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = total
 
-with v_i = α_i y_i, t_i = cost·y_i and ε = 0, or v_i = α_i − α_i*, t_i the target and ε the tube's. A regularised
-intercept adds 1 to K.
+with v_i = α_i y_i, t_i = cost·y_i and ε = 0, or v_i = α_i − α_i*, t_i the target and ε the tube's; total = 0. A
+regularised intercept adds 1 to K. One class: v_i = α_i, t = 0, total = ν C Ω.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm.solvers.base import Problem
-from slimsvm.tasks import Binary, Examples, Regression, Task
+from slimsvm.tasks import Binary, Examples, OneClass, Regression, Task
 from slimsvm.tasks.earlier import check_same_loss
 
 Array = np.ndarray
@@ -45,7 +45,7 @@ class DualState:
 
 @dataclass(frozen=True)
 class Dual:
-    """The problem above: targets t, ε, bounds, what is added to K, and whether Σ v = 0.
+    """The problem above: targets t, ε, bounds, what is added to K, and whether Σ v = total.
 
     g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
     """
@@ -56,6 +56,7 @@ class Dual:
     hi: Array
     offset: float
     balanced: bool
+    total: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem) -> Dual:
@@ -65,6 +66,9 @@ class Dual:
         offset, balanced = float(problem.intercept == "regularized"), problem.intercept == "free"
         if isinstance(task, Regression):
             return cls(examples.labels, float(task.epsilon), -price, price, offset, balanced)
+        if isinstance(task, OneClass):
+            zeros = np.zeros(len(price))
+            return cls(zeros, 0.0, zeros, price, 0.0, True, float(task.nu * price.sum()))
         assert isinstance(task, Binary)
         positive = examples.labels > 0
         target: Array = np.where(positive, task.cost_positive, -task.cost_negative)
@@ -73,6 +77,10 @@ class Dual:
     def feasible(self, v: Array) -> Array:
         """The nearest point like v within the bounds; the heavier side is scaled down to the balance."""
         v = np.clip(v, self.lo, self.hi)
+        if self.total:
+            missing = self.total - v.sum()
+            room = self.hi - v if missing > 0 else v
+            return v + room * (missing / room.sum()) if abs(missing) > ROUNDING * self.total else v
         if self.balanced:
             up, down = v[v > 0].sum(), -v[v < 0].sum()
             if abs(up - down) > ROUNDING * max(up, down):  # less would take rows off their bounds for nothing

@@ -1,11 +1,12 @@
 r"""The exact kernel SVM by decomposition.
 
-Binary classification and ε-insensitive regression are one dual problem in v_i = α_i y_i, or α_i − α_i*:
+Binary classification, ε-insensitive regression and one class are one dual problem in v_i = α_i y_i, or α_i − α_i*:
 
     max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0
 
-with t_i = cost·y_i and ε = 0, or the target and the tube's ε. A regularised intercept adds 1 to K. With g = t − Kv, the
-derivatives of D upwards and downwards, u_i and d_i, are g_i up to ∓ε. The stopping rule is LIBSVM's,
+with t_i = cost·y_i and ε = 0, or the target and the tube's ε (`solvers.dual`). A regularised intercept adds 1 to K.
+With g = t − Kv, the derivatives of D upwards and downwards, u_i and d_i, are g_i up to ∓ε.
+The stopping rule is LIBSVM's,
 
     max {u_i: v_i < hi_i} − min {d_i: v_i > lo_i} ≤ tol,
 
@@ -36,7 +37,8 @@ from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.dual import Dual, DualState
 from slimsvm.solvers.kernel_cache import kernel_values
-from slimsvm.tasks import Binary, Regression, losses
+from slimsvm.solvers.one_vs_one import OneVsOneRun, PairStates
+from slimsvm.tasks import Binary, OneClass, OneVsOne, Regression, losses
 
 Array = np.ndarray
 
@@ -71,9 +73,11 @@ class ExactRun:
         self.v_seen = self.v.copy()  # g of inactive rows is that of this v
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
-        first = np.arange(n)
-        if state is None and n > 2 * FIRST_ROWS:
-            first = self.sample(max(FIRST_ROWS, int(FIRST_SHARE * n)))
+        if state is not None:
+            self.begin(self.dual.feasible(state.v * (problem.C / state.C)))
+        elif self.dual.total:
+            self.begin(self.outermost())
+        first = self.first_rows(is_begun=state is not None or self.dual.total > 0)
         self.cache = kernel_values(self.kernel_rows, int(CACHE_SHARE * problem.memory_limit), first)
         self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
         self.by_rule = working_set_size is None
@@ -85,18 +89,42 @@ class ExactRun:
         self.latest = np.zeros(0, np.int64)  # working set before, as rows
         self.goal = problem.tol
         self.activate()
-        if state is not None:
-            self.go_on(state)
-        elif len(first) < n:
+        if len(first) < n:
             highest, lowest = self.dual.extremes(*self.slopes())
             self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
 
-    def go_on(self, state: DualState) -> None:
-        """Start from the dual point of an earlier fit, scaled to this C."""
-        self.v = self.dual.feasible(state.v * (self.problem.C / state.C))
+    def begin(self, v: Array) -> None:
+        """Start from a dual point other than 0."""
+        self.v, self.v_seen = v, v.copy()
         self.g = self.gradient()
-        self.value, self.v_seen = max(self.dual.value(self.v, self.g), 0.0), self.v.copy()
-        self.activate()
+        self.value = self.dual.value(self.v, self.g)
+
+    def outermost(self) -> Array:
+        """One class: a dual point of the rows that are least like a sample of them."""
+        n, hi = self.kernel_rows.n_rows, self.dual.hi
+        sample = np.sort(self.problem.generator().choice(n, min(n, FIRST_ROWS), replace=False))
+        likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
+        order = np.argsort(likeness, kind="stable")
+        v = np.zeros(n)
+        v[order] = np.clip(self.dual.total - (np.cumsum(hi[order]) - hi[order]), 0.0, hi[order])
+        return self.dual.feasible(v)
+
+    def first_rows(self, is_begun: bool) -> Array:
+        """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound."""
+        n = self.kernel_rows.n_rows
+        size = max(FIRST_ROWS, int(FIRST_SHARE * n))
+        if n <= 2 * FIRST_ROWS:
+            return np.arange(n)
+        if not is_begun:
+            return self.sample(size)
+        worst = np.argpartition(-self.violation(), size)[:size]
+        return np.union1d(worst, np.flatnonzero((self.v > self.dual.lo) & (self.v < self.dual.hi) & (self.v != 0)))
+
+    def violation(self) -> Array:
+        """How far every row is from its optimality condition; negative where it is met."""
+        up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+        middle = 0.5 * sum(self.dual.extremes(up, down)) if self.dual.balanced else 0.0
+        return np.maximum(up - middle, middle - down)
 
     def gradient(self) -> Array:
         """Compute g of all rows from nothing but v."""
@@ -195,10 +223,9 @@ class ExactRun:
         self.v_seen = self.v.copy()
         self.g_of_all = True
 
-    def select(self, highest: float, lowest: float, up: Array, down: Array) -> None:
+    def select(self) -> None:
         """Make the worst violators active, and let go of rows that are far from violating."""
-        middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
-        violation = np.maximum(up - middle, middle - down)
+        violation = self.violation()
         active = self.cache.active
         inactive = np.ones(len(violation), bool)
         inactive[active] = False
@@ -228,7 +255,7 @@ class ExactRun:
             self.converged = highest - lowest <= self.problem.tol or self.stalled >= STALL
             if not self.converged:
                 self.goal = max(self.problem.tol, min(self.goal, LEVEL_SHARE * (highest - lowest)))
-                self.select(highest, lowest, up, down)
+                self.select()
         return {
             "objective": objective,
             "lower_bound": self.value,
@@ -243,13 +270,14 @@ class ExactRun:
         """Objective and training error, from g of all rows."""
         task, examples = self.problem.task, self.problem.examples
         scores = self.dual.target - self.g
-        norm_squared = float(self.v @ scores)
+        norm_squared, linear = float(self.v @ scores), 0.0
         if self.dual.balanced:
-            scores = scores + self.dual.intercept(self.v, self.g)
+            intercept = self.dual.intercept(self.v, self.g)
+            scores, linear = scores + intercept, self.dual.total * intercept
         scores, plain = scores[:, None], np.zeros(0)
         loss = losses(task.augment(scores, plain, examples), scores, plain, examples)
         error = task.error(task.decode(scores, plain, examples), examples)
-        return 0.5 * norm_squared + self.problem.C * float(examples.weights @ loss), error
+        return 0.5 * norm_squared + linear + self.problem.C * float(examples.weights @ loss), error
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model of v, its objective and D(v)."""
@@ -274,7 +302,7 @@ class ExactRun:
 
 
 class Exact(Solver):
-    """The whole kernel SVM, solved to LIBSVM's tolerance: for two classes and for regression.
+    """The whole kernel SVM, solved to LIBSVM's tolerance: two classes, more by pairs, regression, one class.
 
     ``tol`` is LIBSVM's: how far the most violating pair of rows is from its optimality conditions.
 
@@ -296,19 +324,25 @@ class Exact(Solver):
     def __init__(self, working_set_size=None):
         self.working_set_size = working_set_size
 
-    def start(self, problem: Problem, state: DualState | None = None) -> ExactRun:
+    def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:
         """Check that the problem has this dual, and set the run up."""
-        if not isinstance(problem.task, Binary | Regression):
+        if not isinstance(problem.task, Binary | Regression | OneClass | OneVsOne):
             raise ValueError(
-                f"Exact solves two-class problems and regression, found {type(problem.task).__name__}; for more "
-                "classes wrap the estimator in sklearn.multiclass.OneVsOneClassifier, or take solver='exact-cuts'"
+                "Exact solves problems of two classes, of pairs of classes, regression and one class, found "
+                f"{type(problem.task).__name__}; solver='exact-cuts' solves it"
             )
+        if isinstance(problem.task, OneClass) and problem.intercept != "free":
+            raise ValueError(f"one class needs intercept='free', found {problem.intercept!r}")
         if self.working_set_size is not None:
             check_count("working_set_size", self.working_set_size)
             if self.working_set_size < 2:
                 raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
         if state is not None:
-            if not isinstance(state, DualState):
+            if not isinstance(state, PairStates if isinstance(problem.task, OneVsOne) else DualState):
                 raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
             state.check(problem.task, problem.examples)
+        if isinstance(problem.task, OneVsOne):
+            assert not isinstance(state, DualState)
+            return OneVsOneRun(problem, self, state)
+        assert not isinstance(state, PairStates)
         return ExactRun(problem, self.working_set_size, state)

@@ -14,6 +14,8 @@ from slimsvm.tasks.multivariate import (
     RecallAtK,
     ROCArea,
 )
+from slimsvm.tasks.one_class import OneClass
+from slimsvm.tasks.one_vs_one import OneVsOne
 from slimsvm.tasks.ordinal import Ordinal
 from slimsvm.tasks.own import ExampleTask
 from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
@@ -49,6 +51,8 @@ __all__ = [
     "FBeta",
     "Multiclass",
     "Multilabel",
+    "OneClass",
+    "OneVsOne",
     "Ordinal",
     "OverAllRows",
     "PrecisionAtK",

@@ -1,0 +1,192 @@
+"""Novelty and outlier detection."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.validation import check_sample_weight
+from slimsvm.solvers import Exact
+from slimsvm.tasks import OneClass
+
+# Solvers that know what the intercept of this problem costs.
+ONE_CLASS_SOLVERS = (Exact,)
+
+
+class OneClassSVM(OutlierMixin, KernelMachine):
+    """The region where most rows are, a drop-in for `sklearn.svm.OneClassSVM`.
+
+    Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, LIBSVM's scaling; inside is where f(x) ≥ ρ.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
+        As in `SVC`.
+    tol : float, default=1e-3
+        LIBSVM's: how far the most violating pair of rows is from its optimality conditions.
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the rows is outside, and at least this share are support vectors.
+    random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
+        As in `SVC`.
+    solver : "exact" or Exact, default="exact"
+
+    Attributes
+    ----------
+    offset_ : float
+        ρ: ``decision_function`` is ``score_samples`` less this.
+    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
+        As in `SVC`; ``intercept_`` is −ρ.
+    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_
+        As in `SVC`; objective and bound are mostly negative here.
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola, Williamson: Estimating the Support of a High-Dimensional Distribution, Neural
+    Computation 2001.
+
+    Examples
+    --------
+    >>> from slimsvm import OneClassSVM
+    >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
+    >>> OneClassSVM(gamma="auto", nu=0.5).fit(X).predict(X).tolist()
+    [-1, 1, 1, 1, -1]
+    """
+
+    _y_numeric = False
+    # What the problem has and the user does not choose.
+    C, intercept, max_basis = 1.0, "free", None
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        solver="exact",
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @property
+    def offset_(self):
+        """See the class."""
+        check_is_fitted(self, "model_")
+        return -float(self.intercept_[0])
+
+    @with_callbacks
+    def fit(self, X, y=None, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+
+        Returns
+        -------
+        OneClassSVM
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X is out of range; the message names it.
+        """
+        X = self._check_X(X, reset=True)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        X, nothing, weights, index = self._drop_zero_weights(X, np.zeros(X.shape[0]), weights)
+        task = OneClass(self.nu)
+        self._solve(X, nothing, task.encode(nothing, weights), task, weights, index)
+        return self
+
+    def _named_solver(self, rows, task):
+        """See `KernelMachine`; only those that know this problem."""
+        solver = super()._named_solver(rows, task)
+        if not isinstance(solver, ONE_CLASS_SOLVERS):
+            raise ValueError(f"OneClassSVM is trained by solver='exact' or an Exact object, found {self.solver!r}")
+        return solver
+
+    @property
+    def gap_(self):
+        """Difference of objective and bound, as a share of the larger of their magnitudes; None without a bound."""
+        check_is_fitted(self, "model_")
+        if self.lower_bound_ is None:
+            return None
+        size = max(abs(self.objective_), abs(self.lower_bound_))
+        return (self.objective_ - self.lower_bound_) / size if size else 0.0
+
+    def _encode(self, y, weights):
+        """See `KernelMachine._encode`."""
+        raise ValueError("certificate(X, y) is for losses of labels; gap_ says how exact a OneClassSVM is")
+
+    def score_samples(self, X):
+        """f(x), without the intercept.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self.decision_function(X) + self.offset_
+
+    def decision_function(self, X):
+        """f(x) − ρ: positive inside, negative outside.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self._scores(X)[:, 0]
+
+    def predict(self, X):
+        """+1 inside, −1 outside.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,68 @@
+"""A machine for every C and gamma of a grid, each fit started from its neighbour's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+
+def path(estimator, X, y=None, *, C=None, gamma=None, sample_weight=None) -> list[Any]:
+    """Fit an estimator along C and gamma, every fit but the first a warm start.
+
+    Along C a fit starts from the one before; the first of another gamma starts from the first of the gamma before. What
+    is kept of a fit is its dual point (``solver="exact"``) or its cuts. Each fit meets its own tolerance, so that the
+    models are those of cold fits up to ``tol``.
+
+    Parameters
+    ----------
+    estimator : SVC, SVR or another estimator of the library that has ``warm_start``
+        Not changed.
+    X, y
+        As in its ``fit``.
+    C, gamma : sequence of numbers or None, default=None
+        In the order in which they are fitted: C best rises. None: the estimator's own.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+
+    Returns
+    -------
+    list of estimators
+        Fitted, for every gamma all C.
+
+    Raises
+    ------
+    ValueError
+        A sequence is empty, the estimator has no such parameter, or a parameter or a value is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from slimsvm import SVC, path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> machines = path(SVC(solver="exact"), X, y, C=[0.1, 1.0, 10.0])
+    >>> [machine.C for machine in machines]
+    [0.1, 1.0, 10.0]
+    """
+    known = estimator.get_params(deep=False)
+    if "warm_start" not in known:
+        raise ValueError(f"path needs an estimator with the parameter warm_start, found {type(estimator).__name__}")
+    grid: dict[str, list[dict[str, Any]]] = {}
+    for name, values in (("C", C), ("gamma", gamma)):
+        if values is not None and name not in known:
+            raise ValueError(f"{type(estimator).__name__} has no parameter {name}")
+        grid[name] = [{}] if values is None else [{name: value} for value in values]
+        if not grid[name]:
+            raise ValueError(f"{name} must hold at least one number, found none")
+    machines: list[Any] = []
+    first_of_gamma = None
+    for of_gamma in grid["gamma"]:
+        state = first_of_gamma
+        for k, of_C in enumerate(grid["C"]):
+            machine = clone(estimator).set_params(warm_start=True, **of_gamma, **of_C)
+            machine._state = state
+            fitted = machine.fit(X, y) if sample_weight is None else machine.fit(X, y, sample_weight=sample_weight)
+            state = fitted._state
+            if k == 0:
+                first_of_gamma = state
+            machines.append(fitted.set_params(warm_start=known["warm_start"]))
+    return machines

@@ -1,0 +1,69 @@
+"""Several classes as all pairs of them, as LIBSVM has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+
+
+@dataclass(frozen=True)
+class OneVsOne(Task):
+    """A score for each pair of classes (a, b), a < b, positive for a; a row's loss is its pairs' hinge losses.
+
+    The pairs share nothing but rows: each is a two-class problem of its own. Predicted is the class with the most
+    votes, of equals the lowest.
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import OneVsOne
+    >>> OneVsOne(3).decode(np.array([[1.0, 1.0, -1.0], [-1.0, 2.0, 3.0]]), np.zeros(0))
+    array([0, 1])
+    """
+
+    n_classes: int = 2
+
+    def __post_init__(self):
+        if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
+            raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """Number of pairs."""
+        return self.n_classes * (self.n_classes - 1) // 2
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """The classes of every score."""
+        return list(combinations(range(self.n_classes), 2))
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Codes 0, 1, … of the classes and weights as one-row examples."""
+        y = np.asarray(y)
+        if y.ndim != 1 or not np.isin(y, np.arange(self.n_classes)).all():
+            raise ValueError(f"labels must be 0 to {self.n_classes - 1}, one per row")
+        return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+
+    def augment(self, scores, plain, examples: Examples) -> Augmented:
+        """See `Task.augment`."""
+        signs = np.zeros(scores.shape)
+        for column, (a, b) in enumerate(self.pairs()):
+            signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
+        within = (signs != 0) & (signs * scores < 1)
+        return Augmented(delta=within.sum(axis=1).astype(np.float64), coef=np.where(within, signs, 0.0))
+
+    def decode(self, scores, plain, examples=None):
+        """Codes of the classes with the most votes."""
+        votes = np.zeros((len(scores), self.n_classes), np.int64)
+        for column, (a, b) in enumerate(self.pairs()):
+            for_a = scores[:, column] > 0
+            votes[:, a] += for_a
+            votes[:, b] += ~for_a
+        return np.argmax(votes, axis=1)

@@ -1,0 +1,75 @@
+import json
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from slimsvm.cli import bench_exact, main
+
+
+def run(folder, *options):
+    assert main(["bench", "exact", "--quick", "--output", str(folder), *options]) == 0
+    return json.loads((folder / "exact.json").read_text())
+
+
+def test_both_solvers_come_to_the_same_machine(tmp_path, capsys):
+    result = run(tmp_path, "--threads", "1", "2")
+    found = {(r["method"], r["threads"]): r for r in result["records"]}
+    theirs = found["scikit-learn", 1]
+    for threads in (1, 2):
+        ours = found["slimsvm", threads]
+        assert ours["dual"] == pytest.approx(theirs["dual"], rel=1e-5)
+        assert ours["same"] > 0.99
+        assert ours["seconds"] > 0
+    assert found["slimsvm", 1]["dual"] == found["slimsvm", 2]["dual"]
+    assert theirs["same"] == 1.0
+    assert (tmp_path / "exact.png").stat().st_size > 0
+    assert "below best" in capsys.readouterr().out
+
+
+def test_absent_comparators_are_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_exact, "find_spec", lambda name: None if name != "slimsvm" else object())
+    result = run(tmp_path, "--threads", "1")
+    assert {r["method"]: r["absent"] for r in result["records"]} == {
+        "scikit-learn": "not installed", "libsvm-official": "not installed", "scikit-learn-intelex": "not installed",
+        "thundersvm": "not installed", "slimsvm": None,
+    }  # fmt: skip
+    assert [line["seconds"] for line in result["table"]].count("not installed") == 4
+
+
+def test_slow_ones_are_left_out_where_rows_are_many(tmp_path):
+    result = run(tmp_path, "--methods", "scikit-learn", "--slow-max-n", "999")
+    assert result["records"][0]["absent"] == "more than 999 rows"
+
+
+def test_libsvms_interface(monkeypatch):
+    """What it is asked for, and what is made of its answers; the package itself may be absent."""
+    X, y = np.arange(6.0).reshape(3, 2), np.array([-1, 1, 1])
+    asked = []
+
+    class Model:
+        get_sv_indices = staticmethod(lambda: [1, 3])
+        get_sv_coef = staticmethod(lambda: [(-0.5,), (0.5,)])
+
+    util = ModuleType("libsvm.svmutil")
+    util.svm_train = lambda labels, rows, options: asked.append(options) or Model()
+    util.svm_predict = lambda labels, rows, model, options: ([1.0] * len(rows), None, None)
+    package = ModuleType("libsvm")
+    package.svmutil = util
+    monkeypatch.setitem(sys.modules, "libsvm", package)
+    monkeypatch.setitem(sys.modules, "libsvm.svmutil", util)
+    clf = bench_exact.COMPARATORS["libsvm-official"].make(2.0, 0.5, 1).fit(X, y)
+    assert asked[0].startswith("-t 2 -c 2.0 -g 0.5 -e 0.001")
+    np.testing.assert_array_equal(clf.support_vectors_, X[[0, 2]])
+    np.testing.assert_array_equal(clf.dual_coef_, [[-0.5, 0.5]])
+    assert clf.predict(X).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_dual_objective_as_written():
+    rng = np.random.default_rng(0)
+    X, v = rng.normal(size=(20, 3)), rng.normal(size=20)
+    assert bench_exact.dual_objective(X, v, 0.3) == pytest.approx(
+        np.abs(v).sum() - 0.5 * v @ rbf_kernel(X, gamma=0.3) @ v, rel=1e-9
+    )
