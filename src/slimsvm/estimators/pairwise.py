@@ -73,7 +73,8 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes), or (n_samples, n_pairs) with ``decision_function_shape="ovo"``
         """
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        return pair_scores(self._scores(X), len(self.classes_), self.decision_function_shape)
+        scores = self._scores(X)
+        return pair_scores(scores, len(self.classes_), self.decision_function_shape)
 
     def predict(self, X: Any) -> Array:
         """Class labels: most votes, ties to the lowest.
@@ -86,7 +87,8 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[OneVsOne(len(self.classes_)).decode(self._scores(X), np.zeros(0))]
+        scores = self._scores(X)
+        return self.classes_[OneVsOne(len(self.classes_)).decode(scores, np.zeros(0))]
 
     def _scores(self, X: Any) -> Array:
         if not hasattr(self, "model_"):
