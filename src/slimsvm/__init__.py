@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
     from slimsvm.solvers import (
+        BCFW,
         BSCA,
         BSGD,
         BVM,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BCFW",
     "BSCA",
     "BSGD",
     "BVM",
@@ -76,6 +78,7 @@ __all__ = [
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn and Numba.
 _HOMES = {
+    "BCFW": "solvers",
     "BSCA": "solvers",
     "BSGD": "solvers",
     "BVM": "solvers",

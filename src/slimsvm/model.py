@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.kernels import KERNELS, CallableKernel, Kernel, KernelRows, Points, Precomputed
+from slimsvm.kernels import KERNELS, CallableKernel, FeatureRows, Kernel, KernelRows, Linear, Points, Precomputed
+from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.rows import Block, as_csr, is_sparse
 
 DTYPES = ("float32", "float64")
@@ -76,7 +78,7 @@ class KernelExpansion:
 
     def __getstate__(self) -> dict[str, Any]:
         """What the model is; what was prepared from it is made again."""
-        return self.__dict__ | {"_prepared": {}}
+        return {name: value for name, value in vars(self).items() if name != "weights"} | {"_prepared": {}}
 
     @property
     def n_basis(self) -> int:
@@ -185,6 +187,8 @@ class KernelExpansion:
         ValueError
             If the entries do not fit together, or the kernel is unknown.
         """
+        if "weights" in header:
+            return LinearModel.from_weights_file(header, arrays)
         name = header["kernel"]["kernel"]
         if name not in KERNELS:
             raise ValueError(f"unknown kernel {name!r}; known kernels: {', '.join(sorted(KERNELS))}")
@@ -195,6 +199,77 @@ class KernelExpansion:
             basis.check_format(full_check=True)
         kernel = KERNELS[name].from_header(header["kernel"], arrays)
         return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], kernel, header["dtype"])
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel(KernelExpansion):
+    """A linear machine by its weights: f_c(x) = Σ_f weights[f, c] x_f + intercept_c.
+
+    As a kernel expansion its vectors are unit vectors, one for each feature that has a weight, and its coefficients the
+    weights; `of_weights` makes one. Scores are computed in float64, one product with the weights of the features that
+    a row has; ``dtype`` is the precision that was asked for in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.model import LinearModel
+    >>> model = LinearModel.of_weights(np.array([[0.5], [0.0], [2.0]]), np.array([1.0]), np.zeros(0), "float64")
+    >>> model.scores(np.array([[1.0, 5.0, 10.0]])), model.features.tolist()
+    (array([[21.5]]), [0, 2])
+    """
+
+    @classmethod
+    def of_weights(cls, weights: np.ndarray, intercept: np.ndarray, plain: np.ndarray, dtype: str) -> LinearModel:
+        """The model of weights of shape (d, m)."""
+        used = np.flatnonzero(weights.any(axis=1))
+        return cls(_unit_vectors(used, len(weights)), weights[used], intercept, plain, Linear(), dtype)
+
+    @property
+    def features(self) -> np.ndarray:
+        """Numbers of the features that have a weight, increasing."""
+        return self.basis.indices
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """All weights, shape (n_features, n_outputs)."""
+        weights = np.zeros((self.basis.shape[1], self.coef.shape[1]))
+        weights[self.features] = self.coef
+        return weights
+
+    def scores(self, X: Block, n_jobs: int | None = None) -> np.ndarray:
+        """See `KernelExpansion.scores`."""
+        if X.shape[1] != self.basis.shape[1]:
+            raise ValueError(f"the rows have {X.shape[1]} features, the basis has shape {self.basis.shape}")
+        with one_blas_thread():
+            return FeatureRows(X, n_jobs).scores(self.weights, self.intercept)
+
+    def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
+        """See `KernelExpansion.norm_squared`."""
+        if gram is not None:
+            return super().norm_squared(gram, n_jobs)
+        return float(np.sum(self.coef**2) + self.plain @ self.plain)
+
+    def to_file_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of a file: the weights, without the unit vectors."""
+        kernel, _ = self.kernel.to_header()
+        header = {"kernel": kernel, "dtype": self.dtype, "weights": list(self.basis.shape)}
+        arrays = {"features": self.features.astype(np.int64)}
+        return header, arrays | {"coef": self.coef, "intercept": self.intercept, "plain": self.plain}
+
+    @classmethod
+    def from_weights_file(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> LinearModel:
+        """The model that `to_file_parts` described."""
+        features, n_features = arrays["features"], header["weights"][1]
+        if len(features) and not (features[0] >= 0 and features[-1] < n_features and (np.diff(features) > 0).all()):
+            raise ValueError(f"features must be increasing numbers from 0 to {n_features - 1}")
+        basis = _unit_vectors(features, n_features)
+        return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], Linear(), header["dtype"])
+
+
+def _unit_vectors(features: np.ndarray, n_features: int) -> sp.csr_array:
+    """One row for each of the features, 1 there and 0 elsewhere."""
+    k = len(features)
+    return sp.csr_array((np.ones(k), features, np.arange(k + 1)), shape=(k, n_features))
 
 
 def row_keys(basis: Any) -> Iterator[bytes]:

@@ -34,6 +34,8 @@ VARIANTS["violated-cuts-full"] = ViolatedCuts(sample_size=20, step="full", tol_r
 VARIANTS["bsca-room"] = SOLVERS["bsca"](max_basis=500)
 VARIANTS["bsca-plain"] = SOLVERS["bsca"](max_basis=12, epochs=6, finish=False, maintenance="project")
 VARIANTS["bsgd-plain"] = SOLVERS["bsgd"](max_basis=12, epochs=6, finish=False, maintenance="remove")
+# Explicit weights are for the linear kernel alone.
+WEIGHTS = {"bcfw-weights": SOLVERS["bcfw"](weights=True), "exact-cuts-weights": ExactCuts(weights=True)}
 PAPERS_CUTS = (ExactCuts, ViolatedCuts, UniformCuts)
 CUT_SOLVERS = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, PAPERS_CUTS))
 EXACT = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, ExactCuts))
@@ -59,10 +61,18 @@ for budgeted in ("bsca", "bsgd", "bsca-room", "bsca-plain", "bsgd-plain"):
     REFUSED[budgeted] |= {"multiclass-costs": NO_COSTS} if budgeted.endswith("plain") else {}
 for merging in ("bsca", "bsgd"):
     REFUSED[merging] |= dict.fromkeys(("laplacian", "linear", "poly"), NO_MERGE)
+NO_BLOCKS = "BCFW needs a loss that is a sum over examples"
+BLOCKS = sorted(name for name in VARIANTS | WEIGHTS if name.startswith("bcfw"))
+for block in BLOCKS:
+    REFUSED[block] = dict.fromkeys(OVER_ALL_ROWS, NO_BLOCKS)
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 
+NOT_LINEAR = dict.fromkeys(sorted(set(KERNELS) - {"linear"}), "weights=True needs kernel='linear'")
+for name in WEIGHTS:
+    REFUSED[name] = REFUSED.get(name, {}) | NOT_LINEAR
+
 AXES = {
-    "solver": sorted(VARIANTS),
+    "solver": sorted(VARIANTS | WEIGHTS),
     "task": sorted(CASES),
     "container": ["C", "F", "csr", "csr64", "memmap"],
     "dtype": ["float32", "float64", "int8"],
@@ -140,7 +150,7 @@ def is_refused(solver_name, problem, *choices):
     messages = [REFUSED[solver_name][name] for name in choices if name in REFUSED.get(solver_name, ())]
     if messages:
         with pytest.raises(ValueError, match="|".join(messages)):
-            VARIANTS[solver_name].solve(problem)
+            (VARIANTS | WEIGHTS)[solver_name].solve(problem)
     return bool(messages)
 
 
@@ -187,7 +197,7 @@ def check_history(fit):
 
 def check_everything(combination, folder):
     solver_name, task_name, container, dtype, precision, intercept, kernel_name = combination
-    solver = VARIANTS[solver_name]
+    solver = (VARIANTS | WEIGHTS)[solver_name]
     if solver_name == "cpsp" and kernel_name != "rbf":
         solver = VARIANTS["cpsp-rows"]
     before = repr(solver.get_params())
@@ -206,7 +216,7 @@ def check_everything(combination, folder):
         check_fit(fit, problem, X, case, tolerance)
         primal, dual = optimum(task_name, kernel_name, intercept, C, seed)
         assert fit.objective >= dual * (1 - tolerance)
-        if isinstance(solver, ExactCuts):
+        if isinstance(solver, ExactCuts) or solver_name in BLOCKS:
             assert fit.objective <= primal * 1.0101
             assert fit.lower_bound <= primal * (1 + tolerance)
     assert repr(solver.get_params()) == before

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_moons
 
-from slimsvm import CPSP, SVC, SVR, ExactCuts, Refine, ViolatedCuts
+from slimsvm import BCFW, CPSP, SVC, SVR, ExactCuts, Refine, ViolatedCuts
 from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SMALL_N, MAX_SPARSE_FEATURES, choose_solver
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from slimsvm.rows import as_rows
@@ -57,11 +57,11 @@ def test_without_a_cap_few_rows_are_solved_for():
     ("kernel", "n_sparse", "vectors"),
     [
         (RBF(1.0), 0, "refine"),
-        (Linear(), 0, "refine"),
+        (Polynomial(2, 1.0, 1.0), 0, "refine"),
         (Laplacian(1.0), 0, "training-rows"),
         (RBF(1.0), MAX_SPARSE_FEATURES, "refine"),
         (RBF(1.0), MAX_SPARSE_FEATURES + 1, "fixed-point"),
-        (Linear(), MAX_SPARSE_FEATURES + 1, "training-rows"),
+        (Polynomial(2, 1.0, 1.0), MAX_SPARSE_FEATURES + 1, "training-rows"),
     ],
 )
 def test_without_a_cap_few_vectors_are_looked_for(kernel, n_sparse, vectors, task):
@@ -112,3 +112,14 @@ def test_the_cap_is_checked():
     X, y = make_moons(40, random_state=0)
     with pytest.raises(ValueError, match=r"max_basis must be a positive integer.* found 0"):
         SVC(max_basis=0).fit(X, y)
+
+
+def test_linear_machines_without_a_cap_have_weights_where_they_are_cheaper():
+    many, few = as_rows(np.zeros((3000, 5))), as_rows(np.zeros((2000, 5)))
+    wide = as_rows(np.zeros((2500, 4)))
+    for task, solver in ((Binary(), ExactCuts), (ErrorRate(), ExactCuts), (Chain(3), BCFW)):
+        assert type(choose_solver(many, Linear(), task, None, False)) is solver
+        assert type(choose_solver(few, Linear(), task, None, False)) is ExactCuts
+    assert type(choose_solver(many, Linear(), Chain(3), 7, False)) is Refine
+    # The weights take more than a quarter of the memory.
+    assert type(choose_solver(wide, Linear(), Chain(3), None, False, memory_limit=300)) is ExactCuts

@@ -34,6 +34,7 @@ BENCHES = {
         "slimsvm.cli.bench_exact", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
     ),
     "budget": Bench("slimsvm.cli.bench_budget", "BSCA and BSGD within budgets of vectors: test error against seconds"),
+    "structured": Bench("slimsvm.cli.bench_structured", "sequences, and measures over all rows: words, chunks, F1"),
 }
 
 

@@ -15,6 +15,7 @@ from slimsvm.cuts.projected import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
 from slimsvm.cuts.stabilise import BestPoint
 from slimsvm.cuts.state import CutsState, Solution
+from slimsvm.cuts.weight_scores import WeightScores
 from slimsvm.cuts.working_set import WorkingSet
 
 ORACLES = {"exact": ExactOracle, "uniform": UniformOracle, "violated": ViolatedOracle}
@@ -34,6 +35,7 @@ __all__ = [
     "Solution",
     "UniformOracle",
     "ViolatedOracle",
+    "WeightScores",
     "WorkingSet",
     "exact_cut",
     "n_distinct_rows",

@@ -6,7 +6,8 @@ import numpy as np
 
 from slimsvm.kernels import RBF, Kernel
 from slimsvm.rows import Rows
-from slimsvm.solvers import CPSP, Compact, ExactCuts, Refine, Solver, ViolatedCuts
+from slimsvm.solvers import BCFW, CPSP, Compact, ExactCuts, Refine, Solver, ViolatedCuts
+from slimsvm.solvers.weights import prefers_weights
 from slimsvm.tasks import Binary, Multiclass, Regression, Task
 
 # Rows up to which a fit without a cap is exact, and up to which it is where few vectors cannot be looked for: above,
@@ -26,7 +27,8 @@ def choose_solver(
     cap, up to 5,000 rows are solved for by exact cuts. More, of two classes, several or regression, are left to
     `Compact`, which learns as few vectors as do as well as the exact SVM on rows held out, unless the kernel is a
     function or a matrix, or a copy of the rows does not fit into memory: then, and for other losses, the problem is
-    solved by exact cuts, or above 300,000 rows by sampled ones.
+    solved by exact cuts, or above 300,000 rows by sampled ones. A linear machine without a cap, where explicit weights
+    are cheaper (`solvers.weights`), is solved by exact cuts in them, and sequences by block-coordinate Frank-Wolfe.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ def choose_solver(
     folding = kernel.folding(rows.n_features)
     has_derivative = folding is not None and not folding.manhattan
     is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
+    if max_basis is None and prefers_weights(rows, kernel, task.n_outputs, memory_limit):
+        return BCFW() if task.decomposes and task.n_plain else ExactCuts()
     preimage = "fixed-point" if isinstance(kernel, RBF) else "training-rows"
     is_learned = has_derivative and task.decomposes and not is_text
     if max_basis is not None:

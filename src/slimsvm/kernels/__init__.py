@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from slimsvm.kernels.base import FoldedKernel, Kernel
+from slimsvm.kernels.features import FeatureRows
 from slimsvm.kernels.folding import Folding
 from slimsvm.kernels.given import CallableKernel, Precomputed
 from slimsvm.kernels.inner import Linear, Polynomial, Sigmoid
@@ -24,6 +25,7 @@ __all__ = [
     "RBF",
     "CallableKernel",
     "EvalCounter",
+    "FeatureRows",
     "FoldedKernel",
     "Folding",
     "Kernel",

@@ -1,6 +1,7 @@
 """Solvers: one file per published algorithm."""
 
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.bcfw import BCFW
 from slimsvm.solvers.bsca import BSCA
 from slimsvm.solvers.bsgd import BSGD
 from slimsvm.solvers.bvm import BVM
@@ -22,6 +23,7 @@ SOLVERS = {
     "refine": Refine,
     "exact": Exact,
     "low-rank": LowRank,
+    "bcfw": BCFW,
     "bsca": BSCA,
     "bsgd": BSGD,
     "lasvm": LASVM,
@@ -30,6 +32,7 @@ SOLVERS = {
 }
 
 __all__ = [
+    "BCFW",
     "BSCA",
     "BSGD",
     "BVM",

@@ -12,6 +12,7 @@ from typing import Any
 from slimsvm.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.solvers.base import SMALL_N, Problem, Run, Solver
 from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
+from slimsvm.solvers.weights import resolve_weights
 
 
 def check_count(name: str, value: Any) -> None:
@@ -80,6 +81,9 @@ class ExactCuts(CuttingPlaneSolver):
         starts with exact cuts, whose first one costs n² kernel evaluations.
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
+    weights : {"auto"} or bool, default="auto"
+        Whether a linear kernel's machine is kept as weights of features: "auto" says yes above 2,000 rows that have
+        on average no more features than there are rows. There is no warm-up then.
 
     Examples
     --------
@@ -91,12 +95,13 @@ class ExactCuts(CuttingPlaneSolver):
     True
     """
 
-    def __init__(self, tol_relative=0.01, step="line-search", overshoot=0.05, warm_up=400, max_idle=20):
+    def __init__(self, tol_relative=0.01, step="line-search", overshoot=0.05, warm_up=400, max_idle=20, weights="auto"):
         self.tol_relative = tol_relative
         self.step = step
         self.overshoot = overshoot
         self.warm_up = warm_up
         self.max_idle = max_idle
+        self.weights = weights
 
     def oracle(self, problem):
         """`ExactOracle`."""
@@ -105,8 +110,9 @@ class ExactCuts(CuttingPlaneSolver):
     def plan(self, problem):
         """Line search and warm-up as asked for; the warm-up needs the best point a line search keeps."""
         search = self.step == "line-search"
-        warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N else None
-        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up)
+        weights = resolve_weights(self.weights, problem)
+        warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N and not weights else None
+        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up, weights=weights)
 
 
 class ViolatedCuts(CuttingPlaneSolver):

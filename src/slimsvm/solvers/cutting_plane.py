@@ -41,6 +41,7 @@ from slimsvm.cuts import (
     SampledScores,
     Solution,
     ViolatedOracle,
+    WeightScores,
     WorkingSet,
     n_distinct_rows,
     reference_loss,
@@ -48,7 +49,7 @@ from slimsvm.cuts import (
 )
 from slimsvm.cuts.oracles import MAX_REDRAWS
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
-from slimsvm.model import KernelExpansion
+from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.solvers.base import SMALL_TOLERANCE, Fit, Problem, Status
 from slimsvm.tasks import Augmented, losses
 
@@ -75,6 +76,7 @@ class Plan:
     overshoot: float = 0.0
     warm_up: Any = None
     final_objective: bool = True
+    weights: bool = False
 
 
 class CuttingPlaneRun:
@@ -119,6 +121,8 @@ class CuttingPlaneRun:
         """Where scores come from."""
         if not self.oracle.needs_all_scores:
             return SampledScores(self.kernel_rows, self.task.n_outputs, intercept)
+        if self.plan.weights:
+            return WeightScores(self.kernel_rows, self.task.n_outputs, intercept)
         cache = self.oracle.exact or self.kernel_rows.n_features >= CACHE_FROM_FEATURES
         return FullScores(self.kernel_rows, self.task.n_outputs, intercept, self.problem.memory_limit, cache)
 
@@ -297,7 +301,7 @@ class CuttingPlaneRun:
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best model found (the last one where objectives are not known) and what was counted."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "merged_cuts": self.n_merged}
-        if isinstance(self.book, FullScores):
+        if isinstance(self.book, FullScores | WeightScores):
             if self.centre is not None:
                 self.note(self.centre.now)
             elif not self.converged:
@@ -319,22 +323,26 @@ class CuttingPlaneRun:
         """What a later fit can go on from."""
         return CutsState(self.latest.cuts, self.task, self.examples, self.oracle.exact and not self.warming_up)
 
-    def model(self, solution: Solution) -> tuple[KernelExpansion, float | None, Array]:
-        """Σ α_j g_j as a kernel expansion over the rows of its cuts, with its objective and those rows."""
+    def model(self, solution: Solution) -> tuple[KernelExpansion, float | None, Array | None]:
+        """Σ α_j g_j as an expansion over the rows of its cuts, or as weights, with its objective and those rows."""
         m, p = self.task.n_outputs, self.task.n_plain
         total = Cut(0.0, np.zeros(0, dtype=np.int64), np.zeros((0, m)), np.zeros(p))
         if len(solution.cuts):
             total = weighted_sum(solution.cuts, solution.alpha)
         used, objective = total.coef.any(axis=1), solution.objective
+        intercept = total.intercept if self.book.intercept else np.zeros(m)
+        dtype = np.dtype(self.kernel_rows.dtype).name
+        if isinstance(self.book, WeightScores):
+            return LinearModel.of_weights(self.book.weights(total), intercept, total.plain, dtype), objective, None
         if self.centre is not None and objective is not None:
             used, objective = self.trimmed(total, solution)
         model = KernelExpansion(
             basis=self.kernel_rows.basis(total.rows[used]),
             coef=total.coef[used],
-            intercept=total.intercept if self.book.intercept else np.zeros(m),
+            intercept=intercept,
             plain=total.plain,
             kernel=self.problem.kernel,
-            dtype=np.dtype(self.kernel_rows.dtype).name,
+            dtype=dtype,
         )
         return model, objective, total.rows[used]
 

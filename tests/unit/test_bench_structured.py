@@ -1,0 +1,129 @@
+"""The benchmark of structured outputs: chunks and features by hand, and a quick run."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from slimsvm.cli import bench_structured, main
+from slimsvm.cli.benching import structured
+from slimsvm.cli.benching.chunking import FeatureTable, chunk_f1, chunks, token_features, word_shape
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ("", set()),
+        ("O O", set()),
+        ("B-NP I-NP O", {(0, 2, "NP")}),
+        ("B-NP B-NP", {(0, 1, "NP"), (1, 2, "NP")}),
+        ("I-NP I-NP", {(0, 2, "NP")}),  # an I after nothing begins a chunk
+        ("B-NP I-VP I-VP", {(0, 1, "NP"), (1, 3, "VP")}),  # so does one of another kind
+        ("O I-PP O B-NP", {(1, 2, "PP"), (3, 4, "NP")}),
+        ("B-NP I-NP B-NP I-NP", {(0, 2, "NP"), (2, 4, "NP")}),
+    ],
+)
+def test_chunks_are_those_of_conlleval(tags, expected):
+    assert chunks(tags.split()) == expected
+
+
+def test_chunk_f1_by_hand():
+    truth = np.array(["B-NP", "I-NP", "O", "B-VP", "B-NP", "I-NP"])
+    guess = np.array(["B-NP", "I-NP", "O", "B-VP", "B-NP", "B-NP"])  # 2 of 3 found, 2 of 4 right
+    offsets = np.array([0, 4, 6])
+    assert chunk_f1(guess, truth, offsets) == pytest.approx(4 / 7)
+    assert chunk_f1(truth, truth, offsets) == 1.0
+    assert chunk_f1(np.full(6, "O"), np.full(6, "O"), offsets) == 0.0
+    # A chunk does not run over the end of a sentence.
+    assert chunk_f1(np.full(2, "I-NP"), np.array(["I-NP", "B-NP"]), np.array([0, 1, 2])) == 1.0
+
+
+def test_features_of_a_token():
+    assert word_shape("McDonald-90") == "XxXx-d"
+    first, second = token_features(["The", "cats"], ["DT", "NNS"])
+    for name in ("w0=the", "w-1=<1", "w1=cats", "ww0=the|cats", "pp-1=<1|DT", "ppp0=DT|NNS|>1", "s=Xx", "suf=he"):
+        assert name in first
+    assert "pre=cats" not in second
+    assert "pre=cat" in second
+    assert "wp-1=cats|DT" in second
+
+
+def test_features_that_were_not_seen_are_left_out():
+    table, tokens = FeatureTable(), np.array([["a", "DT"], ["dog", "NN"], ["b", "DT"]])
+    X = table.rows(tokens[:2], np.array([0, 2]), learn=True)
+    n = len(table.column)
+    other = table.rows(tokens[2:], np.array([0, 1]), learn=False)
+    assert X.shape == (2, n)
+    assert other.shape == (1, n)
+    assert len(table.column) == n
+    assert 0 < other.nnz < X[[0]].nnz
+    assert other.has_sorted_indices
+
+
+# ---- the benchmark
+
+
+def words(n_words, rng):
+    """Words of letters a, b, c whose pixels are noisy."""
+    lengths = rng.integers(2, 6, n_words)
+    codes = rng.integers(0, 3, lengths.sum())
+    X = np.eye(3)[codes] + 0.2 * rng.normal(size=(len(codes), 3))
+    return X, np.array(["a", "b", "c"])[codes], np.concatenate([[0], np.cumsum(lengths)])
+
+
+def sentences(n_sentences, rng):
+    """Noun phrases `the X` among verbs."""
+    tokens, tags, lengths = [], [], []
+    for _ in range(n_sentences):
+        n = int(rng.integers(1, 4))
+        tokens += [("the", "DT"), (f"thing{rng.integers(9)}", "NN"), ("runs", "VBZ")] * n
+        tags += ["B-NP", "I-NP", "B-VP"] * n
+        lengths.append(3 * n)
+    return np.array(tokens), np.array(tags), np.concatenate([[0], np.cumsum(lengths)])
+
+
+def rows(n, rng):
+    """A fifth positive, by two features with noise."""
+    X = rng.normal(size=(n, 4))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 1.0, 1, -1), None
+
+
+def stand_in(name):
+    """Something small of the kind."""
+    rng = np.random.default_rng(0)
+    make, n = (words, 40) if "ocr" in name else (sentences, 30) if "conll" in name else (rows, 300)
+    (X, y, offsets), (X_test, y_test, test_offsets) = make(n, rng), make(n, rng)
+    return SimpleNamespace(
+        X_train=X, y_train=y, X_test=X_test, y_test=y_test, train_offsets=offsets, test_offsets=test_offsets
+    )
+
+
+def test_a_quick_run_measures_and_draws(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(structured, "load", stand_in)
+    monkeypatch.setattr(bench_structured, "load", stand_in)
+    argv = ["bench", "structured", "--quick", "--max-basis", "5", "--output", str(tmp_path), "--n-jobs", "1"]
+    assert main(argv) == 0
+    records = json.loads((tmp_path / "structured.json").read_text())["records"]
+    by_method = {(r["data"], r["measure"], r["method"]): r for r in records}
+    assert len(by_method) == len(records) == 4 + 1 + 9
+    chunked = by_method["conll2000", "chunk F1", "linear chain, BCFW"]
+    assert chunked["value"] == 1.0
+    assert 0 <= chunked["gap"] <= 1e-3
+    for method in ("linear chain, BCFW", "RBF chain, BCFW", "RBF chain, exact cuts"):
+        record = by_method["ocr-letters-small", "letter error", method]
+        assert record["value"] < 0.1
+        assert record["iterations"] > 0
+    for measure in structured.MEASURES:
+        for method in (structured.ERROR_RATE, structured.CLASS_WEIGHTS, f"trained for {measure}"):
+            record = by_method["money-fx", measure, method]
+            assert 0.5 < record["value"] <= 1
+            assert record["C"] == (1.0, 10.0)[int(np.argmax(record["trials"]))]
+    assert (tmp_path / "structured-measures.png").stat().st_size > 0
+    assert "trained for roc_auc" in capsys.readouterr().out
+
+
+def test_break_even_by_hand():
+    truth, scores = np.array([1, 1, -1, -1]), np.array([3.0, 0.0, 2.0, -1.0])
+    assert structured.break_even(truth, scores) == 0.5
+    assert structured.break_even(truth, truth) == 1.0
