@@ -58,7 +58,7 @@ class BallRun:
 
     def keep(self, rows: Array, alpha: Array, q: float) -> None:
         """Go on from this centre; rounding cannot take q below what the ridge alone gives."""
-        self.latest = rows, alpha, max(q, float(self.ridge[rows] @ alpha**2))
+        self.latest = rows, alpha, max(float(q), float(self.ridge[rows] @ alpha**2))
 
     # -- distances --------------------------------------------------------------------------------------------------
 
