@@ -188,4 +188,4 @@ def test_when_there_is_no_hope():
     assert hopeless(trials(0.09, 0.055), 0.1, 0.0025, 7000)
     assert not hopeless(trials(0.01, 0.005), 0.1, 0.0025, 7000)
     assert hopeless(trials(0.01, 0.011), 0.1, 0.0025, 7000)
-    assert not hopeless(trials(0.003, 0.004), 0.1, 0.0025, 7000)
+    assert not hopeless(trials(0.003, 0.0035), 0.1, 0.0025, 7000)

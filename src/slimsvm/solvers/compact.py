@@ -9,7 +9,7 @@ r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is wit
 The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most a quarter of a point,
 and at most a quarter of e* unless that is under a tenth of a point. The errors are those of the same rows, so that what
 is chance in one is in the other too. The search is given up when, at the rate of the last two sizes, the excess would
-still be over twice the slack at k*/7.
+still be over one and a half times the slack at k*/7.
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
@@ -51,7 +51,7 @@ FIRST_SIZE, FACTOR, SHARES = 100, 4, (1 / 14, 1 / 7)
 # most so much, and at most this share of the exact SVM's error, unless that is less than so much.
 GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.0025, 0.25, 0.001
 # The search is given up where more than so many times that is expected at the largest size.
-HOPELESS = 2.0
+HOPELESS = 1.5
 # Rows up to which exact cuts take the place of learned vectors that do not do; sampled ones above.
 MAX_EXACT_ROWS = 300_000
 # Of max_seconds, the shares of the exact SVM and of each size.
