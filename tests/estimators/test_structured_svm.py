@@ -217,6 +217,11 @@ def test_bad_tasks_are_named(call, message):
         call()
 
 
+def test_only_tasks_are_checked():
+    with pytest.raises(TypeError, match=r"task must be an object of a class derived from .* found <class"):
+        check_task(Grades, [0])
+
+
 @pytest.mark.parametrize("method", ["features", "loss", "labels"])
 def test_what_is_missing_is_named(method):
     task = faulty(Grades, **{method: getattr(ExampleTask, method)})

@@ -92,6 +92,8 @@ def check_task(task: Task, examples: Any, *, n_points: int = 12, random_state: A
     4 examples at 12 points each: no fault found. Compared with 36 labellings (found at other points, so that a fault \
 may have escaped).
     """
+    if not isinstance(task, Task):
+        raise TypeError(f"task must be an object of a class derived from ExampleTask or Task, found {task!r}")
     rng = np.random.default_rng(random_state)
     if not isinstance(examples, Examples):
         examples = task.encode(examples)
