@@ -33,6 +33,9 @@ BENCHES = {
     "exact": Bench(
         "slimsvm.cli.bench_exact", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
     ),
+    "cross-training": Bench(
+        "slimsvm.cli.bench_cross_training", "editing of training sets: the experiments of its paper"
+    ),
     "budget": Bench("slimsvm.cli.bench_budget", "BSCA and BSGD within budgets of vectors: test error against seconds"),
     "structured": Bench("slimsvm.cli.bench_structured", "sequences, and measures over all rows: words, chunks, F1"),
 }

@@ -4,5 +4,6 @@ from slimsvm.editing.condense import condense
 from slimsvm.editing.cross_training import CrossTrained, CrossTrainer, Edited
 from slimsvm.editing.edited_nn import edited_nearest_neighbours
 from slimsvm.editing.multi_edit import multi_edit
+from slimsvm.editing.ramp import Ramp
 
-__all__ = ["CrossTrained", "CrossTrainer", "Edited", "condense", "edited_nearest_neighbours", "multi_edit"]
+__all__ = ["CrossTrained", "CrossTrainer", "Edited", "Ramp", "condense", "edited_nearest_neighbours", "multi_edit"]

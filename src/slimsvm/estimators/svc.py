@@ -11,20 +11,20 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.pairwise import pair_labels, pair_scores
+from slimsvm.estimators.ramp import RampMachine
 from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
 from slimsvm.solvers import Exact
 from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
 
 
-class SVC(ClassifierMixin, KernelMachine):
+class SVC(ClassifierMixin, RampMachine):
     """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's
     max_c [cost(y, c) + s_c − s_y] in one problem with one score per class, or a two-class problem for each pair
     (``multi_class``). Several labels per row (an indicator matrix y): the hinge losses of all labels, over one basis.
-    Or, for two classes, a measure over all rows such as F1 or ROC area (``loss``).
+    Or, for two classes, a measure over all rows such as F1 or ROC area, or the hinge cut off at 2 (``loss``).
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ class SVC(ClassifierMixin, KernelMachine):
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
     loss : str or task, default="hinge"
-        Two classes only: "f1", "roc_auc", "prbep" (precision/recall break-even point), "precision_at_k", "recall_at_k"
-        (k rows, by name as many as are positive), "error_rate" (the same as "hinge"), or an object of `slimsvm.tasks`
-        such as ``FBeta(2.0)`` or ``PrecisionAtK(100)``. ``classes_[1]`` is the positive class. Trains that measure over
-        all rows and `score` reports it; rows have no weights then. Losses that only rank train without an intercept
-        and set ``intercept_`` so that as many training rows are predicted positive as they ask for.
+        Others are for two classes. "ramp": the hinge cut off at 2 (outliers are no vectors), by the exact solver. Over
+        all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point), "precision_at_k", "recall_at_k" (k rows,
+        by name as many as are positive), "error_rate" (as "hinge"), or an object such as `slimsvm.tasks.FBeta(2.0)`.
+        ``classes_[1]`` is the positive class; that measure is trained and scored; rows have no weights then. Losses
+        that only rank set ``intercept_`` so that as many training rows are predicted positive as they ask for.
     max_seconds : float or None, default=None
         Stop after about this time with the best model so far and a warning.
     precision : {"auto", "float32", "float64"}, default="auto"
@@ -293,7 +293,7 @@ class SVC(ClassifierMixin, KernelMachine):
                     raise ValueError(f"{name}={getattr(self, name)!r} is for classes, found an indicator matrix y")
             return Multilabel(k)
         if self.loss != "hinge":
-            return self._task_over_all_rows(k)
+            return self._task_of_ramp(k) if self.loss == "ramp" else self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
         if self._is_pairwise:
             if cost is None:
@@ -313,7 +313,7 @@ class SVC(ClassifierMixin, KernelMachine):
     def _task_over_all_rows(self, k: int) -> OverAllRows:
         """What ``loss`` stands for."""
         if not isinstance(self.loss, OverAllRows):
-            check_option("loss", self.loss, ("hinge", *MULTIVARIATE))
+            check_option("loss", self.loss, ("hinge", *MULTIVARIATE, "ramp"))
         if k != 2:
             raise ValueError(f"loss={self.loss!r} is for two classes, found {k}")
         if self.cost_matrix is not None:
@@ -341,7 +341,7 @@ class SVC(ClassifierMixin, KernelMachine):
             With another loss than "hinge": sample_weight is given, or y has not both of the two classes.
         """
         check_is_fitted(self, "model_")
-        if self.loss == "hinge":
+        if self.loss in ("hinge", "ramp"):
             return super().score(X, y, sample_weight)
         if sample_weight is not None:
             raise ValueError(f"sample_weight has no meaning for the measure of loss={self.loss!r}")

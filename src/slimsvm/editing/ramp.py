@@ -1,0 +1,105 @@
+"""The ramp loss: the hinge loss cut off, so that no outlier counts more than 1 − s.
+
+    min over w   ½‖w‖² + C Σ ω_i min(1 − s, max(0, 1 − y_i f(x_i))),    s < 1
+
+Collobert, Sinz, Weston, Bottou, "Trading Convexity for Scalability", ICML 2006: the difference of two hinges, minimised
+by the concave-convex procedure (CCCP). Bakır, Bottou and Weston (2004) name it as the alternative to editing. Here:
+
+    all rows count
+    repeat  train the SVM of the rows that count;  from now on the rows with y_i f(x_i) ≥ s count
+    until they are the same rows, or the objective no longer falls
+
+For a row that does not count the loss is replaced by its bound 1 − s, for the others by the hinge: both lie above the
+ramp and touch it where the last machine is, so the objective never rises. CCCP takes max(1, y f) − s, above 1 − s, for
+rows that do not count: the same steps as long as no such row gets beyond y f = 1, and a looser bound where one does.
+
+Parts: `solvers.exact` for every machine, each started from the dual point of the one before.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.editing.first_stage import Clock, scores_of, some_rows
+from slimsvm.kernels import Precomputed
+from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
+from slimsvm.solvers.dual import DualState
+from slimsvm.tasks import Binary
+
+Array = np.ndarray
+
+# The objective has stopped falling when a step lowers it by less than this share.
+STALL = 1e-6
+MAX_STEPS = 100
+
+
+class Ramp(Solver):
+    """The ramp-loss SVM of two classes by convex steps.
+
+    Parameters
+    ----------
+    solver : Exact or None, default=None
+        Of every step.
+    s : float, default=-1.0
+        Where the hinge is cut off: no row's loss is above 1 − s. Below 1.
+    """
+
+    def __init__(self, solver=None, s=-1.0):
+        self.solver = solver
+        self.s = s
+
+    def solve(self, problem: Problem, state: Any = None, callbacks=()) -> Fit:
+        """Train; ``state`` is the dual point of an earlier fit of the same rows, which the first step starts from.
+
+        The objective is that of the ramp loss over all rows. There is no lower bound: the problem is not convex.
+        """
+        if not isinstance(problem.task, Binary):
+            raise ValueError(f"the ramp loss is for two classes, found {type(problem.task).__name__}")
+        if isinstance(problem.kernel, Precomputed):
+            raise ValueError("the ramp loss leaves rows out: it needs a kernel of rows, found 'precomputed'")
+        if not self.s < 1:
+            raise ValueError(f"s must be below 1, found {self.s!r}")
+        begun, clock = time.perf_counter(), Clock(problem.max_seconds)
+        examples = problem.examples
+        inner = Exact() if self.solver is None else self.solver
+        counting, best, kernel_evals = np.arange(examples.n_rows), None, 0
+        history: list[dict[str, Any]] = []
+        for _ in range(MAX_STEPS):
+            part = problem if len(counting) == examples.n_rows else some_rows(problem, counting)
+            fit = inner.solve(replace(part, max_seconds=clock.left()), state=state, callbacks=callbacks)
+            rows = counting if fit.basis_rows is None else counting[fit.basis_rows]
+            scores = scores_of(fit.model, problem.rows, problem.n_jobs)
+            hinge = np.maximum(0.0, 1.0 - examples.labels * scores)
+            kernel_evals += fit.counters["kernel_evals"] + len(scores) * fit.model.n_basis
+            objective = fit.objective + problem.C * float(
+                examples.weights @ np.minimum(hinge, 1.0 - self.s) - examples.weights[counting] @ hinge[counting]
+            )
+            v = np.zeros(examples.n_rows)
+            v[counting] = fit.state.v
+            history.append(
+                {
+                    "objective": objective,
+                    "n_counting": len(counting),
+                    "n_basis": fit.model.n_basis,
+                    "seconds": time.perf_counter() - begun,
+                    "kernel_evals": kernel_evals,
+                }
+            )
+            falls = best is None or objective < best[0] - STALL * abs(best[0])
+            if best is None or objective < best[0]:
+                best = objective, fit, rows, v
+            before, counting = counting, np.flatnonzero(hinge <= 1.0 - self.s)
+            same = len(before) == len(counting) and bool((before == counting).all())
+            if same or not falls or fit.status != Status.CONVERGED or not len(counting):
+                break
+            some = examples.take(counting)
+            state = DualState(v[counting], problem.C, problem.task, some)
+        assert best is not None
+        objective, fit, rows, v = best
+        counters = {"kernel_evals": kernel_evals, "seconds": time.perf_counter() - begun}
+        full = DualState(v, problem.C, problem.task, examples)
+        return Fit(fit.model, fit.status, objective, None, history, counters, full, rows)

@@ -1,0 +1,40 @@
+"""``loss="ramp"`` of `SVC`: which solver it takes and what it does not go with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slimsvm.editing import Ramp
+from slimsvm.estimators.base import KernelMachine
+from slimsvm.rows import Rows
+from slimsvm.solvers import Certificate, Exact, Solver
+from slimsvm.tasks import Binary, Task
+
+
+class RampMachine(KernelMachine):
+    """A kernel machine whose ``loss`` may be "ramp"."""
+
+    def _task_of_ramp(self, n_classes: int) -> Binary:
+        """The hinge, of which `Ramp` leaves rows out."""
+        if n_classes != 2 or self.cost_matrix is not None:
+            found = f"{n_classes} classes" if n_classes != 2 else "a cost_matrix"
+            raise ValueError(f"loss='ramp' is for two classes and costs that are alike, found {found}")
+        return Binary()
+
+    def _resolve_solver(self, rows: Rows, task: Task) -> Solver:
+        """See `KernelMachine._resolve_solver`; the ramp loss has one of its own."""
+        if self.loss != "ramp":
+            return super()._resolve_solver(rows, task)
+        is_exact = isinstance(self.solver, Exact) or self.solver in ("auto", "exact")
+        if not is_exact or self.max_basis is not None or self._learns_metric:
+            raise ValueError(
+                "loss='ramp' is solved by solver='exact' (or 'auto', which takes it), without max_basis and "
+                f"gamma='learn'; found solver={self.solver!r}, max_basis={self.max_basis!r}, gamma={self.gamma!r}"
+            )
+        return Ramp(self.solver if isinstance(self.solver, Exact) else None)
+
+    def certificate(self, X: Any, y: Any, sample_weight: Any = None, max_seconds: Any = None) -> Certificate:
+        """See `KernelMachine.certificate`; the ramp loss is not convex and has none."""
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is not convex: no bound on its objective is known; found loss='ramp'")
+        return super().certificate(X, y, sample_weight, max_seconds)
