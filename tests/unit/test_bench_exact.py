@@ -4,6 +4,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from slimsvm.cli import bench_exact, main
@@ -73,3 +74,18 @@ def test_dual_objective_as_written():
     assert bench_exact.dual_objective(X, v, 0.3) == pytest.approx(
         np.abs(v).sum() - 0.5 * v @ rbf_kernel(X, gamma=0.3) @ v, rel=1e-9
     )
+
+
+def test_sparse_rows_go_to_every_solver():
+    X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 2
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    rows = bench_exact.narrow(wide)
+    assert (rows.indices.dtype, rows.indptr.dtype) == (np.int32, np.int32)
+    np.testing.assert_array_equal(rows.toarray(), X)
+    problem = bench_exact.Problem("sparse", rows, y, rows, y, 1.0, 0.5)
+    duals = [
+        bench_exact.measure(bench_exact.COMPARATORS[name], problem, 1)[0]["dual"]
+        for name in ("scikit-learn", "slimsvm")
+    ]
+    assert duals[1] == pytest.approx(duals[0], rel=1e-4)

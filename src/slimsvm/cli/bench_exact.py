@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from slimsvm import SVC
 from slimsvm.cli import options
 from slimsvm.cli.output import say
 from slimsvm.datasets import checkerboard, load
 from slimsvm.kernels import RBF, KernelRows
+from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
@@ -173,7 +175,8 @@ def problems(args: argparse.Namespace):
         source, C, gamma = SETS[name]
         data = load(source)
         chosen = some_rows(len(data.y_train), args.max_n)
-        yield Problem(name, data.X_train[chosen], data.y_train[chosen], data.X_test, data.y_test, C, gamma)
+        parts = narrow(data.X_train[chosen]), data.y_train[chosen], narrow(data.X_test), data.y_test
+        yield Problem(name, *parts, C, gamma)
 
 
 def some_rows(n: int, size: int | None) -> Array:
@@ -181,6 +184,14 @@ def some_rows(n: int, size: int | None) -> Array:
     if size is None or size >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+
+
+def narrow(X: Any) -> Any:
+    """Sparse rows with 32-bit indices, as LIBSVM's interfaces take them."""
+    if not is_sparse(X):
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data, indices, indptr), shape=X.shape)
 
 
 def reason_to_leave_out(comparator: Comparator, problem: Problem, slow_max_n: int) -> str | None:
@@ -196,7 +207,7 @@ def measure(comparator: Comparator, problem: Problem, n_threads: int) -> tuple[d
     """One fit, and its predictions of the test rows."""
     head = some_rows(problem.X.shape[0], 500)
     make, settings = comparator.make, (problem.C, problem.gamma, n_threads)
-    make(*settings).fit(problem.X[head], problem.y[head]).predict(problem.X_test[:10])  # once per process
+    make(*settings).fit(narrow(problem.X[head]), problem.y[head]).predict(problem.X_test[:10])  # once per process
     begun = time.perf_counter()
     clf = make(*settings).fit(problem.X, problem.y)
     seconds, predict_seconds = time.perf_counter() - begun, []
