@@ -22,6 +22,14 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
         assert len(seconds) == 5
         assert seconds == sorted(seconds)
         assert (record["curve"][0]["dual"] is None) == (record["method"] == "bsgd")
+    for record in result["no_budget"]:
+        assert len(record["curve"]) == 5
+        assert 0 < record["limit"] < 1
+        assert 0 < record["observed"] < 1
+    comparison = result["acceptance"][0]
+    last = [[p["test_error"] for p in r["curve"]] for r in result["records"] if r["method"] == "bsgd"]
+    assert comparison["mean of BSGD's last epochs %"] == pytest.approx(100 * np.mean(last), abs=0.006)
+    assert [row["data"] for row in result["table_1"]] == ["checkerboard"]
     row = result["table"][0]
     errors = [100 * record["test_error"] for record in result["records"][:2]]
     assert row["finished %"] == pytest.approx(np.mean(errors), abs=0.006)
@@ -32,6 +40,17 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
 
 def small():
     return (*bench_budget.checkerboard(700, random_state=0), *bench_budget.checkerboard(400, random_state=1))
+
+
+def test_the_exact_svm_is_a_line_of_table_1():
+    X, y, X_test, y_test = small()
+    record = bench_budget.exact_svm(bench_budget.SETS["checkerboard"], (X, y, X_test, y_test), 1)
+    alpha = np.abs(SVC(C=1.0, gamma=10.0, solver="exact", intercept="none", tol=1e-6).fit(X, y).dual_coef_)
+    assert record["limits"]["bsca"] == pytest.approx(np.mean(alpha < 1 - 1e-9) * alpha.size / len(y), abs=0.01)
+    assert record["limits"]["bsgd"] == pytest.approx(alpha.sum() / len(y), rel=0.01)
+    row = bench_budget.table_1(["checkerboard"], [{"data": "checkerboard", **record}])[0]
+    assert (row["n"], row["features"], row["source"]) == (700, 2, "this run")
+    assert row["accuracy %"] == pytest.approx(100 - 100 * record["test_error"], abs=0.006)
 
 
 def test_curves_go_on_from_epoch_to_epoch():

@@ -160,6 +160,60 @@ def test_ascent_that_does_not_end_says_so_or_is_finished(monkeypatch):
     assert fine.objective - fine.lower_bound <= 1e-9 * fine.objective
 
 
+@BOTH
+def test_without_a_budget_the_share_of_steps_goes_to_the_limits_of_lemma_2(solver):
+    """#free / n of dual steps and Σα / (nC) of stochastic gradient steps change the model."""
+    problem = larger(400, C=3.0, intercept="none", precision="float64")
+    fit = anyhow(solver(399, epochs=250, finish=False, maintenance="remove", selection="uniform"), problem)
+    K = naive.kernel_matrix(problem.kernel, *[problem.rows.slice(0, 400, np.float64)] * 2)
+    alpha = naive_ascent(K, problem.examples.labels, 3.0)
+    limit = np.mean((alpha > 1e-8) & (alpha < 3 - 1e-8)) if solver is BSCA else alpha.sum() / (400 * 3.0)
+    seen = np.mean([1 - record["zero_step_fraction"] for record in fit.history[-100:]])
+    assert max(record["merge_fraction"] for record in fit.history) == 0
+    assert seen == pytest.approx(limit, rel=0.1)
+
+
+def test_adaptive_selection_visits_rows_at_rest_seldom_and_ends_as_well():
+    problem = larger(600, C=3.0, intercept="none")
+    fits = {
+        selection: anyhow(BSCA(599, epochs=60, finish=False, maintenance="remove", selection=selection), problem)
+        for selection in ("adaptive", "permutation")
+    }
+    steps = {name: sum(record["steps"] for record in fit.history) for name, fit in fits.items()}
+    assert steps["permutation"] == 60 * 600
+    assert steps["adaptive"] < 0.5 * steps["permutation"]
+    assert fits["adaptive"].history[0]["steps"] == 600
+    assert fits["adaptive"].objective == pytest.approx(fits["permutation"].objective, rel=1e-3)
+    with pytest.raises(ValueError, match="selection='adaptive' goes by dual variables, which BSGD has none of"):
+        BSGD(selection="adaptive").solve(problem)
+
+
+def naive_ascent(K, y, C):
+    """Dual coordinate ascent on the hinge loss, 1,000 sweeps."""
+    alpha, f = np.zeros(len(y)), np.zeros(len(y))
+    for _ in range(1000):
+        for i in range(len(y)):
+            new = min(max(alpha[i] + (1 - y[i] * f[i]) / K[i, i], 0.0), C)
+            if new != alpha[i]:
+                f += (new - alpha[i]) * y[i] * K[i]
+                alpha[i] = new
+    return alpha
+
+
+@BOTH
+def test_passes_of_descent_after_the_finish_lower_the_objective(solver):
+    problem = larger(600)
+    finished = solver(8).solve(problem)
+    moved = solver(8, descent_epochs=15).solve(problem)
+    assert moved.objective < 0.99 * finished.objective
+    assert moved.model.n_basis <= 8
+    assert moved.objective == pytest.approx(moved.history[-1]["objective"], rel=1e-6)
+    with pytest.raises(ValueError, match="descent_epochs goes on from the finished coefficients"):
+        solver(8, descent_epochs=2, finish=False).solve(problem)
+    with pytest.raises(ValueError, match=r"descent_epochs must be an integer >= 0, found -1"):
+        solver(8, descent_epochs=-1).solve(problem)
+
+
 # ---- reports
 
 

@@ -1,7 +1,8 @@
 """Training on a budget: BSCA and BSGD with the settings of the BSCA paper (its table 1), without an intercept.
 
 finish: a few epochs and the convex finish. curves: one epoch after another without it, each with its objectives,
-fractions and test error. In both the clock stops while the model is tested. --quick takes a minute.
+fractions and test error. In both the clock stops while the model is tested. no budget: the same steps with room for
+every row, on some of the rows, and the exact SVM's numbers of free and bounded rows (lemma 2). --quick takes a minute.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import BSCA, BSGD, SVC
 from slimsvm.budget import BUDGET_RULES
 from slimsvm.cli import options
+from slimsvm.cli.benching.budget_figures import plot
 from slimsvm.cli.output import say
 from slimsvm.datasets import checkerboard, load
 
@@ -44,7 +45,10 @@ SETS = {
     "checkerboard": Setting(1.0, 10.0, float("nan"), ""),
 }
 METHODS = {"bsca": BSCA, "bsgd": BSGD}
-IN_CURVES = ("primal", "dual", "dual_of_model", "merge_fraction", "zero_step_fraction", "degradation")
+IN_CURVES = ("primal", "dual", "dual_of_model", "merge_fraction", "zero_step_fraction", "degradation", "training_error")
+MOST_EXACT = 60_000  # rows up to which the exact SVM is trained
+
+__all__ = ["add_arguments", "plot", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,11 +60,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-basis", nargs="+", type=options.positive_integer, default=[200, 500, 1000], metavar="B", help="budgets"
     )
     parser.add_argument("--rule", choices=BUDGET_RULES, default="merge", help="default: %(default)s")
-    parser.add_argument("--selection", choices=("permutation", "uniform"), default="permutation", help="order of rows")
+    parser.add_argument(
+        "--selection", choices=("permutation", "uniform", "adaptive"), default="permutation", help="order of rows"
+    )
     parser.add_argument(
         "--epochs", type=options.positive_integer, default=3, help="before the finish (default: %(default)s)"
     )
     parser.add_argument("--curve-epochs", type=int, default=20, metavar="E", help="of the curves; 0 for none")
+    parser.add_argument(
+        "--no-budget-rows", type=int, default=5000, metavar="N", help="rows of the curves without budget; 0 for none"
+    )
+    parser.add_argument("--exact", action="store_true", help=f"train the exact SVM too, up to {MOST_EXACT} rows")
     parser.add_argument("--seeds", type=options.positive_integer, default=5, help="runs (default: %(default)s)")
     parser.add_argument("--n-jobs", type=options.jobs, default=None, metavar="T", help="threads (default: all)")
 
@@ -75,9 +85,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """
     if args.quick:
         args.sets, args.max_basis, args.seeds, args.curve_epochs = ["checkerboard"], [50], 2, LAST
+        args.no_budget_rows = min(args.no_budget_rows, 500)
     records: list[dict[str, Any]] = []
+    exact: list[dict[str, Any]] = []
+    free: list[dict[str, Any]] = []
     for name in args.sets:
         data = read(name, args.quick)
+        if args.no_budget_rows:
+            free += without_budget(name, data, args)
+        if args.exact and len(data[1]) <= MOST_EXACT:
+            exact.append({"data": name, **exact_svm(SETS[name], data, args.n_jobs)})
+            say(f"{name}, exact SVM: {100 * exact[-1]['test_error']:.2f} % in {exact[-1]['seconds']:.1f} s")
         for method, budget, seed in trials(args):
             solver = METHODS[method](budget, epochs=args.epochs, maintenance=args.rule, selection=args.selection)
             record = {"data": name, "method": method, "max_basis": budget, "seed": seed, "n_train": len(data[1])}
@@ -87,7 +105,104 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             told = f"{100 * record['test_error']:.2f} % in {record['seconds']:.2f} s"
             say(f"{name}, {method}, B={budget}, seed {seed}: {told}")
             records.append(record)
-    return {"records": records, "table": summary(records)}
+    return {
+        "records": records,
+        "exact": exact,
+        "no_budget": free,
+        "table_1": table_1(args.sets, exact),
+        "acceptance": comparison(records),
+        "table": summary(records),
+    }
+
+
+def exact_svm(setting: Setting, data: Any, n_jobs: int | None) -> dict[str, Any]:
+    """The exact SVM: its error, and the shares of rows that lemma 2 says steps will be made on in the limit."""
+    X, y, X_test, y_test = data
+    begun = time.perf_counter()
+    clf = make("exact", setting, 0, n_jobs, tol=1e-4).fit(X, y)
+    seconds, alpha = time.perf_counter() - begun, np.abs(clf.basis_coef_[:, 0])
+    return {
+        "seconds": seconds,
+        "test_error": float(np.mean(clf.predict(X_test) != y_test)),
+        "n_train": len(y),
+        "n_features": X.shape[1],
+        "n_vectors": clf.n_basis_,
+        "limits": {
+            "bsca": float(np.mean(alpha < setting.C * (1 - 1e-9)) * len(alpha) / len(y)),
+            "bsgd": float(alpha.sum() / (setting.C * len(y))),
+        },
+    }
+
+
+def without_budget(name: str, data: Any, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Curves with room for every row, beside the limits of lemma 2 on the same rows."""
+    X, y, X_test, y_test = data
+    chosen = np.random.default_rng(0).permutation(len(y))[: args.no_budget_rows]
+    part = (X[chosen], y[chosen], X_test, y_test)
+    limits = exact_svm(SETS[name], part, args.n_jobs)["limits"]
+    records = []
+    for method in args.methods:
+        # One point less than rows: with room for all, plain ascent to the end would take over.
+        solver = METHODS[method](len(chosen) - 1, maintenance="remove", selection=args.selection)
+        points = curve(solver, SETS[name], part, 0, args.n_jobs, max(args.curve_epochs, LAST))
+        observed = float(np.mean([1.0 - p["zero_step_fraction"] for p in points[-LAST:]]))
+        records.append({"data": name, "method": method, "limit": limits[method], "observed": observed, "curve": points})
+        say(f"{name}, {method}, no budget: {observed:.3f} of the steps change the model, limit {limits[method]:.3f}")
+    return records
+
+
+def table_1(sets: list[str], exact: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The paper's table 1, with what the exact SVM came to here."""
+    rows = []
+    for name in sets:
+        setting, ours = SETS[name], next((r for r in exact if r["data"] == name), {})
+        accuracy = 100 * (1 - ours["test_error"]) if ours else 100 - setting.exact
+        rows.append(
+            {
+                "data": name, "n": ours.get("n_train"), "features": ours.get("n_features"), "C": setting.C,
+                "gamma": setting.gamma, "accuracy %": round(accuracy, 2), "seconds": ours.get("seconds"),
+                "source": "this run" if ours else setting.source,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def deviation(errors: np.ndarray) -> float:
+    """Mean over the runs of the deviation over the last epochs, in %."""
+    return float(100 * errors[:, -LAST:].std(axis=1).mean())
+
+
+def comparison(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Set by set and budget: how soon BSCA is as good as the mean of BSGD's last epochs, and how steady both end."""
+    rows = []
+    curves = {
+        key: [r["curve"] for r in records if (r["data"], r["max_basis"], r["method"]) == key]
+        for key in dict.fromkeys((r["data"], r["max_basis"], r["method"]) for r in records if r.get("curve"))
+    }
+    for name, budget in dict.fromkeys(key[:2] for key in curves):
+        if not {(name, budget, "bsca"), (name, budget, "bsgd")} <= curves.keys():
+            continue
+        error, seconds = (
+            {
+                method: np.array([[p[what] for p in c] for c in curves[name, budget, method]])
+                for method in METHODS
+            }
+            for what in ("test_error", "seconds")
+        )  # fmt: skip
+        target = error["bsgd"][:, -LAST:].mean()
+        reached = np.flatnonzero(error["bsca"].mean(axis=0) <= target)
+        share = (
+            float(seconds["bsca"].mean(axis=0)[reached[0]] / seconds["bsgd"][:, -1].mean()) if len(reached) else None
+        )
+        rows.append(
+            {
+                "data": name, "B": budget, "mean of BSGD's last epochs %": round(100 * float(target), 2),
+                "mean of BSCA's %": round(100 * float(error["bsca"][:, -LAST:].mean()), 2),
+                "BSCA is there after this share of BSGD's time": share,
+                **{f"± of {m}'s last epochs %": deviation(error[m]) for m in METHODS},
+            }
+        )  # fmt: skip
+    return rows
 
 
 def trials(args: argparse.Namespace) -> Iterator[tuple[str, int, int]]:
@@ -176,30 +291,7 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "± last epochs": round(float(ends.std(axis=1).mean()), 2),
                 "s/epoch": round(float(np.mean([r["curve"][-1]["seconds"] / len(r["curve"]) for r in group])), 3),
                 "merges": round(float(np.mean([r["curve"][-1]["merge_fraction"] for r in group])), 3),
+                "steps": round(float(np.mean([1 - r["curve"][-1]["zero_step_fraction"] for r in group])), 3),
             }
         table.append(row)
     return table
-
-
-def plot(result: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw test error and primal objective of the curves against seconds, a file per set."""
-    from matplotlib.figure import Figure
-
-    paths = []
-    records = [record for record in result["records"] if record.get("curve")]
-    for name in dict.fromkeys(record["data"] for record in records):
-        figure = Figure(figsize=(10.4, 4.2), layout="constrained")
-        axes = figure.subplots(1, 2)
-        for method, budget in dict.fromkeys((r["method"], r["max_basis"]) for r in records if r["data"] == name):
-            group = [r["curve"] for r in records if (r["data"], r["method"], r["max_basis"]) == (name, method, budget)]
-            for ax, key, factor in ((axes[0], "test_error", 100.0), (axes[1], "primal", 1.0)):
-                seconds, values = (np.mean([[p[k] for p in c] for c in group], axis=0) for k in ("seconds", key))
-                ax.plot(seconds, factor * values, "-" if method == "bsca" else "--", label=f"{method}, B={budget}")
-        if np.isfinite(SETS[name].exact):
-            axes[0].axhline(SETS[name].exact, color="0.5", label=f"exact ({SETS[name].source})")
-        axes[0].set(xlabel="seconds", ylabel="test error (%)", title=name)
-        axes[1].set(xlabel="seconds", ylabel="primal objective", yscale="log", title=name)
-        axes[0].legend()
-        paths.append(folder / f"budget-{name}.png")
-        figure.savefig(paths[-1], dpi=120)
-    return paths

@@ -190,6 +190,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if isinstance(self.kernel_, Precomputed):
             fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
         self._keep(fit, index)
+        self.__dict__.pop("_stream", None)  # partial_fit does not go on from here
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 

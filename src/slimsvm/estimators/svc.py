@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.pairwise import pair_labels, pair_scores
 from slimsvm.estimators.ramp import RampMachine
+from slimsvm.estimators.stream import StreamingClassifier
 from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
 from slimsvm.solvers import Exact
 from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
 
 
-class SVC(ClassifierMixin, RampMachine):
+class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's

@@ -8,11 +8,12 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.stream import StreamingRegressor
 from slimsvm.estimators.validation import check_finite, check_sample_weight
 from slimsvm.tasks import Regression
 
 
-class SVR(RegressorMixin, KernelMachine):
+class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     """ε-insensitive kernel regression, a drop-in for `sklearn.svm.SVR`.
 
     Minimises ½‖w‖² + C Σ ω_i max(0, |y_i − f(x_i)| − ε). The regularised intercept is measured from the weighted mean

@@ -38,6 +38,8 @@ class BudgetState:
         Steps so far.
     task, examples
         The loss they belong to.
+    n_rows, n_last, digest
+        Of streams: rows met so far, those of the last chunk, and what tells whether the same rows come again.
     """
 
     basis: Any
@@ -49,6 +51,9 @@ class BudgetState:
     n_steps: int
     task: Task
     examples: Examples
+    n_rows: int = 0
+    n_last: int = 0
+    digest: bytes = b""
 
     def check(self, problem: Problem) -> None:
         """Refuse to go on with other examples: each has its own dual variable."""

@@ -13,7 +13,7 @@ plateau; then the convex problem in the coefficients of the final points is solv
 
 Qaadan, Schüler, Glasmachers, "Dual SVM Training on a Budget", 2018.
 
-Parts: `solvers.budgeted`.
+Parts: `solvers.budgeted`, `solvers.budgeted_run`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ class BSCA(BudgetedSolver):
         What makes room when there are too many vectors. Merging is for the RBF kernel.
     finish : bool, default=True
         Solve the convex problem in the coefficients of the final vectors.
-    selection : {"permutation", "uniform"}, default="permutation"
-        Every row once per epoch in random order, or rows drawn with replacement as in the paper.
+    descent_epochs : int, default=0
+        After the finish, passes of descent on vectors and coefficients together, as `Refine` makes them.
+    selection : {"permutation", "uniform", "adaptive"}, default="permutation"
+        Every row once per epoch in random order, rows drawn with replacement as in the paper, or in random order the
+        rows whose α moved when last met, and of those that have been at rest for k epochs one in 1 + k.
     patience : int or None, default=None
         Stop after so many epochs that lowered neither the primal objective nor the weight degradation by 1 %.
     reports : {"sample", "exact"}, default="sample"
@@ -53,8 +56,9 @@ class BSCA(BudgetedSolver):
     -----
     Records in ``history_``, all of the model before the finish: ``primal``; ``dual``, D(α) = Σα − ½‖Σ α_i y_i φ(x_i)‖²
     (a true bound where ``is_exact``); ``dual_of_model``, Σα − ½‖w̃‖² with the budgeted w̃, which bounds nothing;
-    ``merge_fraction`` (steps that the budget took a vector away after), ``zero_step_fraction``, ``degradation`` (the
-    sum of the ‖Δ‖² taken away), ``training_error``, ``online_loss`` and ``online_error`` (of rows as they were met).
+    ``steps``, and of them ``merge_fraction`` (the budget took a vector away after), ``zero_step_fraction``;
+    ``degradation`` (the sum of the ‖Δ‖² taken away), ``training_error``, ``online_loss`` and ``online_error`` (of rows
+    as they were met).
     With several classes primal and duals are those of one class against the rest.
 
     References

@@ -11,7 +11,7 @@ on a plateau; then the convex problem in the coefficients of the final points is
 Wang, Crammer, Vucetic, "Breaking the Curse of Kernelization", JMLR 2012; Shalev-Shwartz, Singer, Srebro, "Pegasos",
 ICML 2007.
 
-Parts: `solvers.budgeted`.
+Parts: `solvers.budgeted`, `solvers.budgeted_run`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class BSGD(BudgetedSolver):
         What makes room when there are too many vectors. Merging is for the RBF kernel.
     finish : bool, default=True
         Solve the convex problem in the coefficients of the final vectors.
+    descent_epochs : int, default=0
+        After the finish, passes of descent on vectors and coefficients together, as `Refine` makes them.
     selection : {"permutation", "uniform"}, default="permutation"
         Every row once per epoch in random order, or rows drawn with replacement as in the papers.
     patience : int or None, default=None

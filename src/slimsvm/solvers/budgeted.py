@@ -1,231 +1,27 @@
-"""What BSCA and BSGD share: epochs of compiled steps on a budgeted model, reports, the finish, warm starts.
+"""What BSCA and BSGD share: parameters and their checks, and which run serves a problem.
 
-Parts: `budget` for the model and its rules, `numerics.budget_steps` for the steps, `solvers.box_dual` for the problem,
-`solvers.plain_ascent` for problems no larger than the budget, `solvers.convex_finish` for the finish.
+Parts: `solvers.budgeted_run` for the epochs, `solvers.stream` for rows in chunks, `solvers.plain_ascent` for problems
+no larger than the budget, `solvers.box_dual` for the problem.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm.budget import BudgetedModel, get_budget_rule
-from slimsvm.kernels.pairs import between
-from slimsvm.model import KernelExpansion
+from slimsvm.budget import get_budget_rule
 from slimsvm.numerics.budget_steps import DUAL
-from slimsvm.numerics.points import N_COUNTS
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.box_dual import (
-    BudgetState,
-    check_problem,
-    exact_objective,
-    expansion,
-    linear_part,
-    row_losses,
-    signs,
-    steps_of,
-)
-from slimsvm.solvers.convex_finish import fit_coefficients, tolerances
+from slimsvm.solvers.base import Fit, Problem, Solver
+from slimsvm.solvers.box_dual import BudgetState, check_problem
+from slimsvm.solvers.budgeted_run import BudgetedRun
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.plain_ascent import PlainAscentRun
-from slimsvm.solvers.subspace import Coefficients
-from slimsvm.tasks import Multiclass
+from slimsvm.solvers.stream import meet_chunk
 
-Array = np.ndarray
-
-# Rows of an epoch that compiled code takes at a time: between two calls an interrupt is heard.
-CALL_ROWS = 20_000
-# Rows that reports='sample' looks at.
-REPORT_ROWS = 2000
-# The plateau rule: an epoch that lowers neither the primal objective nor the degradation by this share.
-PLATEAU = 0.01
-# A share by which both objectives must have risen over the best so far to be called drift.
-DRIFT = 0.5
-SELECTIONS = ("permutation", "uniform")
+SELECTIONS = ("permutation", "uniform", "adaptive")
 REPORTS = ("sample", "exact")
-
-
-class BudgetedRun:
-    """Epochs on one problem; the last one also finishes the coefficients."""
-
-    def __init__(self, problem: Problem, solver: BudgetedSolver, state: BudgetState | None):
-        self.problem, self.solver = problem, solver
-        self.kernel_rows, self.rng = problem.bind(), problem.generator()
-        rule = get_budget_rule(solver.maintenance)
-        m, n = problem.task.n_outputs, self.kernel_rows.n_rows
-        self.model = BudgetedModel(self.kernel_rows, solver.max_basis, m, rule, problem.memory_limit // 2)
-        self.steps = steps_of(problem, solver.method)
-        self.is_dual = solver.method == DUAL
-        self.alpha = np.zeros((n if self.is_dual else 1, m))
-        self.intercept, self.t = np.zeros(m), np.zeros(1, np.int64)
-        if state is not None:
-            self._go_on(state)
-        exact = solver.reports == "exact" or n <= REPORT_ROWS
-        reporter = np.random.default_rng(self.rng.integers(2**63))  # of its own: reports do not change the fit
-        self.report_rows = np.arange(n) if exact else np.sort(reporter.choice(n, REPORT_ROWS, replace=False))
-        limit = solver.epochs if problem.max_iter is None else problem.max_iter
-        self.is_cut_short, self.n_epochs = limit < solver.epochs, min(limit, solver.epochs)
-        self.epoch, self.converged, self.lower_bound, self.idle = 0, False, -np.inf, 0
-        self.best = {"primal": np.inf, "degradation": np.inf, "dual": np.inf}
-        self.finished: tuple[KernelExpansion, Coefficients] | None = None
-
-    def _go_on(self, state: BudgetState) -> None:
-        """Start from an earlier model and its dual variables, shrunk into the box where C is smaller now."""
-        share = min(1.0, self.problem.C / state.C) if self.is_dual else 1.0
-        self.t[0] = state.n_steps
-        unit = share if self.is_dual else max(1, state.n_steps)
-        self.model.load(state.basis, state.coef * unit, state.basis_rows)
-        self.intercept[:] = state.intercept * unit
-        if self.is_dual and state.alpha is not None:
-            self.alpha[:] = state.alpha * share
-
-    # -- epochs ---------------------------------------------------------------------------------------------------
-
-    def step(self) -> dict[str, Any]:
-        """One epoch, and after the last one the finish."""
-        n = self.kernel_rows.n_rows
-        self.model.refresh_inverse()
-        if self.solver.selection == "permutation":
-            order = self.rng.permutation(n)
-        else:
-            order = self.rng.integers(0, n, n)
-        counted = np.zeros(N_COUNTS)
-        for lo in range(0, n, CALL_ROWS):
-            for part, data, places in self.model.chunks(order[lo : lo + CALL_ROWS]):
-                self.model.take_steps(self.steps, part, data, places, self.alpha, self.intercept, counted, self.t)
-        self.epoch += 1
-        counts = self.model.counted(counted)
-        taken_away = counts.merged + counts.removed + counts.projected
-        record: dict[str, Any] = {
-            "objective": None,
-            "lower_bound": None,
-            "gap": None,
-            "merge_fraction": taken_away / n,
-            "zero_step_fraction": 1.0 - counts.changed / n,
-            "degradation": counts.degradation,
-            "online_loss": counts.loss,
-            "online_error": counts.errors / n,
-        }
-        self._report(record)
-        self._watch(record)
-        if self.epoch >= self.n_epochs or self.idle >= (self.solver.patience or np.inf):
-            self._finish(record)
-        return record
-
-    @property
-    def unit(self) -> float:
-        """What stored coefficients are multiplied by: those of the primal method are stored times t."""
-        return 1.0 if self.is_dual else 1.0 / max(1, int(self.t[0]))
-
-    def _expansion(self) -> KernelExpansion:
-        model = self.model
-        return expansion(self.kernel_rows, model.basis, model.coef * self.unit, self.intercept * self.unit)
-
-    def _report(self, record: dict[str, Any]) -> None:
-        """Objectives and training error of the model before any finish, exact or on the rows of the report."""
-        rows, task, index, steps = self.kernel_rows, self.problem.task, self.report_rows, self.steps
-        model, n = self._expansion(), self.kernel_rows.n_rows
-        scores = np.tile(model.intercept, (len(index), 1))
-        half_norm = 0.5 * steps.constant * float(model.intercept @ model.intercept)
-        if model.n_basis:
-            scores += rows.scores(rows.points_of(model.basis), model.coef, rows=index)
-            half_norm += 0.5 * float(np.sum(model.coef * (between(rows, model.basis, model.basis.copy()) @ model.coef)))
-        is_exact = len(index) == n
-        primal = half_norm + float(row_losses(steps, index, scores).sum()) * n / len(index)
-        examples = self.problem.examples.take(index)
-        record |= {
-            "n_basis": self.model.n_basis,
-            "primal": primal,
-            "is_exact": is_exact,
-            "training_error": float(task.error(task.decode(scores, np.zeros(0), examples), examples)),
-        }
-        if is_exact and not isinstance(task, Multiclass):
-            record["objective"] = primal
-        if not self.is_dual:
-            return
-        linear = linear_part(steps, self.alpha)
-        dual = float(linear.sum()) - 0.5 * self._squared_norm(linear)
-        record |= {"dual": dual, "dual_of_model": float(linear.sum()) - half_norm}
-        if is_exact and not isinstance(task, Multiclass):
-            self.lower_bound = max(self.lower_bound, dual)
-            record |= {"lower_bound": self.lower_bound, "gap": primal - self.lower_bound}
-
-    def _squared_norm(self, linear: Array) -> float:
-        """‖Σ α_i y_i φ(x_i)‖², from the rows of the report by regression on what each has in the linear term."""
-        steps, index = self.steps, self.report_rows
-        of_rows = signs(steps, np.arange(len(self.alpha)), self.alpha.shape[1]) * self.alpha
-        used = np.flatnonzero(of_rows.any(axis=1))
-        if not len(used):
-            return 0.0
-        scores = self.kernel_rows.scores(self.kernel_rows.points(used), of_rows[used], rows=index).astype(np.float64)
-        parts = np.sum(of_rows[index] * (scores + steps.constant * of_rows.sum(axis=0)), axis=1)
-        if len(index) == len(of_rows):
-            return float(parts.sum())
-        x = linear[index]
-        slope = np.mean((x - x.mean()) * (parts - parts.mean())) / max(float(np.var(x)), 1e-300)
-        return float(len(of_rows) * (parts.mean() + slope * (linear.mean() - x.mean())))
-
-    def _watch(self, record: dict[str, Any]) -> None:
-        """Count epochs without progress; warn where both objectives rise, as they do when the budget is too small."""
-        best, progress = self.best, False
-        for name in ("primal", "degradation"):
-            progress = progress or record[name] < (1 - PLATEAU) * best[name]
-            best[name] = min(best[name], record[name])
-        self.idle = 0 if progress else self.idle + 1
-        if not self.is_dual:
-            return
-        primal, dual = record["primal"], record["dual_of_model"]
-        drifts = primal > (1 + DRIFT) * best["primal"] and dual > best["dual"] + DRIFT * abs(best["dual"])
-        best["dual"] = min(best["dual"], dual)
-        if drifts and not self.solver.finish:
-            warnings.warn(
-                f"{type(self.solver).__name__}: the primal objective is {primal:.4g} after epoch {self.epoch}, "
-                f"{best['primal']:.4g} at best, and the dual of the model rises too: max_basis={self.solver.max_basis} "
-                "is too small for this problem; finish=True mends the coefficients",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-
-    # -- the end --------------------------------------------------------------------------------------------------
-
-    def _finish(self, record: dict[str, Any]) -> None:
-        """Solve for the coefficients of the final points; epochs cut short by max_iter are no end."""
-        if self.solver.finish:
-            model, tol = self._expansion(), tolerances(self.problem, self.solver.tol_relative)[1]
-            found = fit_coefficients(self.problem, self.kernel_rows, model.basis, None, tol, rng=self.rng)
-            self.finished = replace(model, coef=found.coef, intercept=found.intercept), found
-            record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
-            if record["lower_bound"] is not None:
-                record["gap"] = found.objective - record["lower_bound"]
-        self.converged = not self.is_cut_short
-
-    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model with its objective over all rows."""
-        rows, evals = self.kernel_rows, self.kernel_rows.counter.n
-        model, bound = self._expansion(), None
-        if self.finished is not None:
-            model, found = self.finished
-            bound = found.bound_in_basis
-            model = expansion(rows, model.basis, model.coef, model.intercept)
-        objective = exact_objective(self.problem, rows, model)
-        basis_rows = self.model.basis_rows
-        state = BudgetState(
-            self.model.basis, self.model.coef * self.unit, self.intercept * self.unit, basis_rows,
-            self.alpha if self.is_dual else None, self.problem.C, int(self.t[0]), self.problem.task,
-            self.problem.examples,
-        )  # fmt: skip
-        counters = {
-            "kernel_evals": evals,
-            "report_kernel_evals": rows.counter.n - evals,
-            "bound_in_basis": bound,
-            "epochs": self.epoch,
-        }
-        lower_bound = min(self.lower_bound, objective) if np.isfinite(self.lower_bound) else None
-        return Fit(model, status, objective, lower_bound, history, counters, state)
 
 
 class BudgetedSolver(Solver):
@@ -240,6 +36,7 @@ class BudgetedSolver(Solver):
         epochs=3,
         maintenance="merge",
         finish=True,
+        descent_epochs=0,
         selection="permutation",
         patience=None,
         reports="sample",
@@ -249,6 +46,7 @@ class BudgetedSolver(Solver):
         self.epochs = epochs
         self.maintenance = maintenance
         self.finish = finish
+        self.descent_epochs = descent_epochs
         self.selection = selection
         self.patience = patience
         self.reports = reports
@@ -256,6 +54,16 @@ class BudgetedSolver(Solver):
 
     def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
         """Check parameters and set the run up."""
+        name = type(self).__name__
+        self.check(problem, self.finish, state)
+        if state is not None:
+            state.check(problem)
+        if problem.rows.n_rows <= self.max_basis:
+            return PlainAscentRun(problem, self.finish, state, name)
+        return BudgetedRun(problem, self, state)
+
+    def check(self, problem: Problem, finish: bool, state: Any) -> None:
+        """Refuse parameters, problems and states that do not suit."""
         name = type(self).__name__
         for count in ("max_basis", "epochs") if self.patience is None else ("max_basis", "epochs", "patience"):
             check_count(count, getattr(self, count))
@@ -266,12 +74,34 @@ class BudgetedSolver(Solver):
                 )
         if not (np.isfinite(self.tol_relative) and self.tol_relative > 0):
             raise ValueError(f"tol_relative must be a positive number, found {self.tol_relative!r}")
+        if (
+            isinstance(self.descent_epochs, bool)
+            or not isinstance(self.descent_epochs, Integral)
+            or self.descent_epochs < 0
+        ):
+            raise ValueError(f"descent_epochs must be an integer >= 0, found {self.descent_epochs!r}")
+        if self.descent_epochs and not self.finish:
+            raise ValueError("descent_epochs goes on from the finished coefficients: it needs finish=True")
+        if self.selection == "adaptive" and self.method != DUAL:
+            raise ValueError(f"selection='adaptive' goes by dual variables, which {name} has none of")
         get_budget_rule(self.maintenance)
-        check_problem(name, problem, self.finish)
-        if state is not None:
-            if not isinstance(state, BudgetState):
-                raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
-            state.check(problem)
-        if problem.rows.n_rows <= self.max_basis:
-            return PlainAscentRun(problem, self.finish, state, name)
-        return BudgetedRun(problem, self, state)
+        check_problem(name, problem, finish)
+        if state is not None and not isinstance(state, BudgetState):
+            raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
+
+    def partial_solve(self, problem: Problem, state: BudgetState | None = None) -> Fit:
+        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before; see `slimsvm.solvers.stream`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Its rows are the chunk.
+        state : BudgetState, optional
+
+        Returns
+        -------
+        Fit
+            Of the rows of the chunk; without a finish.
+        """
+        self.check(problem, False, state)
+        return meet_chunk(self, problem, state)

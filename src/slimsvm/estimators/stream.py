@@ -1,0 +1,157 @@
+"""`partial_fit`: chunks of rows, one call each, for solvers that have `partial_solve`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from slimsvm.estimators.validation import check_sample_weight, is_chosen
+from slimsvm.kernels import CallableKernel, Precomputed
+from slimsvm.solvers import SOLVERS
+from slimsvm.tasks import Examples, Task
+
+Array = np.ndarray
+
+
+def has_partial_fit(estimator: Any) -> bool:
+    """Whether the estimator's solver takes rows in chunks."""
+    solver = SOLVERS.get(estimator.solver) if isinstance(estimator.solver, str) else estimator.solver
+    if not hasattr(solver, "partial_solve"):
+        streaming = ", ".join(repr(name) for name, cls in SOLVERS.items() if hasattr(cls, "partial_solve"))
+        raise AttributeError(
+            f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}"
+        )
+    return True
+
+
+def meet_chunk(machine: Any, X: Any, y: Array, examples: Examples, task: Task, weights: Array | None) -> None:
+    """One pass over the chunk, from where the last one ended; sets the fitted attributes."""
+    if is_chosen(machine.C):
+        raise ValueError("C='validate' tries values on all rows, which partial_fit never sees: give a number")
+    problem = machine._set_up(X, examples, task, weights)
+    if not hasattr(machine, "_stream"):
+        if isinstance(machine.kernel_, (CallableKernel, Precomputed)):
+            raise ValueError(
+                f"partial_fit needs a kernel with a formula, found {machine.kernel_!r}, which has values of the rows "
+                "at hand only"
+            )
+        # One generator for all calls: a number would repeat the first chunk's order.
+        machine._stream, machine._stream_parts = None, (machine.kernel_, machine.solver_, problem.generator())
+    machine.kernel_, machine.solver_, generator = machine._stream_parts
+    problem = replace(problem, kernel=machine.kernel_, random_state=generator)
+    fit = machine.solver_.partial_solve(problem, machine._stream)
+    machine._stream, machine.C_ = fit.state, problem.C
+    if machine._centre:
+        fit.model = replace(fit.model, intercept=fit.model.intercept + machine._centre)
+    machine._keep(fit, np.arange(len(y)))
+
+
+def begin(machine: Any) -> bool:
+    """Whether this is the first chunk; refuses to go on from a fit."""
+    is_first = not hasattr(machine, "_stream")
+    if is_first and hasattr(machine, "model_"):
+        raise ValueError(
+            "partial_fit goes on from earlier calls of partial_fit, but this estimator was trained by fit or read from "
+            "a file: begin with sklearn.base.clone of it"
+        )
+    return is_first
+
+
+class StreamingClassifier:
+    """`partial_fit` of classifiers."""
+
+    @available_if(has_partial_fit)
+    def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
+        """Meet one more chunk of rows, once, with steps of the budgeted solver; there is no finish.
+
+        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows met so far; its steps come down to C, so that a C above 1 asks
+        for many passes. `BSCA` leaves the rows of earlier chunks the dual variables they had; give a chunk several
+        times in a row for several passes over it, in which its own go on.
+        ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes that will ever come; needed in the first call unless its y has them all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVC
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, a label is none of the classes, or the estimator was trained by `fit`.
+        """
+        is_first = begin(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        check_classification_targets(y)
+        if is_first:
+            found = np.unique(y if classes is None else np.asarray(classes))
+            if len(found) < 2:
+                raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
+            self.classes_, self._centre = found, 0.0
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' counts all rows, which partial_fit never sees: give factors")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(
+                f"y must hold the classes {self.classes_.tolist()}, found {y[unknown][0]!s} in row "
+                f"{int(np.argmax(unknown))}; classes= in the first call names all that will come"
+            )
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        X, y, weights, _ = self._drop_zero_weights(X, y, weights)
+        self.class_weight_ = self._class_weights(self.classes_, None)
+        task, codes = self._task(), np.searchsorted(self.classes_, y)
+        meet_chunk(self, X, y, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        return self
+
+
+class StreamingRegressor:
+    """`partial_fit` of regressors."""
+
+    @available_if(has_partial_fit)
+    def partial_fit(self: Any, X, y, sample_weight=None):
+        """Meet one more chunk of rows, once, as `SVC.partial_fit` does; the intercept is measured from the mean of the
+        first chunk's y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVR
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit`.
+        """
+        is_first = begin(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        X, y, weights, _ = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        task, _, centre = self._encode(y, weights)
+        if is_first:
+            self._centre = centre
+        meet_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        return self

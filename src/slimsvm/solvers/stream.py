@@ -1,0 +1,84 @@
+r"""Budgeted steps on rows that come in chunks.
+
+A chunk is met once, in random order, by the steps of `solvers.budgeted_run`; the model goes on from the chunks before.
+
+BSGD    min ½‖w‖² + C Σ_i ω_i ℓ_i(w) over all n rows met so far:  step t adds (n C ω_i / t) y_i φ(x_i)
+BSCA    the rows of earlier chunks keep the α they had; those of this chunk have theirs while it is the chunk
+
+The same chunk given again is another pass over it: BSCA's α go on, and no row counts twice for BSGD's n.
+
+Wang, Crammer, Vucetic, "Breaking the Curse of Kernelization", JMLR 2012; Qaadan, Schüler, Glasmachers, "Dual SVM
+Training on a Budget", 2018.
+
+Parts: `solvers.budgeted_run`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.numerics.threads import one_blas_thread
+from slimsvm.rows import is_sparse
+from slimsvm.solvers.base import Fit, Problem, Status, iterate
+from slimsvm.solvers.box_dual import BudgetState
+from slimsvm.solvers.budgeted_run import BudgetedRun
+from slimsvm.tasks.earlier import same_fields
+
+
+def digest_of(problem: Problem) -> bytes:
+    """What tells chunks of rows apart."""
+    rows, total = problem.rows, hashlib.blake2b(digest_size=16)
+    for lo, hi in rows.blocks(10_000):
+        block: Any = rows.slice(lo, hi, rows.exact_dtype)
+        for part in (block.indptr, block.indices, block.data) if is_sparse(block) else (block,):
+            total.update(np.ascontiguousarray(part).tobytes())
+    return total.digest()
+
+
+class StreamRun(BudgetedRun):
+    """One pass over a chunk."""
+
+    def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
+        n = problem.rows.n_rows
+        self.digest = digest_of(problem)
+        self.is_again = state is not None and state.digest == self.digest and self._same(problem, state)
+        self.n_before = 0 if state is None else state.n_rows - (state.n_last if self.is_again else 0)
+        if state is not None and not self.is_again:
+            state = replace(state, alpha=None, basis_rows=np.full(len(state.coef), -1))
+        super().__init__(problem, solver, state)
+        self.n_rows = self.n_before + n
+        if not self.is_dual:  # n C ω_i of a step counts the rows of all chunks
+            self.steps = self.steps._replace(price=self.steps.price * (self.n_rows / n))
+
+    @staticmethod
+    def _same(problem: Problem, state: BudgetState) -> bool:
+        return same_fields(state.examples, problem.examples) and same_fields(state.task, problem.task)
+
+    def _report(self, record: dict[str, Any]) -> None:
+        """Nothing that needs more than the steps themselves."""
+        record |= {"n_basis": self.model.n_basis, "n_rows": self.n_rows}
+
+    def _watch(self, record: dict[str, Any]) -> None:
+        """A single pass shows no trend."""
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model, its objective over the rows of the chunk, and what the next chunk goes on from."""
+        fit = super().finish(status, history)
+        fit.state = replace(fit.state, digest=self.digest, n_rows=self.n_rows, n_last=self.problem.rows.n_rows)
+        return fit
+
+
+def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
+    """One pass over the problem's rows, from the state of the pass before."""
+    once = type(solver)(
+        **solver.get_params(deep=False) | {"epochs": 1, "finish": False, "descent_epochs": 0, "patience": None}
+    )
+    with one_blas_thread():
+        run = StreamRun(replace(problem, max_iter=None), once, state)
+        status, history = iterate(run, replace(problem, max_iter=None), time.perf_counter(), (), type(solver).__name__)
+        return run.finish(status, history)
