@@ -152,7 +152,7 @@ def test_bad_chunks_are_named():
     with pytest.raises(ValueError, match="features"):
         clf.partial_fit(X[:, :2], y)
     with pytest.raises(ValueError, match=r"classes must hold at least two classes, found \[1\]"):
-        machine(BSCA).partial_fit(X, np.ones(80))
+        machine(BSCA).partial_fit(X, np.ones(80, int))
     with pytest.raises(ValueError, match="class_weight='balanced' counts all rows"):
         machine(BSCA, class_weight="balanced").partial_fit(X, y)
     with pytest.raises(ValueError, match="C='validate' tries values on all rows"):
