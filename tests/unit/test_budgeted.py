@@ -374,7 +374,7 @@ def test_estimators(solver):
         (BSCA(max_basis=0), "max_basis must be an integer >= 1, found 0"),
         (BSGD(epochs=2.5), "epochs must be an integer >= 1, found 2.5"),
         (BSCA(patience=0), "patience must be an integer >= 1, found 0"),
-        (BSGD(selection="cyclic"), "selection must be one of 'permutation', 'uniform', found 'cyclic'"),
+        (BSGD(selection="cyclic"), "selection must be one of 'permutation', 'uniform', 'adaptive', found 'cyclic'"),
         (BSCA(reports="all"), "reports must be one of 'sample', 'exact', found 'all'"),
         (BSCA(tol_relative=0), "tol_relative must be a positive number, found 0"),
         (BSCA(maintenance="shrink"), "maintenance must be one of 'merge', 'multi-merge', 'project', 'remove' or"),
