@@ -122,10 +122,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     n_iter_, n_kernel_evals_ : int
     model_ : KernelExpansion
     kernel_, solver_ : objects that ``kernel`` and ``solver`` stood for; ``kernel_`` has the gammas that were learned.
-    C_ : float
+    C_, precision_ : float and str
     validation_ : list of dict
         ``C``, ``error`` and ``seconds`` of every trial of ``C="validate"``.
-    precision_ : str
 
     References
     ----------
