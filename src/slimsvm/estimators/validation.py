@@ -123,10 +123,10 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights
     total = weights.sum() * d
-    step = max(1, BLOCK_VALUES // max(1, d))
-    blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
-
     sparse = sp.issparse(X)
+    stored = -(-X.nnz // n) if sparse else d  # values of a row, zeros of sparse rows are none
+    step = max(1, BLOCK_VALUES // max(1, stored))
+    blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
 
     def weighted_sum(shift: float, power: int) -> float:
         value = 0.0

@@ -1,0 +1,38 @@
+"""gamma="scale": the value, and blocks by the values that sparse rows hold."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from slimsvm.estimators import validation
+from slimsvm.estimators.validation import scale_gamma
+
+
+class Counted(sp.csr_array):
+    """Sparse rows that count how often some of them are taken."""
+
+    def __getitem__(self, key):
+        COUNTS.append(key)
+        return super().__getitem__(key)
+
+
+COUNTS: list = []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weighted):
+    monkeypatch.setattr(validation, "BLOCK_VALUES", 60)
+    rng = np.random.default_rng(0)
+    X = sp.random_array((100, 500), density=0.006, rng=rng, format="csr") + 0
+    weights = rng.integers(0, 3, 100).astype(float) if weighted else None
+    COUNTS.clear()
+    found = scale_gamma(Counted(X), weights)
+    repeated = np.repeat(X.toarray(), np.ones(100, int) if weights is None else weights.astype(int), axis=0)
+    assert found == pytest.approx(1 / (500 * repeated.var()), rel=1e-12)
+    # Three values a row, twenty rows a block, five blocks, for the mean and for the squares.
+    assert X.nnz == 300
+    assert len(COUNTS) == 10
+
+
+def test_sparse_rows_without_a_value():
+    assert scale_gamma(sp.csr_array((7, 3)), None) == 1.0
