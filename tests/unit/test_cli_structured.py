@@ -91,6 +91,9 @@ def test_sequences(folder, tmp_path, capsys):
     assert f"error {100 * wrong:.2f} %" in err
     assert run(capsys, "predict", model, folder / "test.bare", "--unlabelled").out == out
     assert run_json(capsys, "info", model)["parameters"]["window"] == 1
+    found = run_json(capsys, "info", model, folder / "train.conll", "--certificate")["certificate"]
+    assert found["objective"] == pytest.approx(trained["objective"], rel=1e-6)
+    assert 0 <= found["gap"] < 0.01
     other = run_json(capsys, *train, "--window", 0, "--loss", "zero-one")
     assert other["estimator"] == "SequenceSVM"
     assert (slimsvm.load(model).window, slimsvm.load(model).loss) == (0, "zero-one")
