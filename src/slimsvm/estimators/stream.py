@@ -66,11 +66,12 @@ class StreamingClassifier:
 
     @available_if(has_partial_fit)
     def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
-        """Meet one more chunk of rows, once, with steps of the budgeted solver; there is no finish.
+        """Meet one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
 
+        `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows met.
         `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows met so far; its steps come down to C, so that a C above 1 asks
         for many passes. `BSCA` leaves the rows of earlier chunks the dual variables they had; give a chunk several
-        times in a row for several passes over it, in which its own go on.
+        times in a row for several passes over it, in which its own go on, as those of `LASVM` do.
         ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest.
 
         Parameters

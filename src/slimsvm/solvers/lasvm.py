@@ -15,12 +15,13 @@ The finishing step solves for S only. ``tol_relative`` goes on where the paper s
 the gap, and rows that violate join S, until it is small enough. That also cures what PROCESS cannot: where all rows of
 S are at their bounds (a small C), no single new row finds a partner to move with.
 
-Parts: `solvers.kernel_table` (kernel values between the rows of S), `numerics.online` (steps),
-`numerics.smo` (finishing).
+Parts: `solvers.kernel_table` (kernel values between the rows of S), `numerics.online` (steps), `numerics.smo`
+(finishing), `solvers.online_stream` (rows in chunks).
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +29,12 @@ import numpy as np
 
 from slimsvm.model import KernelExpansion
 from slimsvm.numerics import online, smo
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.numerics.threads import one_blas_thread
+from slimsvm.solvers.base import Fit, Problem, Solver, Status, iterate
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.dual import Dual, DualState
 from slimsvm.solvers.kernel_table import KernelTable
+from slimsvm.solvers.online_stream import Joined, OnlineState
 from slimsvm.tasks import Binary, losses
 
 Array = np.ndarray
@@ -67,10 +70,11 @@ class Judged:
 class LasvmRun:
     """The loop's state on one problem.
 
-    ``latest`` (rows, v) is replaced as a whole, so that an interrupt leaves a model.
+    ``latest`` (rows, v) is replaced as a whole, so that an interrupt leaves a model. It begins with ``kept`` in S, of
+    dual variables v, or with seeds where that is None; ``offered`` are the rows to pass over.
     """
 
-    def __init__(self, problem: Problem, solver: LASVM, v: Array | None, offered: Array):
+    def __init__(self, problem: Problem, solver: LASVM, offered: Array, v: Array, kept: Array | None):
         self.problem, self.solver, self.dual = problem, solver, Dual.of(problem)
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()
@@ -82,13 +86,12 @@ class LasvmRun:
         self.value, self.converged = 0.0, False
         self.judged: Judged | None = None
         self.is_settled = False
-        if v is not None:
-            self.go_on(v)
-        self.queue = self.order(offered, with_seeds=v is None)
+        if kept is not None:
+            self.go_on(kept, v)
+        self.queue = self.order(offered, with_seeds=kept is None)
 
-    def go_on(self, v: Array) -> None:
-        """Start from a dual point of these rows."""
-        rows = np.flatnonzero(v)
+    def go_on(self, rows: Array, v: Array) -> None:
+        """Start with these rows in S."""
         if len(rows):
             slots = self.insert(rows)
             scores = self.kernel_rows.scores(self.kernel_rows.points(rows), v[rows, None], rows=rows)[:, 0]
@@ -320,10 +323,46 @@ class LASVM(Solver):
     def start(self, problem: Problem, state: DualState | None = None) -> LasvmRun:
         """Check the problem and set the run up."""
         self.check(problem)
-        v = None
+        n = problem.rows.n_rows
+        v, kept = np.zeros(n), None
         if state is not None:
             if not isinstance(state, DualState):
                 raise ValueError(f"LASVM can only be warm-started from its own fit, found {type(state).__name__}")
             state.check(problem.task, problem.examples)
             v = Dual.of(problem).feasible(state.v * (problem.C / state.C))
-        return LasvmRun(problem, self, v, np.arange(problem.rows.n_rows))
+            kept = np.flatnonzero(v)
+        return LasvmRun(problem, self, np.arange(n), v, kept)
+
+    def partial_solve(self, problem: Problem, state: OnlineState | None = None) -> Fit:
+        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before, without the finishing step.
+
+        Parameters
+        ----------
+        problem : Problem
+            Its rows are the chunk.
+        state : OnlineState, optional
+
+        Returns
+        -------
+        Fit
+            Its objective is that of the rows that were kept and those of the chunk; no model of all rows met so far
+            is under its bound.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or the state is not that of an earlier chunk.
+        """
+        once = LASVM(self.selection, self.pool, finish=False, tol_relative=self.tol_relative)
+        once.check(problem)
+        if state is not None and not isinstance(state, OnlineState):
+            raise ValueError(f"LASVM can only go on from its own chunks, found {type(state).__name__}")
+        joined = Joined.of(problem, state)
+        with one_blas_thread():
+            offered = np.arange(joined.n_earlier, joined.problem.rows.n_rows)
+            run = LasvmRun(joined.problem, once, offered, joined.v, None if state is None else joined.kept)
+            status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
+            fit = run.finish(status, history)
+        inside = np.flatnonzero(run.inside)
+        fit.state, fit.basis_rows = joined.left(run.table.row[inside], run.v[inside]), None
+        return fit
