@@ -321,7 +321,8 @@ class KernelRows:
         """Dense rows folded on the way: every thread folds as many as its cache holds, and goes on with these."""
         is_little = choice.n * n_points * (self.n_features + 16) < SMALL_WORK
         n_jobs = 1 if is_little else self.n_jobs
-        step = min(FOLDED_BYTES // (self.dtype.itemsize * max(1, self.n_features)), -(-choice.n // (4 * n_jobs)))
+        n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # at least: each costs about as much Python as 100 rows
+        step = min(FOLDED_BYTES // (self.dtype.itemsize * max(1, self.n_features)), -(-choice.n // n_parts))
         step = max(1, -(-step // ROWS_PER_TILE)) * ROWS_PER_TILE
         parts = list(self._cut(choice, step))
         n_rows = min(step, choice.n)

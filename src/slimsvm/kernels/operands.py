@@ -127,7 +127,8 @@ class DenseFolder:
         places = slice(at, at + n)
         out, half, factor = self.values[places], self.half[places], self.factor[places]
         scale = self.folding.row_scale if scale is None else scale
-        feature_scale = np.broadcast_to(np.asarray(scale, np.float64), self.centre.shape).copy()
+        feature_scale = np.empty(len(self.centre))
+        feature_scale[:] = scale
         norm = fold.SQUARED if self.folding.norms else fold.NO_NORM
         operands = (raw, self.centre, feature_scale, norm, _scale(self.folding, self.values.dtype))
         run_tiles(

@@ -2,40 +2,108 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from collections.abc import Callable
 
-from slimsvm.numerics.maps import SUMS
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from slimsvm.numerics.maps import NO_REORDER, SUMS
+from slimsvm.numerics.simd import EXP2_FLOAT64, LANES_FLOAT64, _pointers, _Vectors
 
 NO_NORM, SQUARED, ABSOLUTE = range(3)
 # Beyond this -half, float32 (float64) holds z = half + … no more exactly enough to be rounded to an integer.
 FAR_FLOAT32, FAR_FLOAT64 = float(2**20), float(2**50)
+C0, C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = EXP2_FLOAT64[0]
 
 
-@njit(nogil=True)
-def _finish(total, norm, scale, i, half, factor):
-    """Set row i's half norm and the factor 2**(half - its nearest integer) / scale; True if it is too far out."""
-    far = FAR_FLOAT32 if half.itemsize == 4 else FAR_FLOAT64
-    if norm == NO_NORM:
-        half[i], factor[i] = 0.0, 1.0 / scale
-        return False
-    if not total < far:
-        half[i], factor[i] = -far, 0.0
-        return True
-    half[i] = -total
-    factor[i] = 2.0 ** (np.rint(half[i]) * -1.0 - total) / scale
-    return False
+def _fold_long_row(typing_context, raw, at, centre, feature_scale, counted, n_features, out):
+    """Numbers at, … of out = (raw - centre) * feature_scale; returns their squared length.
+
+    The last numbers go as a vector that ends with the row: of it only those count that ``counted`` has 1 for. Left to
+    itself LLVM works on the rest of a row number by number, which took longer than the vectors.
+    """
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, types.float64)
+        raw_kind, out_kind = signature.args[0].dtype, signature.args[6].dtype
+        raw_type, out_type = (ir.VectorType(context.get_value_type(k), vectors.lanes) for k in (raw_kind, out_kind))
+        raw, at, centre, feature_scale, counted, n_features, out = _pointers(context, builder, signature, arguments)
+        raw, out = builder.gep(raw, [at]), builder.gep(out, [at])
+        total = cgutils.alloca_once_value(builder, vectors.constant(0.0))
+
+        def wide(value):
+            return value if value.type == vectors.vector else builder.fpext(value, vectors.vector)
+
+        def fold(c):
+            place = builder.bitcast(builder.gep(raw, [c]), raw_type.as_pointer())
+            value = wide(builder.load(place, align=raw_kind.bitwidth // 8))
+            value = builder.fmul(builder.fsub(value, vectors.load(centre, c)), vectors.load(feature_scale, c))
+            value = value if out_type == vectors.vector else builder.fptrunc(value, out_type)
+            target = builder.bitcast(builder.gep(out, [c]), out_type.as_pointer())
+            builder.store(value, target, align=out_kind.bitwidth // 8)
+            return wide(value)
+
+        lanes = ir.Constant(n_features.type, vectors.lanes)
+        with cgutils.for_range(builder, builder.udiv(n_features, lanes)) as loop:
+            value = fold(builder.mul(loop.index, lanes))
+            builder.store(vectors.multiply_add(value, value, builder.load(total)), total)
+        with builder.if_then(cgutils.is_not_null(builder, builder.urem(n_features, lanes))):
+            value = fold(builder.sub(n_features, lanes))
+            value_once = builder.fmul(value, vectors.load(counted, lanes.type(0)))
+            builder.store(vectors.multiply_add(value_once, value, builder.load(total)), total)
+        return vectors.total(builder.load(total))
+
+    return types.float64(raw, types.int64, centre, feature_scale, counted, types.int64, out), generate
+
+
+fold_long_row: Callable = intrinsic(_fold_long_row)
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
-def _fold_row(raw, centre, feature_scale, out):
-    """Set out = (raw - centre) * feature_scale; returns |out|^2."""
+def _fold_short_row(raw, i, centre, feature_scale, out):
+    """The same for row i, of fewer numbers than a vector holds."""
     total = 0.0
-    for c in range(raw.size):
-        value = out.dtype.type((np.float64(raw[c]) - centre[c]) * feature_scale[c])
-        out[c] = value
+    for c in range(centre.size):
+        value = out.dtype.type((np.float64(raw[i, c]) - centre[c]) * feature_scale[c])
+        out[i, c] = value
         total += np.float64(value) * np.float64(value)
     return total
+
+
+@njit(nogil=True, fastmath=NO_REORDER, error_model="numpy")
+def _finish(norm, scale, lo, hi, half, factor):
+    """Half norms of rows from -half in ``factor``, which gets 2**(half - its nearest integer) / scale; returns how many
+    are too far out.
+    """
+    if norm == NO_NORM:
+        half[lo:hi] = 0
+        factor[lo:hi] = 1.0 / scale
+        return 0
+    far = FAR_FLOAT32 if half.itemsize == 4 else FAR_FLOAT64
+    n_far = 0
+    for i in range(lo, hi):
+        is_near = factor[i] < far  # not so for NaN
+        total = factor[i] if is_near else 0.0
+        rounded = half.dtype.type(-total)
+        r = -np.rint(np.float64(rounded)) - total
+        p = C11 * r + C10
+        p = p * r + C9
+        p = p * r + C8
+        p = p * r + C7
+        p = p * r + C6
+        p = p * r + C5
+        p = p * r + C4
+        p = p * r + C3
+        p = p * r + C2
+        p = p * r + C1
+        p = p * r + C0
+        half[i] = rounded if is_near else -far
+        factor[i] = p / scale if is_near else 0.0
+        n_far += 0 if is_near else 1
+    return n_far
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -45,10 +113,19 @@ def fold_rows(raw, centre, feature_scale, norm, scale, lo, hi, out, half, factor
     ``factor`` gets 2**half short of its integer part, over ``scale``. A row too far out for its type gets zeros, and a
     factor of 0.
     """
+    d = centre.size
+    counted = np.zeros(LANES_FLOAT64)
+    counted[LANES_FLOAT64 - d % LANES_FLOAT64 :] = 1
     for i in range(lo, hi):
-        total = _fold_row(raw[i], centre, feature_scale, out[i])
-        if _finish(0.5 * total, norm, scale, i, half, factor):
-            out[i] = 0
+        if d >= LANES_FLOAT64:
+            total = fold_long_row(raw, i * d, centre, feature_scale, counted, d, out)
+        else:
+            total = _fold_short_row(raw, i, centre, feature_scale, out)
+        factor[i] = 0.5 * total
+    if _finish(norm, scale, lo, hi, half, factor):
+        for i in range(lo, hi):
+            if factor[i] == 0:
+                out[i] = 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -60,8 +137,11 @@ def fold_csr(raw, indices, indptr, feature_scale, norm, scale, out, half, factor
             value = out.dtype.type(np.float64(raw[t]) * feature_scale[indices[t]])
             out[t] = value
             total += abs(np.float64(value)) if norm == ABSOLUTE else 0.5 * np.float64(value) * np.float64(value)
-        if _finish(total, norm, scale, i, half, factor):
-            out[indptr[i] : indptr[i + 1]] = 0
+        factor[i] = total
+    if _finish(norm, scale, 0, half.size, half, factor):
+        for i in range(half.size):
+            if factor[i] == 0:
+                out[indptr[i] : indptr[i + 1]] = 0
 
 
 @njit(cache=True, nogil=True)

@@ -113,6 +113,18 @@ class _Vectors:
         without_sign = self.builder.and_(self.builder.bitcast(a, self.integers), self.integer(2 ** (self.bits - 1) - 1))
         return self.builder.bitcast(without_sign, self.vector)
 
+    def total(self, value: Any) -> Any:
+        """The sum of a vector's lanes, halves added to halves."""
+        width = value.type.count
+        while width > 1:
+            width //= 2
+            positions = ir.VectorType(ir.IntType(32), width)
+            undefined = ir.Constant(value.type, ir.Undefined)
+            low = self.builder.shuffle_vector(value, undefined, ir.Constant(positions, list(range(width))))
+            high = self.builder.shuffle_vector(value, undefined, ir.Constant(positions, list(range(width, 2 * width))))
+            value = self.builder.fadd(low, high)
+        return self.builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
     def exp2(self, z: list[Any], rounder: list[Any], lowest: list[Any]) -> list[Any]:
         """2**(z + H) times a constant, for several vectors step by step.
 
@@ -351,15 +363,7 @@ def _flush_tile(vectors, builder, sums, sums_at, totals, totals_at, stride):
         vectors.store(vectors.constant(0.0), start, at)
         if vectors.bits == 32:
             value = builder.fpext(value, ir.VectorType(ir.DoubleType(), vectors.lanes))
-        width = vectors.lanes
-        while width > 1:
-            width //= 2
-            positions = ir.VectorType(ir.IntType(32), width)
-            undefined = ir.Constant(value.type, ir.Undefined)
-            low = builder.shuffle_vector(value, undefined, ir.Constant(positions, list(range(width))))
-            high = builder.shuffle_vector(value, undefined, ir.Constant(positions, list(range(width, 2 * width))))
-            value = builder.fadd(low, high)
-        number = builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+        number = vectors.total(value)
         place = builder.gep(target, [builder.mul(loop.index, stride)])
         builder.store(builder.fadd(builder.load(place), number), place)
 
