@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.callback import with_callbacks
@@ -10,10 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.validation import check_sample_weight
 from slimsvm.solvers import Exact
+from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
 
 # Solvers that know what the intercept of this problem costs.
 ONE_CLASS_SOLVERS = (Exact,)
+# Rows as close to the boundary as this share of ρ are on it: free support vectors all are, but for rounding.
+ON_BOUNDARY = 1e-8
 
 
 class OneClassSVM(OutlierMixin, KernelMachine):
@@ -26,7 +31,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
         As in `SVC`.
     tol : float, default=1e-3
-        LIBSVM's: how far the most violating pair of rows is from its optimality conditions.
+        LIBSVM's: how far the most violating pair of rows is from its optimality conditions. Up to 2,000 rows with
+        ``precision="auto"`` the fit goes on to 1e-10, so that weights and repeated rows give the same model.
     nu : float, default=0.5
         In (0, 1]: at most this share of the rows is outside, and at least this share are support vectors.
     random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
@@ -132,6 +138,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self._solve(X, nothing, task.encode(nothing, weights), task, weights, index)
         return self
 
+    def _set_up(self, X, examples, task, weights):
+        """See `KernelMachine`; few rows are solved for to the last digits."""
+        problem = super()._set_up(X, examples, task, weights)
+        return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
+
     def _named_solver(self, rows, task):
         """See `KernelMachine`; only those that know this problem."""
         solver = super()._named_solver(rows, task)
@@ -166,7 +177,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return self.decision_function(X) + self.offset_
 
     def decision_function(self, X):
-        """f(x) − ρ: positive inside, negative outside.
+        """f(x) − ρ: positive inside, negative outside, 0 on the boundary.
 
         Parameters
         ----------
@@ -176,10 +187,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return self._scores(X)[:, 0]
+        scores = self._scores(X)[:, 0]
+        scores[np.abs(scores) <= ON_BOUNDARY * abs(self.offset_)] = 0.0
+        return scores
 
     def predict(self, X):
-        """+1 inside, −1 outside.
+        """+1 inside and on the boundary, −1 outside.
 
         Parameters
         ----------
