@@ -149,6 +149,8 @@ def optimum(K, examples, C, intercept=True, tol=1e-10):
             full = np.zeros((n, m))
             full[rows] = coef[j]
             c.append(delta[j]), D.append(full), V.append(plain[j]), group.append(e)
+    if not c:  # no labelling differs from the truth: w = 0
+        return 0.0, 0.0
     c, D, V, group = np.array(c), np.array(D), np.array(V), np.array(group)
     KD = np.einsum("ij,ljm->lim", K, D, optimize=True)
     H = D.reshape(len(D), -1) @ KD.reshape(len(D), -1).T + V @ V.T

@@ -202,3 +202,8 @@ def missing_cases():
     """Names of registered tasks that `CASES` leaves out."""
     tested = {type(case.make()) for case in CASES.values()}
     return sorted(name for name, task in TASKS.items() if task not in tested)
+
+
+# Solvers that do not train what an estimator is for: other losses than that of two classes, thresholds.
+TWO_CLASSES = {"bvm", "cvm", "lasvm"}
+NOT_FOR = {"SVC": set(), "SVR": TWO_CLASSES, "OrdinalSVC": TWO_CLASSES | {"bsca", "bsgd", "exact", "low-rank"}}

@@ -31,6 +31,7 @@ from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.kernels import KERNELS, RBF, Precomputed
 from slimsvm.solvers import SOLVERS
+from tasks_for_tests import NOT_FOR
 
 SAMPLED = "a sampled cut of repeated rows is another sample than one of weighted rows; exact cuts pass"
 EXPECTED = {f"check_sample_weight_equivalence_on_{kind}_data": SAMPLED for kind in ("dense", "sparse")}
@@ -417,9 +418,7 @@ def test_a_fit_never_edits_parameters(name):
 @BOTH
 def test_cross_validation_of_any_solver(name):
     X, y = problem(name, n=90)
-    # Thresholds are plain parameters, which solvers of box-constrained duals and of smoothed losses have no place for.
-    refused = {"bsca", "bsgd", "exact", "lasvm", "low-rank"} if name == "OrdinalSVC" else set()
-    for solver in sorted(set(SOLVERS) - refused):
+    for solver in sorted(set(SOLVERS) - NOT_FOR[name]):
         parameters = {"max_basis": 20} if "max_basis" in SOLVERS[solver]().get_params() else {}
         estimator = ESTIMATORS[name](solver=solver, C=10.0, random_state=0, **parameters)
         assert cross_val_score(estimator, X, y, cv=2).mean() > (0.3 if name == "SVR" else 0.6)

@@ -99,7 +99,10 @@ def test_weights_prices_and_certificates_of_several_labels():
         ({"loss": "f1"}, "loss='f1' is for classes, found an indicator matrix y"),
         ({"cost_matrix": [[0, 1], [1, 0]]}, "cost_matrix=.* is for classes, found an indicator matrix"),
         ({"class_weight": "balanced"}, "class_weight='balanced' is for classes"),
-        ({"solver": "exact"}, "Exact solves two-class problems and regression, found Multilabel"),
+        (
+            {"solver": "exact"},
+            "regression and one class, found Multilabel",
+        ),
         ({"solver": "bsca"}, "trains two classes, several, or regression, found Multilabel"),
     ],
 )
@@ -190,7 +193,11 @@ def test_weights_prices_and_certificates_of_ordered_classes():
         ({"classes": ["a", "a"]}, ["a", "a", "a"], "classes must name every class once"),
         ({}, ["a", "a", "a"], "y must hold at least two classes, found 1 class: a"),
         ({}, [0.5, 1.5, 2.5], "Unknown label type"),
-        ({"solver": "exact"}, [0, 1, 2], "Exact solves two-class problems and regression, found Ordinal"),
+        (
+            {"solver": "exact"},
+            [0, 1, 2],
+            "regression and one class, found Ordinal",
+        ),
         ({"solver": "low-rank"}, [0, 1, 2], "needs a task with a smoothed loss"),
     ],
 )

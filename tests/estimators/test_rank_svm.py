@@ -249,7 +249,10 @@ def test_bad_input_is_named(change, message):
     [
         ({"loss": "ndcg"}, "loss must be one of 'swaps', 'average_precision'; found 'ndcg'"),
         ({"C": "validate"}, "C must be a positive number, found 'validate'"),
-        ({"solver": "exact"}, "Exact solves two-class problems and regression, found Swaps"),
+        (
+            {"solver": "exact"},
+            "regression and one class, found Swaps",
+        ),
         ({"solver": "bsgd"}, "trains two classes, several, or regression, found Swaps"),
     ],
 )

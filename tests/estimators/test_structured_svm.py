@@ -367,7 +367,12 @@ GOOD = sequences(4)
         ({}, *GOOD, {"sample_weight": [1.0]}, "4 rows, found 1 weights"),
         ({"task": Chain(2)}, *GOOD, {"structure": [1] * 4}, "structure is for tasks derived from ExampleTask"),
         ({"solver": "refine", "task": FBeta()}, np.eye(2), [0, 1], {}, "needs a loss that is a sum over examples"),
-        ({"solver": "exact"}, *GOOD, {}, "Exact solves two-class problems and regression, found OwnChain"),
+        (
+            {"solver": "exact"},
+            *GOOD,
+            {},
+            "regression and one class, found OwnChain",
+        ),
     ],
 )
 def test_bad_input_is_named(params, X, y, options, message):
