@@ -176,7 +176,10 @@ def test_slack_of_classes(share, error, expected):
 
 
 def test_slack_of_regression():
-    assert slack(0.1, *problem_of(Regression(0.0), np.array([0.0, 1.0, 2.0]))) == pytest.approx(0.05 * (2 / 3 - 0.1))
+    problem, examples = problem_of(Regression(0.0), np.array([0.0, 1.0, 2.0]))
+    assert slack(0.1, problem, examples) == pytest.approx(0.01 * 0.1)
+    assert slack(0.6, problem, examples) == pytest.approx(0.05 * (2 / 3 - 0.6))
+    assert slack(0.7, problem, examples) == 0.0
 
 
 def test_when_there_is_no_hope():

@@ -8,7 +8,7 @@ from slimsvm.kernels import RBF, Kernel
 from slimsvm.rows import Rows
 from slimsvm.solvers import BCFW, CPSP, Compact, ExactCuts, Refine, Solver, ViolatedCuts
 from slimsvm.solvers.weights import prefers_weights
-from slimsvm.tasks import Binary, Multiclass, Regression, Task
+from slimsvm.tasks import Binary, Multiclass, Task
 
 # Rows up to which a fit without a cap is exact, and up to which it is where few vectors cannot be looked for: above,
 # cuts over all violated rows get too long.
@@ -24,10 +24,11 @@ def choose_solver(
 
     With a cap on vectors they are learned by descent where the kernel has a derivative, the loss is a sum over examples
     (that of sequences is) and rows are not sparse with many features; otherwise found by subspace pursuit. Without a
-    cap, up to 5,000 rows are solved for by exact cuts. More, of two classes, several or regression, are left to
-    `Compact`, which learns as few vectors as do as well as the exact SVM on rows held out, unless the kernel is a
-    function or a matrix, or a copy of the rows does not fit into memory: then, and for other losses, the problem is
-    solved by exact cuts, or above 300,000 rows by sampled ones. A linear machine without a cap, where explicit weights
+    cap, up to 5,000 rows are solved for by exact cuts. More, of two classes or several, are left to `Compact`, which
+    learns as few vectors as do as well as the exact SVM on rows held out, unless the kernel is a function or a matrix,
+    or a copy of the rows does not fit into memory: then, and for other losses, the problem is solved by exact cuts, or
+    above 300,000 rows by sampled ones. So is regression: what few vectors lose shows in every target, not only near a
+    boundary, and the search costs more than the exact solution. A linear machine without a cap, where explicit weights
     are cheaper (`solvers.weights`), is solved by exact cuts in them, and sequences by block-coordinate Frank-Wolfe.
 
     Parameters
@@ -57,6 +58,6 @@ def choose_solver(
         return Refine(max_basis) if is_learned else CPSP(max_basis, preimage)
     n_bytes = rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
     can_search = folding is not None and rows.in_memory and n_bytes <= memory_limit
-    if rows.n_rows > MAX_SMALL_N and isinstance(task, Binary | Multiclass | Regression) and can_search:
+    if rows.n_rows > MAX_SMALL_N and isinstance(task, Binary | Multiclass) and can_search:
         return Compact("refine" if is_learned else preimage)
     return ExactCuts() if rows.n_rows <= MAX_EXACT_N else ViolatedCuts()

@@ -27,7 +27,9 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         Price of one row's loss, or the choice of `SVC`, by mean absolute error.
     epsilon : float, default=0.1
         Half-width of the tube in which residuals cost nothing, in the units of y.
-    random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
+    solver : str or Solver, default="auto"
+        As in `SVC`, but "auto" without ``max_basis`` does not look for few vectors: it solves by exact cuts.
+    random_state, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
         As in `SVC`.
 
     Attributes

@@ -7,9 +7,9 @@ r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is wit
     solve for the coefficients of the learned vectors over all rows; without such vectors, exact cuts over all rows
 
 The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most a quarter of a point,
-and at most a quarter of e* unless that is under a tenth of a point. The errors are those of the same rows, so that what
-is chance in one is in the other too. The search is given up when, at the rate of the last two sizes, the excess would
-still be over one and a half times the slack at k*/7.
+and at most a quarter of e* unless that is under a tenth of a point; for regression at most a hundredth of e*. The
+errors are those of the same rows, so that what is chance in one is in the other too. The search is given up when, at
+the rate of the last two sizes, the excess would still be over one and a half times the slack at k*/7.
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
@@ -48,8 +48,10 @@ EVERY, MAX_HELD, MAX_REFERENCE = 5, 20_000, 100_000
 # Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
 FIRST_SIZE, FACTOR, SHARES = 100, 4, (1 / 14, 1 / 7)
 # What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
-# most so much, and at most this share of the exact SVM's error, unless that is less than so much.
+# most so much, and at most this share of the exact SVM's error, unless that is less than so much; for regression at
+# most that share of it.
 GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.0025, 0.25, 0.001
+REGRESSION_SHARE = 0.01
 # The search is given up where more than so many times that is expected at the largest size.
 HOPELESS = 1.5
 # Rows up to which exact cuts take the place of learned vectors that do not do; sampled ones above.
@@ -225,7 +227,8 @@ def slack(error: float, problem: Problem, examples: Examples) -> float:
     """How much more than the exact SVM's error will do."""
     labels, weights = examples.labels, examples.weights
     if isinstance(problem.task, Regression):
-        return GAIN_SHARE * max(0.0, problem.task.error(np.full(len(labels), np.median(labels)), examples) - error)
+        constant = problem.task.error(np.full(len(labels), np.median(labels)), examples)
+        return min(GAIN_SHARE * max(0.0, constant - error), REGRESSION_SHARE * error)
     _, codes = np.unique(labels, return_inverse=True)
     constant = 1.0 - np.bincount(codes, weights=weights).max() / weights.sum()
     return min(GAIN_SHARE * max(0.0, constant - error), MAX_SLACK, max(ERROR_SHARE * error, LEAST_SLACK))
