@@ -108,7 +108,7 @@ def test_refusals_name_the_parameter():
     X = rows(30)
     with pytest.raises(ValueError, match=r"nu must be a number in \(0, 1\], found 0"):
         OneClassSVM(nu=0).fit(X)
-    with pytest.raises(ValueError, match="solver='exact' or an Exact object, found 'exact-cuts'"):
+    with pytest.raises(ValueError, match="or on a budget 'bsca' or 'bsgd', found 'exact-cuts'"):
         OneClassSVM(solver="exact-cuts").fit(X)
     with pytest.raises(ValueError, match="one class needs intercept='free', found 'regularized'"):
         Exact().solve(Problem(as_rows(X), OneClass().encode(X), OneClass(), slimsvm.kernels.RBF(1.0)))

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.validation import check_sample_weight
-from slimsvm.solvers import Exact
+from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
 
 # Solvers that know what the intercept of this problem costs.
-ONE_CLASS_SOLVERS = (Exact,)
+ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
 # Rows as close to the boundary as this share of ρ are on it: free support vectors all are, but for rounding.
 ON_BOUNDARY = 1e-8
 
@@ -37,7 +37,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         In (0, 1]: at most this share of the rows is outside, and at least this share are support vectors.
     random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
         As in `SVC`.
-    solver : "exact" or Exact, default="exact"
+    solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
+        The budgeted ones have at most ``max_basis`` vectors, which need not be rows (no ``support_``); their ``tol`` is
+        that of the solver object, and ``max_iter`` counts trials of the price at which ν is met.
 
     Attributes
     ----------
@@ -147,7 +149,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         """See `KernelMachine`; only those that know this problem."""
         solver = super()._named_solver(rows, task)
         if not isinstance(solver, ONE_CLASS_SOLVERS):
-            raise ValueError(f"OneClassSVM is trained by solver='exact' or an Exact object, found {self.solver!r}")
+            raise ValueError(
+                "OneClassSVM is trained by solver='exact' or an Exact object, or on a budget 'bsca' or 'bsgd', found "
+                f"{self.solver!r}"
+            )
         return solver
 
     @property

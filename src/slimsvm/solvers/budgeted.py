@@ -1,7 +1,7 @@
 """What BSCA and BSGD share: parameters and their checks, and which run serves a problem.
 
-Parts: `solvers.budgeted_run` for the epochs, `solvers.stream` for rows in chunks, `solvers.plain_ascent` for problems
-no larger than the budget, `solvers.box_dual` for the problem.
+Parts: `solvers.budgeted_run` for the epochs, `solvers.budgeted_one_class`, `solvers.stream` for rows in chunks,
+`solvers.plain_ascent` for problems no larger than the budget, `solvers.box_dual` for the problem.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from slimsvm.budget import get_budget_rule
 from slimsvm.numerics.budget_steps import DUAL
 from slimsvm.solvers.base import Fit, Problem, Solver
 from slimsvm.solvers.box_dual import BudgetState, check_problem
+from slimsvm.solvers.budgeted_one_class import OneClassRun
 from slimsvm.solvers.budgeted_run import BudgetedRun
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.plain_ascent import PlainAscentRun
 from slimsvm.solvers.stream import meet_chunk
+from slimsvm.tasks import OneClass
 
 SELECTIONS = ("permutation", "uniform", "adaptive")
 REPORTS = ("sample", "exact")
@@ -55,6 +57,8 @@ class BudgetedSolver(Solver):
     def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
         """Check parameters and set the run up."""
         name = type(self).__name__
+        if isinstance(problem.task, OneClass):
+            return OneClassRun(problem, self, state)
         self.check(problem, self.finish, state)
         if state is not None:
             state.check(problem)
