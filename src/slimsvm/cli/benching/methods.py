@@ -20,6 +20,7 @@ from slimsvm.solvers.base import SMALL_N
 # Megabytes of kernel rows that scikit-learn's SVC may keep: as much as our solvers may take.
 SVC_CACHE = 2000
 N_TREES = 100
+AUTOMATIC = 'solver="auto"'
 
 
 def violated(sample_size: int, paper: bool) -> Method:
@@ -51,12 +52,17 @@ def learned(max_basis: int) -> Method:
     return _fit(f"learned, {max_basis} vectors", Refine(max_basis), {"sample_size": None, "max_basis": max_basis})
 
 
+def automatic() -> Method:
+    """`SVC` as users call it, without naming a solver or a number of vectors."""
+    return _fit(AUTOMATIC, "auto", {"sample_size": None})
+
+
 def cholesky(rank: int) -> Method:
     """The paper's baseline: a random sample of rows spans the model, in which the linear problem is solved."""
     return _fit(f"Cholesky({rank})", LowRank(rank, "nystrom"), {"sample_size": None, "max_basis": rank})
 
 
-def _fit(name: str, solver: Solver, settings: dict[str, Any], report: Any = None) -> Method:
+def _fit(name: str, solver: Solver | str, settings: dict[str, Any], report: Any = None) -> Method:
     def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
         return make_svc(solver, problem, seed, max_seconds)
 

@@ -181,6 +181,7 @@ def peers(scope: Scope, session: Session) -> Records:
         methods.exact(),
         methods.decomposition(),
         methods.learned(LEARNED),
+        methods.automatic(),
         methods.svc(scope.svc_cache),
         methods.intelex(),
         methods.trees(),

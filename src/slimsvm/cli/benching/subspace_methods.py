@@ -20,7 +20,7 @@ from slimsvm.solvers import Solver
 TOL_RELATIVE = 1e-3
 # Rows whose prediction is timed.
 PREDICTED_ROWS = 2000
-EXACT, LINEAR, AUTOMATIC = "scikit-learn SVC", "linear SVM", 'solver="auto"'
+EXACT, LINEAR, AUTOMATIC = "scikit-learn SVC", "linear SVM", methods.AUTOMATIC
 LINEAR_C = 1.0
 
 
@@ -112,12 +112,7 @@ def exact(cache_size: float = methods.SVC_CACHE) -> Method:
 
 def automatic() -> Method:
     """What our estimator does of itself, without a cap on vectors."""
-
-    def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
-        return methods.make_svc("auto", problem, seed, max_seconds)
-
-    method = Method(AUTOMATIC, make, lambda clf, problem, X: clf.decision_function(X), methods.report_fit, {})
-    return _of_full_size(method)
+    return _of_full_size(methods.automatic())
 
 
 def intelex() -> Method:
