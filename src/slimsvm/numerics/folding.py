@@ -10,7 +10,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from slimsvm.numerics.maps import NO_REORDER, SUMS
+from slimsvm.numerics.maps import NO_REORDER
 from slimsvm.numerics.simd import EXP2_FLOAT64, LANES_FLOAT64, _pointers, _Vectors
 
 NO_NORM, SQUARED, ABSOLUTE = range(3)
@@ -62,9 +62,13 @@ def _fold_long_row(typing_context, raw, at, centre, feature_scale, counted, n_fe
 fold_long_row: Callable = intrinsic(_fold_long_row)
 
 
-@njit(nogil=True, fastmath=SUMS, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _fold_short_row(raw, i, centre, feature_scale, out):
-    """The same for row i, of fewer numbers than a vector holds."""
+    """The same for row i, of fewer numbers than a vector holds.
+
+    Its sum is in order: where it may be reordered, LLVM makes two versions and chooses by where the arrays lie, so that
+    a row's last bit would depend on that.
+    """
     total = 0.0
     for c in range(centre.size):
         value = out.dtype.type((np.float64(raw[i, c]) - centre[c]) * feature_scale[c])
