@@ -42,3 +42,15 @@ def data():
         return load_once(name, **options)
 
     return get
+
+
+@pytest.fixture
+def write(tmp_path):
+    """`write(content, name)`: a file of this text or of these bytes."""
+
+    def write(content, name="rows.txt"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write

@@ -125,9 +125,9 @@ def test_bad_scores_are_named():
     clf = SVC(loss="f1").fit(X, y)
     with pytest.raises(ValueError, match="sample_weight has no meaning for the measure of loss='f1'"):
         clf.score(X, y, np.ones(len(y)))
-    with pytest.raises(ValueError, match=r"y must hold the classes \['no', 'yes'\], .* found .*'perhaps'"):
+    with pytest.raises(ValueError, match=r"y must hold the classes \['no', 'yes'\]; found .*'perhaps'.* in row 1"):
         clf.score(X[:2], ["no", "perhaps"])
-    with pytest.raises(ValueError, match=r"one for each row of X; found shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"one label for each of the 2 rows of X, found shape \(1,\)"):
         clf.score(X[:2], ["no"])
     with pytest.raises(ValueError, match="needs rows of both classes, found 0 positive of 2 rows"):
         clf.score(X[:2], ["no", "no"])

@@ -130,7 +130,7 @@ def test_chunks_of_chosen_rows(selection):
 def test_what_is_wrong_with_a_chunk_is_said():
     X, y = rows(80)
     clf = machine().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"y must hold the classes \[0, 1\], found 7 in row 3"):
+    with pytest.raises(ValueError, match=r"y must hold the classes \[0, 1\]; found .*7.* in row 3"):
         clf.partial_fit(X, np.where(np.arange(80) == 3, 7, y))
     with pytest.raises(ValueError, match="features"):
         clf.partial_fit(X[:, :2], y)

@@ -143,7 +143,7 @@ def test_only_solvers_that_take_chunks_have_it():
 def test_bad_chunks_are_named():
     X, y = rows(80)
     clf = machine(BSCA).partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"y must hold the classes \[0, 1\], found 7 in row 3"):
+    with pytest.raises(ValueError, match=r"y must hold the classes \[0, 1\]; found .*7.* in row 3"):
         clf.partial_fit(X, np.where(np.arange(80) == 3, 7, y))
     with pytest.raises(ValueError, match=r"classes are \[0, 1\] since the first call, found \[0, 2\]"):
         clf.partial_fit(X, y, classes=[0, 2])

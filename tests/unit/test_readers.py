@@ -20,16 +20,6 @@ SMALL = "+1 1:0.5 3:2\n-1 2:1 # a comment\n\n# another\n+1\n"
 SMALL_X = [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="rows.txt"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
 # ---- LIBSVM text
 
 

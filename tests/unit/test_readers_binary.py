@@ -13,16 +13,6 @@ from slimsvm.datasets import DataError, read_data
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(content, name="rows.txt"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def save(tmp_path):
     def save(**arrays):
         np.savez_compressed(tmp_path / "rows.npz", **arrays)

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 
 from slimsvm.cli import options
 from slimsvm.kernels import KERNELS, KernelRows, get_kernel
-from slimsvm.numerics.threads import resolve_n_jobs
 
 FEATURES = (2, 8, 18, 22, 54, 128, 784)
 POINTS = (64, 512, 4096)
@@ -38,17 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--points", nargs="+", type=options.positive_integer, default=list(POINTS), metavar="K", help="basis vectors"
     )
-    parser.add_argument(
-        "--threads",
-        nargs="+",
-        type=options.positive_integer,
-        default=sorted({1, resolve_n_jobs(None)}),
-        metavar="T",
-        help="default: 1 and all (%(default)s here)",
-    )
-    parser.add_argument(
-        "--seconds", type=options.positive, default=1.0, metavar="S", help="for each shape (default: %(default)s)"
-    )
+    options.add_timing_options(parser, "shape")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

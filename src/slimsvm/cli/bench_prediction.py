@@ -17,7 +17,6 @@ from sklearn import svm
 from slimsvm import SVC, LowRank
 from slimsvm.cli import options
 from slimsvm.cli.bench_kernels import NS_PER_FEATURE, NS_PER_VALUE, best_of_turns
-from slimsvm.numerics.threads import resolve_n_jobs
 
 FEATURES = (8, 22, 54, 123, 784)
 VECTORS, ROWS = 500, 20_000
@@ -29,17 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", nargs="+", type=number, default=list(FEATURES), metavar="D", help="of the rows")
     parser.add_argument("--vectors", type=number, default=VECTORS, metavar="K", help="in the model (%(default)s)")
     parser.add_argument("--rows", type=number, default=ROWS, metavar="N", help="predicted at a time (%(default)s)")
-    parser.add_argument(
-        "--threads",
-        nargs="+",
-        type=number,
-        default=sorted({1, resolve_n_jobs(None)}),
-        metavar="T",
-        help="default: 1 and all (%(default)s here)",
-    )
-    parser.add_argument(
-        "--seconds", type=options.positive, default=1.0, metavar="S", help="for each line (default: %(default)s)"
-    )
+    options.add_timing_options(parser, "line")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

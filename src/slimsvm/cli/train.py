@@ -23,7 +23,7 @@ from slimsvm.cli.forms import FORMS, ROWS, read_form
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.scoring import describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
-from slimsvm.estimators.automatic import MAX_EXACT_N
+from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SMALL_N
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS, Solver
 
@@ -137,8 +137,9 @@ def _add_solver_options(group: Any) -> None:
         "--solver",
         choices=("auto", *SOLVERS),
         default="auto",
-        help="auto: refine with --gamma learn or --max-basis (cpsp for other kernels and for text), else "
-        f"exact-cuts up to {MAX_EXACT_N:,} rows and violated-cuts above (default: auto)",
+        help="auto: refine with --gamma learn or --max-basis (cpsp for other kernels and for text); without a cap "
+        f"exact-cuts up to {MAX_SMALL_N:,} rows; above, for classes, as few learned vectors as do as well on rows held "
+        f"out, for other tasks exact-cuts up to {MAX_EXACT_N:,} rows and then violated-cuts (default: auto)",
     )
     group.add_argument(
         "--max-basis",

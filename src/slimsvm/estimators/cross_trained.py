@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_at_least, check_option, check_positive, is_chosen
+from slimsvm.estimators.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
 from slimsvm.solvers import Fit, Problem
 from slimsvm.tasks import Binary
 
@@ -276,10 +276,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
 
     def _encode(self, y, weights):
         """See `KernelMachine._encode`."""
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y must hold the classes {self.classes_.tolist()}; found {y[unknown][0]!r}")
-        return Binary(), Binary().encode(np.searchsorted(self.classes_, y), weights), 0.0
+        return Binary(), Binary().encode(class_codes(y, self.classes_), weights), 0.0
 
     def decision_function(self, X):
         """Scores.

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_sample_weight
+from slimsvm.estimators.validation import check_sample_weight, class_codes
 from slimsvm.tasks import Ordinal
 
 Array = np.ndarray
@@ -139,11 +139,8 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
 
     def _encode(self, y: Array, weights: Array | None):
         """See `KernelMachine._encode`."""
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y must hold the classes {self.classes_.tolist()}; found {y[unknown][0]!r}")
         sorter = np.argsort(self.classes_)
-        codes = sorter[np.searchsorted(self.classes_, y, sorter=sorter)]
+        codes = sorter[class_codes(y, self.classes_[sorter])]
         task = Ordinal(len(self.classes_))
         return task, task.encode(codes, weights), 0.0
 

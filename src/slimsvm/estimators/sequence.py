@@ -10,8 +10,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.stacking import stack_sequences
-from slimsvm.estimators.validation import check_limit, check_option, check_positive, check_sample_weight
+from slimsvm.estimators.stacking import offsets_of, stack_sequences
+from slimsvm.estimators.validation import check_limit, check_option, check_positive, check_sample_weight, class_codes
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Chain, Examples
 
@@ -246,12 +246,9 @@ class SequenceSVM(KernelMachine):
         limit = check_limit("max_seconds", max_seconds, integer=False)
         rows, offsets = self._rows(X, lengths, reset=False)
         labels = self._labels(y, offsets, lengths is None)
-        unknown = ~np.isin(labels, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y must hold the labels {self.classes_.tolist()}; found {labels[unknown][0]!r}")
+        codes = class_codes(labels, self.classes_, "labels")
         task = Chain(len(self.classes_), self.loss)
-        codes = np.split(np.searchsorted(self.classes_, labels), offsets[1:-1])
-        examples = task.encode(codes, check_sample_weight(sample_weight, len(offsets) - 1))
+        examples = task.encode(np.split(codes, offsets[1:-1]), check_sample_weight(sample_weight, len(offsets) - 1))
         return self._certify(rows, task, examples, self.model_, limit)
 
     # -- sequences to rows --------------------------------------------------------------------------------------
@@ -273,16 +270,9 @@ class SequenceSVM(KernelMachine):
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
         if lengths is None:
             X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
-        lengths = np.asarray(lengths)
-        if lengths.ndim != 1 or not len(lengths) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
-            raise ValueError(f"lengths must be integers >= 0, one for each sequence; found {lengths!r}")
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        if offsets[-1] == 0 and not reset:
-            X = np.zeros((0, self.n_features_in_))
-        else:
-            X = self._check_X(X, reset=reset)
-        if offsets[-1] != X.shape[0]:
-            raise ValueError(f"lengths must add up to the rows of X, {X.shape[0]}; found {offsets[-1]}")
+        is_empty = not reset and not np.any(lengths)
+        X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
+        offsets = offsets_of(lengths, X.shape[0], "sequence")
         return _with_window(X, offsets, int(self.window)), offsets
 
     def _labels(self, y: Any, offsets: Array, as_list: bool) -> Array:

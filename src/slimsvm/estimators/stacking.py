@@ -52,3 +52,13 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
         stacked: Any = sp.vstack([sp.csr_array(part) for part in filled])
         return sp.csr_array(stacked), lengths
     return np.concatenate([check_array(part, ensure_all_finite=False) for part in filled]), lengths
+
+
+def offsets_of(lengths: Any, n_rows: int, noun: str) -> Array:
+    """Where each example begins among ``n_rows`` rows below each other, and where the last one ends."""
+    lengths = np.asarray(lengths)
+    if lengths.ndim != 1 or not len(lengths) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
+        raise ValueError(f"lengths must be integers >= 0, one for each {noun}; found {lengths!r}")
+    if lengths.sum() != n_rows:
+        raise ValueError(f"lengths must add up to the rows of X, {n_rows}; found {lengths.sum()}")
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

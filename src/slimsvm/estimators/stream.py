@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from slimsvm.estimators.validation import check_sample_weight, is_chosen
+from slimsvm.estimators.validation import check_sample_weight, class_codes, is_chosen
 from slimsvm.kernels import CallableKernel, Precomputed
 from slimsvm.solvers import SOLVERS
 from slimsvm.tasks import Examples, Task
@@ -108,12 +108,7 @@ class StreamingClassifier:
             raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' counts all rows, which partial_fit never sees: give factors")
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(
-                f"y must hold the classes {self.classes_.tolist()}, found {y[unknown][0]!s} in row "
-                f"{int(np.argmax(unknown))}; classes= in the first call names all that will come"
-            )
+        class_codes(y, self.classes_, hint="; classes= in the first call names all that will come")
         weights = check_sample_weight(sample_weight, X.shape[0])
         X, y, weights, _ = self._drop_zero_weights(X, y, weights)
         self.class_weight_ = self._class_weights(self.classes_, None)

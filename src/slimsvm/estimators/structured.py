@@ -10,7 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.stacking import stack_sequences
+from slimsvm.estimators.stacking import offsets_of, stack_sequences
 from slimsvm.estimators.validation import check_limit, check_positive, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Examples, ExampleTask, Task
@@ -290,9 +290,4 @@ class StructuredSVM(KernelMachine):
         rows = self._check_X(X, reset=reset) if X is not None else np.zeros((0, self.n_features_in_))
         if lengths is None:
             return rows, None
-        lengths = np.asarray(lengths)
-        if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 0).any():
-            raise ValueError(f"lengths must be integers >= 0, one for each example; found {lengths!r}")
-        if lengths.sum() != rows.shape[0]:
-            raise ValueError(f"lengths must add up to the rows of X, {rows.shape[0]}; found {lengths.sum()}")
-        return rows, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return rows, offsets_of(lengths, rows.shape[0], "example")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators.pairwise import pair_labels, pair_scores
 from slimsvm.estimators.ramp import RampMachine
 from slimsvm.estimators.stream import StreamingClassifier
-from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight
+from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight, class_codes
 from slimsvm.solvers import Exact
 from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
 
@@ -276,10 +276,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         """See `KernelMachine._encode`."""
         if self.multilabel_:
             return self._task(), self._task().encode(y, weights), 0.0
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y must hold the classes {self.classes_.tolist()}; found {y[unknown][0]!r}")
-        task, codes = self._task(), np.searchsorted(self.classes_, y)
+        task, codes = self._task(), class_codes(y, self.classes_)
         if not hasattr(self, "class_weight_"):  # read from a file
             self.class_weight_ = self._class_weights(y, weights)
         return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
@@ -346,12 +343,11 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if sample_weight is not None:
             raise ValueError(f"sample_weight has no meaning for the measure of loss={self.loss!r}")
         scores, y = self._scores(X), np.asarray(y)
-        unknown = ~np.isin(y, self.classes_)
-        if y.shape != (len(scores),) or unknown.any():
-            found = f"shape {y.shape}" if y.shape != (len(scores),) else f"{y[unknown][0]!r}"
-            raise ValueError(f"y must hold the classes {self.classes_.tolist()}, one for each row of X; found {found}")
+        if y.shape != (len(scores),):
+            raise ValueError(f"y must have one label for each of the {len(scores)} rows of X, found shape {y.shape}")
+        codes = class_codes(y, self.classes_)
         task = self._task_over_all_rows(len(self.classes_))
-        return task.measure(scores, task.encode(np.where(y == self.classes_[1], 1, -1)))
+        return task.measure(scores, task.encode(2 * codes - 1))
 
     def decision_function(self, X):
         """Scores.

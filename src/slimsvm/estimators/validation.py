@@ -98,6 +98,15 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     return weights
 
 
+def class_codes(y: np.ndarray, classes: np.ndarray, noun: str = "classes", hint: str = "") -> np.ndarray:
+    """Positions of labels in the sorted ``classes``, all of which must be known; ``hint`` ends the message."""
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        found = f"{y[unknown][0]!r} in row {int(np.argmax(unknown))}"
+        raise ValueError(f"y must hold the {noun} {classes.tolist()}; found {found}{hint}")
+    return np.searchsorted(classes, y)
+
+
 def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
     """Finite costs ≥ 0 of shape (n_classes, n_classes) with a zero diagonal; positive ones between two classes."""
     cost = np.asarray(cost_matrix, dtype=np.float64)

@@ -15,7 +15,21 @@ LOG2_E = 1.4426950408889634
 
 
 @dataclass(frozen=True)
-class RBF(FoldedKernel):
+class ShiftInvariant(FoldedKernel):
+    """A kernel of x - z that is 1 at 0, with one gamma or one for each feature."""
+
+    gamma: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
+        return np.ones(X.shape[0], dtype)
+
+
+@dataclass(frozen=True)
+class RBF(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|^2)``, or ``exp(-sum_c gamma_c (x_c - z_c)^2)``.
 
     Computed as ``2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2)`` with ``x' = x sqrt(2 gamma log2 e)``. In float32 the error
@@ -34,24 +48,16 @@ class RBF(FoldedKernel):
     array([[0.25]])
     """
 
-    gamma: float | tuple[float, ...] = 1.0
     name: ClassVar[str] = "rbf"
-
-    def __post_init__(self):
-        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
         scale = np.sqrt(2.0 * LOG2_E * feature_gamma(self.gamma, n_features))
         return Folding(EXP2, row_scale=scale, point_scale=scale, norms=True)
 
-    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
-        return np.ones(X.shape[0], dtype)
-
 
 @dataclass(frozen=True)
-class Laplacian(FoldedKernel):
+class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
 
     Parameters
@@ -67,17 +73,9 @@ class Laplacian(FoldedKernel):
     array([[0.25]])
     """
 
-    gamma: float | tuple[float, ...] = 1.0
     name: ClassVar[str] = "laplacian"
-
-    def __post_init__(self):
-        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
         scale = LOG2_E * feature_gamma(self.gamma, n_features)
         return Folding(EXP2, row_scale=scale, point_scale=scale, manhattan=True)
-
-    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
-        return np.ones(X.shape[0], dtype)
