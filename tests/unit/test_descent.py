@@ -1,0 +1,355 @@
+"""Descent on vectors and coefficients: gradients, steps, threads."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import naive
+from slimsvm import KernelExpansion, Refine
+from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
+from slimsvm.numerics import team
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Problem, descent
+from slimsvm.solvers.descent import Descent, Expansion, Rates
+from slimsvm.tasks import Binary, Multiclass, Regression
+from tasks_for_tests import COST
+
+KERNELS = {
+    "rbf": RBF(0.3),
+    "rbf-per-feature": RBF((0.2, 0.5, 0.1, 0.4)),
+    "poly": Polynomial(3, 0.4, 0.7),
+    "linear": Linear(),
+    "sigmoid": Sigmoid(0.2, 0.1),
+}
+TASKS = {
+    "binary": Binary(0.7, 1.3),
+    "multiclass": Multiclass(3, COST),
+    "regression": Regression(0.2),
+}
+
+
+class OwnBinary(Binary):
+    """The binary task as a user might write it: only Python code knows its loss."""
+
+
+def labels_for(task, n, rng):
+    if isinstance(task, Regression):
+        return rng.normal(size=n)
+    return rng.permutation(np.arange(n) % task.n_outputs) if isinstance(task, Multiclass) else rng.choice([-1, 1], n)
+
+
+def problem_of(task, kernel, n=60, sparse=False, weighted=True, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * (rng.random((n, 4)) < (0.5 if sparse else 1.0))
+    weights = rng.choice([0.5, 1.0, 2.0], n) if weighted else None
+    examples = task.encode(labels_for(task, n, rng), weights)
+    settings = {"C": 0.3, "precision": "float64", "random_state": 0} | options
+    return Problem(as_rows(sp.csr_array(X) if sparse else X), examples, task, kernel, **settings), X
+
+
+def descent_of(problem, k=7, seed=1, batch_size=10_000, learn_metric=False, rate=0.0):
+    rng = np.random.default_rng(seed)
+    d, m = problem.rows.n_features, problem.task.n_outputs
+    log_scale = 0.3 * rng.normal(size=d) if learn_metric else np.zeros(d)
+    start = Expansion(rng.normal(size=(k, d)), rng.normal(size=(k, m)), rng.normal(size=m), log_scale, np.zeros(0))
+    if problem.intercept == "none":
+        start.intercept[:] = 0
+    rates = Rates(np.full(d, rate), rate, rate, rate)
+    return Descent(problem, problem.bind(), start, rates, batch_size, learn_metric)
+
+
+def gradient_of(learner):
+    """The gradient as one sweep in a single batch sees it, with all rates 0."""
+    learner.sweep(np.arange(learner.examples.n_examples), np.ones(1), np.zeros(1))
+    return learner.moments.gradient.copy()
+
+
+def value_of(learner, flat):
+    """Mean loss + ½(‖w‖² + b²)/C₁ at parameters in folded coordinates, from nothing but the definitions."""
+    problem = learner.problem
+    at = learner.expansion(flat)
+    kernel = learner.kernel(at.log_scale)
+    X = problem.rows.take(np.arange(problem.rows.n_rows), np.float64)
+    X = X.toarray() if sp.issparse(X) else X
+    scores = naive.kernel_matrix(kernel, X, at.basis) @ at.coef + at.intercept
+    augmented = problem.task.augment(scores, np.zeros(0), problem.examples)
+    losses = augmented.delta - np.sum(augmented.coef * scores, axis=1)
+    weights = problem.examples.weights
+    norm = np.sum(at.coef * (naive.kernel_matrix(kernel, at.basis, at.basis) @ at.coef))
+    if problem.intercept == "regularized":
+        norm += at.intercept @ at.intercept
+    return weights @ losses / weights.sum() + 0.5 * norm / problem.C1
+
+
+def numerical_gradient(learner):
+    flat = learner.parameters.flat.astype(np.float64)
+    step = 1e-6
+
+    def difference(i):
+        ends = []
+        for sign in (1, -1):
+            moved = flat.copy()
+            moved[i] += sign * step
+            ends.append(value_of(learner, moved))
+        return (ends[0] - ends[1]) / (2 * step)
+
+    return np.array([difference(i) for i in range(len(flat))])
+
+
+# ---- gradients
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
+@pytest.mark.parametrize("task", sorted(TASKS))
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_gradient_is_that_of_the_objective(kernel, task, intercept):
+    problem, _ = problem_of(TASKS[task], KERNELS[kernel], intercept=intercept)
+    learner = descent_of(problem)
+    expected = numerical_gradient(learner)
+    d, k, m = learner.shape
+    expected[d * k + k * m + m :] = 0  # the scales are not learned here
+    if intercept == "none":
+        expected[d * k + k * m : d * k + k * m + m] = 0
+    np.testing.assert_allclose(gradient_of(learner), expected, atol=2e-8 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+@pytest.mark.parametrize("kernel", ["rbf", "rbf-per-feature"])
+def test_gradient_in_the_feature_scales(kernel, task):
+    problem, _ = problem_of(TASKS[task], KERNELS[kernel])
+    learner = descent_of(problem, learn_metric=True)
+    expected = numerical_gradient(learner)
+    assert np.abs(expected[-4:]).min() > 1e-4
+    np.testing.assert_allclose(gradient_of(learner), expected, atol=2e-8)
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid"])
+def test_gradient_of_sparse_rows(kernel, task):
+    problem, _ = problem_of(TASKS[task], KERNELS[kernel], sparse=True, intercept="none")
+    learner = descent_of(problem)
+    expected = numerical_gradient(learner)
+    d, k, m = learner.shape
+    expected[d * k + k * m :] = 0
+    np.testing.assert_allclose(gradient_of(learner), expected, atol=2e-8 * max(1, np.abs(expected).max()))
+
+
+def test_the_pull_draws_the_scales_to_their_mean():
+    problem, _ = problem_of(Binary(), RBF(0.3))
+    learner = descent_of(problem, learn_metric=True)
+    free = gradient_of(learner)[-4:]
+    learner.set_rates(Rates(np.zeros(4), 0.0, 0.0, 0.0, pull=3.0))
+    pulled, scales = gradient_of(learner)[-4:], learner.parameters.log_scale
+    np.testing.assert_allclose(pulled - free, 3.0 * (scales - scales.mean()), atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(300, 5), (300, 70), (40, 40)])
+def test_gradient_over_many_tiles_and_a_part_of_the_norm(n, k, monkeypatch):
+    """Rows in several tiles and groups; the norm from some basis vectors at a time adds up over the steps."""
+    monkeypatch.setattr(descent, "SHARED_WORK", 0)
+    problem, _ = problem_of(Multiclass(3), RBF(0.3), n=n)
+    whole = descent_of(problem, k)
+    expected = numerical_gradient(whole)
+    k = whole.shape[1]
+    expected[-4:] = 0
+    size = whole.norm_tile.half.shape[1]
+    assert size == min(k, 32)
+    # 35 steps of 32 vectors each go through 70 vectors 16 times.
+    n_steps = 35 if size < k else 1
+    mean = np.mean([gradient_of(whole) for _ in range(n_steps)], axis=0)
+    np.testing.assert_allclose(mean, expected, atol=3e-8)
+
+
+def test_gradients_of_batches_add_up():
+    problem, _ = problem_of(Binary(), RBF(0.3), n=60)
+    learner = descent_of(problem)
+    whole = gradient_of(learner)
+    order = np.random.default_rng(0).permutation(60)
+    parts = []
+    for lo in range(0, 60, 20):
+        learner.sweep(order[lo : lo + 20], np.ones(1), np.zeros(1))
+        parts.append(learner.moments.gradient.copy())
+    np.testing.assert_allclose(np.mean(parts, axis=0), whole, atol=1e-14)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_task_that_only_python_knows_has_the_same_gradient(sparse):
+    own, _ = problem_of(OwnBinary(0.7, 1.3), RBF(0.3), sparse=sparse)
+    known, _ = problem_of(Binary(0.7, 1.3), RBF(0.3), sparse=sparse)
+    first, second = descent_of(own), descent_of(known)
+    assert first.loss is None
+    np.testing.assert_allclose(gradient_of(first), gradient_of(second), atol=1e-14)
+    seen = [learner.sweep(np.arange(60), np.ones(3), np.zeros(3)) for learner in (first, second)]
+    assert seen[0].loss == pytest.approx(seen[1].loss)
+    assert seen[0].norm == pytest.approx(seen[1].norm)
+
+
+def test_float32_gradient_is_that_of_float64():
+    for learn_metric in (False, True):
+        gradients = []
+        for precision in ("float32", "float64"):
+            problem, _ = problem_of(Binary(), RBF(0.3), precision=precision)
+            gradients.append(gradient_of(descent_of(problem, learn_metric=learn_metric)))
+        assert gradients[0].dtype == np.float32
+        np.testing.assert_allclose(*gradients, atol=2e-6)
+
+
+def test_sweep_reports_what_the_rows_lost():
+    problem, _ = problem_of(Binary(), RBF(0.3))
+    learner = descent_of(problem)
+    sweep = learner.sweep(np.arange(60), np.ones(4), np.zeros(4))
+    at = learner.expansion()
+    scores = RBF(0.3).scores(problem.rows.take(np.arange(60), np.float64), at.basis, at.coef) + at.intercept
+    augmented = problem.task.augment(scores, np.zeros(0), problem.examples)
+    weights = problem.examples.weights / problem.examples.weights.sum()
+    assert sweep.loss == pytest.approx(weights @ (augmented.delta - augmented.coef[:, 0] * scores[:, 0]))
+    assert sweep.error == pytest.approx(problem.task.error(problem.task.decode(scores, None), problem.examples))
+    norm = KernelExpansion(at.basis, at.coef, at.intercept, np.zeros(0), RBF(0.3), "float64").norm_squared()
+    assert sweep.norm == pytest.approx(0.5 * norm / problem.C1)
+
+
+# ---- Adam, averaging, the schedule
+
+
+def test_steps_are_adams():
+    """Three steps on one batch, against Adam as in its paper."""
+    problem, _ = problem_of(Binary(), RBF(0.3))
+    learner, other = descent_of(problem, rate=0.01), descent_of(problem)
+    flat = other.parameters.flat.copy()
+    first, second, mean = np.zeros_like(flat), np.zeros_like(flat), np.zeros_like(flat)
+    rates = np.full(len(flat), 0.01)
+    d, k, _ = other.shape
+    rates[: d * k] *= np.repeat(np.abs(other.point_scale), k)
+    b1, b2 = descent.BETAS
+    for t in range(1, 4):
+        other.set(flat)
+        g = gradient_of(other)
+        first, second = b1 * first + (1 - b1) * g, b2 * second + (1 - b2) * g**2
+        flat = flat - 0.5 * rates * (first / (1 - b1**t)) / (np.sqrt(second / (1 - b2**t)) + 1e-12)
+        mean += (flat - mean) / t
+    for t in range(1, 4):
+        learner.sweep(np.arange(60), np.full(1, 0.5), np.full(1, 1 / t))
+    np.testing.assert_allclose(learner.parameters.flat[:-4], flat[:-4], atol=1e-12)
+    np.testing.assert_allclose(learner.moments.mean[:-4], mean[:-4], atol=1e-12)
+
+
+def test_rates_rise_and_fall_once_and_the_last_steps_count():
+    schedule = descent.Schedule(10, 0.1)
+    factors, shares = zip(*(schedule.sweep(50) for _ in range(10)))
+    factors, shares = np.concatenate(factors), np.concatenate(shares)
+    assert schedule.done
+    top = factors.argmax()
+    assert top == pytest.approx(150, abs=1)
+    assert (np.diff(factors[:top]) > 0).all()
+    assert (np.diff(factors[top + 1 :]) < 0).all()
+    assert factors[0] < 0.05
+    assert factors[-1] < 0.002
+    np.testing.assert_allclose(shares[450:], 1 / np.arange(1, 51))
+    assert not shares[:450].any()
+
+
+def test_a_schedule_cut_short_comes_to_its_end():
+    schedule = descent.Schedule(100, 0.05)
+    schedule.sweep(10)
+    schedule.left = 3
+    factors = [schedule.sweep(10)[0] for _ in range(3)]
+    assert schedule.done
+    assert factors[-1][-1] < 0.01
+    assert schedule.progress == pytest.approx(1.0)
+
+
+# ---- the team of threads
+
+
+def test_a_team_does_every_task_once():
+    done = np.zeros(1000, int)
+
+    def work(sync, is_leader):
+        while sync[team.LIMIT] >= 0:
+            task = team.take(sync)
+            if task >= 0:
+                done[task] += 1
+                sync[team.DONE] += 1  # one thread at a time: Python's lock is held
+            elif is_leader and team.phase_done(sync):
+                sync[team.LIMIT] = 1000 if sync[team.LIMIT] == 0 else -1
+            else:
+                return False
+        return True
+
+    team.run_team(work, 4)
+    assert (done == 1).all()
+
+
+def test_a_team_stops_when_its_leader_fails():
+    begun = threading.active_count()
+
+    def work(sync, is_leader):
+        if is_leader:
+            raise KeyboardInterrupt
+        return sync[team.LIMIT] < 0
+
+    with pytest.raises(KeyboardInterrupt):
+        team.run_team(work, 4)
+    assert threading.active_count() == begun
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("task", "sparse", "learn_metric"),
+    [(Binary(), False, False), (Binary(), False, True), (Multiclass(3), False, False), (Binary(), True, False)],
+)
+def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precision, monkeypatch):
+    monkeypatch.setattr(descent, "SHARED_WORK", 0)
+    monkeypatch.setattr(descent, "BLOCK_WORK", 8)
+    monkeypatch.setattr(descent, "TILE", 16)
+    teams, run_team = [], descent.run_team
+    monkeypatch.setattr(descent, "run_team", lambda work, n_jobs: teams.append(n_jobs) or run_team(work, n_jobs))
+    fits = []
+    for n_jobs in (1, 2, 4):
+        problem, _ = problem_of(task, RBF(0.3), n=600, sparse=sparse, precision=precision, n_jobs=n_jobs)
+        solver = Refine(10, epochs=5, batch_size=128, learn_metric=learn_metric, initial="nystrom", finish=False)
+        fits.append(solver.solve(problem))
+    assert set(teams) == {1, 2, 4}
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.model.basis, fits[0].model.basis)
+        np.testing.assert_array_equal(fit.model.coef, fits[0].model.coef)
+        assert fit.objective == fits[0].objective
+        assert fit.model.kernel == fits[0].model.kernel
+        assert [r["loss"] for r in fit.history] == [r["loss"] for r in fits[0].history]
+
+
+@pytest.mark.parametrize("container", ["memmap", "memory-limit"])
+def test_rows_that_are_not_kept_give_the_same_bits(container, tmp_path, monkeypatch):
+    monkeypatch.setattr(descent, "CHUNK_BYTES", 2000)
+    problem, X = problem_of(Binary(), RBF(0.3), n=300, precision="float32")
+    solver = Refine(8, epochs=4, batch_size=32, initial="nystrom")
+    expected = solver.solve(problem)
+    if container == "memmap":
+        np.save(tmp_path / "rows.npy", X)
+        problem = Problem(
+            as_rows(np.load(tmp_path / "rows.npy", mmap_mode="r")), problem.examples, problem.task, problem.kernel,
+            C=problem.C, precision="float32", random_state=0,
+        )  # fmt: skip
+        assert not problem.bind().is_kept
+    else:
+        monkeypatch.setattr(KernelRows, "_folded_bytes", lambda self: 1 << 60)
+    fit = solver.solve(problem)
+    np.testing.assert_array_equal(fit.model.basis, expected.model.basis)
+    np.testing.assert_array_equal(fit.model.coef, expected.model.coef)
+
+
+# ---- a loss that only its owner knows
+
+
+def test_a_task_without_smoothed_loss_is_trained_without_finish():
+    problem, _ = problem_of(OwnBinary(), RBF(0.3), n=300, C=10.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = Refine(5, epochs=40, finish=False).solve(problem)
+    known, _ = problem_of(Binary(), RBF(0.3), n=300, C=10.0)
+    other = Refine(5, epochs=40, finish=False).solve(known)
+    assert fit.objective == pytest.approx(other.objective, rel=1e-6)
+    assert fit.history[-1]["training_error"] == pytest.approx(other.history[-1]["training_error"], abs=0.02)
