@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,7 +85,7 @@ class KernelExpansion:
         """Number of basis vectors."""
         return len(self.coef)
 
-    def scores(self, X: Block, n_jobs: int | None = None) -> np.ndarray:
+    def scores(self, X: Block, n_jobs: int | None = None, check: Callable[[Block], None] | None = None) -> np.ndarray:
         """Scores of rows: bitwise the same in any batch and for any number of threads.
 
         The vectors are prepared for compiled code at the first call and kept so: do not change the model's arrays.
@@ -96,6 +96,9 @@ class KernelExpansion:
             For a precomputed kernel, K(rows, training rows).
         n_jobs : int or None
             Threads (None: all cores).
+        check : callable or None
+            Called with X if it may hold numbers that are not finite. Most dense rows are seen not to on the way, which
+            costs nothing.
 
         Returns
         -------
@@ -109,10 +112,15 @@ class KernelExpansion:
         key = is_sparse(X), X.shape[1]
         centre, points = self._prepared.get(key, (None, None))
         rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs, centre=centre)
+        if check is not None and rows.raw is None:
+            check(X)
         if points is None:
             points = rows.points_of(self.basis)
             self._prepared[key] = rows.centre, points
-        return rows.scores(points, self.coef) + self.intercept
+        scores = rows.scores(points, self.coef)
+        if check is not None and rows.raw is not None and rows.may_be_infinite:
+            check(X)
+        return scores + self.intercept
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
         """Squared norm sum_c coef_c' K_BB coef_c + |plain|^2 in float64, the intercept left out.
@@ -236,8 +244,10 @@ class LinearModel(KernelExpansion):
         weights[self.features] = self.coef
         return weights
 
-    def scores(self, X: Block, n_jobs: int | None = None) -> np.ndarray:
+    def scores(self, X: Block, n_jobs: int | None = None, check: Callable[[Block], None] | None = None) -> np.ndarray:
         """See `KernelExpansion.scores`."""
+        if check is not None:
+            check(X)
         if X.shape[1] != self.basis.shape[1]:
             raise ValueError(f"the rows have {X.shape[1]} features, the basis has shape {self.basis.shape}")
         with one_blas_thread():

@@ -54,10 +54,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     # -- from parameters to a problem ---------------------------------------------------------------------------
 
-    def _check_X(self, X: Any, reset: bool, y: Any = "no_validation") -> Any:
-        """X as an array or CSR matrix of finite numbers, and y where given."""
+    def _check_X(self, X: Any, reset: bool, y: Any = "no_validation", finite: bool = True) -> Any:
+        """X as an array or CSR matrix of numbers, finite unless that is left to others, and y where given."""
         if not reset and isinstance(y, str) and self._is_plain(X):
-            check_finite(X)
+            if finite:
+                check_finite(X)
             return X
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
         if isinstance(y, str):
@@ -67,7 +68,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
             dense: Any = y
             y = dense.toarray() if sp.issparse(y) else y
-        check_finite(X)
+        if finite:
+            check_finite(X)
         return X if isinstance(y, str) else (X, y)
 
     def _is_plain(self, X: Any) -> bool:
@@ -227,7 +229,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> Array:
         """Scores (n, m) of new rows."""
         check_is_fitted(self, "model_")
-        return self.model_.scores(self._check_X(X, reset=False), n_jobs=self.n_jobs)
+        return self.model_.scores(self._check_X(X, reset=False, finite=False), self.n_jobs, check_finite)
 
     def __getstate__(self):
         state = super().__getstate__().copy()

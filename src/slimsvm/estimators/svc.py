@@ -390,7 +390,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if self.multilabel_:
             return (scores > 0).astype(np.int64)
         if scores.shape[1] == 1:
-            return self.classes_[(scores[:, 0] > 0).astype(np.int64)]
+            return self.classes_.take((scores[:, 0] > 0).astype(np.intp), mode="clip")  # quicker than "raise"
         if self._is_pairwise:
             return self.classes_[pair_labels(scores, len(self.classes_), self.decision_function_shape, self.break_ties)]
         return self.classes_[np.argmax(scores, axis=1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from slimsvm.kernels.operands import (
     folded_csr_rows,
     points_for_csr,
     points_for_dense,
+    score_raw_rows,
 )
 from slimsvm.kernels.shift_invariant import LOG2_E
 from slimsvm.numerics.panels import ROWS_PER_TILE
 from slimsvm.numerics.threads import resolve_n_jobs, run_tiles
 from slimsvm.numerics.tiles import RowData
-from slimsvm.rows import Rows, as_rows, is_sparse
+from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
@@ -84,6 +86,8 @@ class KernelRows:
     n_rows, n_features : int
     dtype : numpy.dtype
     counter : EvalCounter
+    may_be_infinite : bool
+        False once all rows have been seen to be finite on the way (by `scores`, where there is `raw`).
 
     Examples
     --------
@@ -120,6 +124,7 @@ class KernelRows:
         self._folding = kernel.folding(self.n_features)
         self._block_rows = max(4 * ROWS_PER_TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
         self._radius: float | None = None
+        self.may_be_infinite = True
         self._centred = self._folding is not None and self._folding.shift_invariant and not self.rows.is_sparse
         if not self._centred:
             self.centre = np.zeros(self.n_features)
@@ -142,6 +147,14 @@ class KernelRows:
             if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
                 centre = np.asarray(Z, np.float64).mean(axis=0)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
+
+    @cached_property
+    def raw(self) -> np.ndarray | None:
+        """The rows as compiled code can fold them on the way; None if they are kept folded, or have another form."""
+        rows = self.rows
+        if self._kept is not None or self._folding is None or not isinstance(rows, DenseRows):
+            return None
+        return rows.plain()
 
     @property
     def radius(self) -> float:
@@ -207,6 +220,12 @@ class KernelRows:
         result_shape = (shape[0], shape[2]) if segments is None else shape
         out = _result(out, result_shape, self.dtype)
         table = out.reshape(shape)
+        if rows is None and self.raw is not None:
+            assert self._folding is not None
+            n_far = score_raw_rows(self._folding, self.centre, self.raw, points, coef, offsets, table, self.n_jobs)
+            self.may_be_infinite = n_far > 0
+            self.counter.add(n * k)
+            return out
 
         def sum_up(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
             operand.scores(selection, points, coef, offsets, table[at : at + selection.n], n_jobs)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from slimsvm.kernels.folding import EXP2, Folding, Selection
 from slimsvm.numerics import folding as fold
-from slimsvm.numerics import simd
+from slimsvm.numerics import pipeline, simd
 from slimsvm.numerics.panels import (
     CSC_INNER,
     CSC_MANHATTAN,
@@ -29,11 +29,12 @@ from slimsvm.numerics.panels import (
     kernel_tiles,
     sum_rows,
 )
-from slimsvm.numerics.threads import one_blas_thread, run_tiles
+from slimsvm.numerics.threads import one_blas_thread, run_tiles, run_together
 from slimsvm.numerics.tiles import RowData
 from slimsvm.rows import Block, is_sparse
 
 SMALL_WORK = 4_000_000  # multiply-adds below which handing tiles to threads costs more than it saves
+CALL_WORK = 1 << 38  # multiply-adds in one compiled call, some seconds of one core: Ctrl-C is heard between two
 FOLD_STEP = 100_000  # numbers folded at a time by one thread
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
@@ -112,6 +113,41 @@ def _scale(folding: Folding, dtype: np.dtype) -> float:
     return simd.EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
 
 
+def folding_operands(folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype) -> tuple:
+    """What `fold.fold_rows` takes between the rows and their numbers."""
+    feature_scale = np.empty(len(centre))
+    feature_scale[:] = scale
+    return centre, feature_scale, fold.SQUARED if folding.norms else fold.NO_NORM, _scale(folding, dtype)
+
+
+def score_raw_rows(
+    folding: Folding,
+    centre: np.ndarray,
+    raw: np.ndarray,
+    points: Points,
+    coef: np.ndarray,
+    segments: np.ndarray,
+    out: np.ndarray,
+    n_jobs: int,
+) -> int:
+    """`FoldedRows.scores` of dense rows of floats, C-contiguous, that are not folded yet.
+
+    Returns how many of them may not be finite: 0 if all are.
+    """
+    weights = Weights(*fold.cut_weights(coef, segments, panel_of(coef.dtype)))
+    what = *folding_operands(folding, centre, folding.row_scale, coef.dtype), points.data, weights
+    codes = len(segments) - 1, coef.shape[1], points.form, folding.code, folding.degree
+    row_work, n_far = max(1, len(points) * (raw.shape[1] + 16)), [0]
+    compiled: Any = pipeline.score_rows
+    step = max(ROWS_PER_TILE, CALL_WORK // row_work)
+    for lo in range(0, len(raw), step):
+        rows, places = raw[lo : lo + step], out[lo : lo + step]
+        threads = 1 if len(rows) * row_work < SMALL_WORK else min(n_jobs, -(-len(rows) // ROWS_PER_TILE))
+        fixed = rows, *what, *codes, threads, pipeline.new_counter(), places
+        run_together(lambda: n_far.append(compiled(*fixed)), threads)  # noqa: B023
+    return sum(n_far)
+
+
 class DenseFolder:
     """Folds blocks of dense rows one after another into one operand."""
 
@@ -127,12 +163,10 @@ class DenseFolder:
         places = slice(at, at + n)
         out, half, factor = self.values[places], self.half[places], self.factor[places]
         scale = self.folding.row_scale if scale is None else scale
-        feature_scale = np.empty(len(self.centre))
-        feature_scale[:] = scale
-        norm = fold.SQUARED if self.folding.norms else fold.NO_NORM
-        operands = (raw, self.centre, feature_scale, norm, _scale(self.folding, self.values.dtype))
+        operands = raw, *folding_operands(self.folding, self.centre, scale, self.values.dtype)
+        compiled: Any = fold.fold_rows
         run_tiles(
-            lambda lo, hi: fold.fold_rows(*operands, lo * step, min(n, hi * step), out, half, factor),
+            lambda lo, hi: compiled(*operands, lo * step, min(n, hi * step), out, half, factor),
             -(-n // step),
             self.n_jobs,
         )

@@ -78,21 +78,25 @@ def _fold_short_row(raw, i, centre, feature_scale, out):
 
 
 @njit(nogil=True, fastmath=NO_REORDER, error_model="numpy")
-def _finish(norm, scale, lo, hi, half, factor):
+def _finish(norm, scale, half, factor):
     """Half norms of rows from -half in ``factor``, which gets 2**(half - its nearest integer) / scale; returns how many
-    are too far out.
+    are too far out, or not finite.
+
+    Loops from 0 to the arrays' size: Numba makes vectors of no others, since an index might be negative.
     """
+    n_far, inverse = 0, 1.0 / scale
     if norm == NO_NORM:
-        half[lo:hi] = 0
-        factor[lo:hi] = 1.0 / scale
-        return 0
+        for i in range(factor.size):
+            n_far += 0 if factor[i] < np.inf else 1
+        half[:] = 0
+        factor[:] = inverse
+        return n_far
     far = FAR_FLOAT32 if half.itemsize == 4 else FAR_FLOAT64
-    n_far = 0
-    for i in range(lo, hi):
+    for i in range(factor.size):
         is_near = factor[i] < far  # not so for NaN
         total = factor[i] if is_near else 0.0
-        rounded = half.dtype.type(-total)
-        r = -np.rint(np.float64(rounded)) - total
+        rounded = np.float64(half.dtype.type(-total))
+        r = -np.rint(rounded) - total
         p = C11 * r + C10
         p = p * r + C9
         p = p * r + C8
@@ -105,8 +109,9 @@ def _finish(norm, scale, lo, hi, half, factor):
         p = p * r + C1
         p = p * r + C0
         half[i] = rounded if is_near else -far
-        factor[i] = p / scale if is_near else 0.0
-        n_far += 0 if is_near else 1
+        factor[i] = p * inverse if is_near else 0.0
+    for i in range(factor.size):
+        n_far += 1 if factor[i] == 0 else 0
     return n_far
 
 
@@ -115,7 +120,7 @@ def fold_rows(raw, centre, feature_scale, norm, scale, lo, hi, out, half, factor
     """Set out = (raw - centre) * feature_scale and half = -|out|^2 / 2 (SQUARED) or 0, for rows lo, …, hi - 1.
 
     ``factor`` gets 2**half short of its integer part, over ``scale``. A row too far out for its type gets zeros, and a
-    factor of 0.
+    factor of 0. Returns how many these are, rows with numbers that are not finite among them.
     """
     d = centre.size
     counted = np.zeros(LANES_FLOAT64)
@@ -126,10 +131,12 @@ def fold_rows(raw, centre, feature_scale, norm, scale, lo, hi, out, half, factor
         else:
             total = _fold_short_row(raw, i, centre, feature_scale, out)
         factor[i] = 0.5 * total
-    if _finish(norm, scale, lo, hi, half, factor):
+    n_far = _finish(norm, scale, half[lo:hi], factor[lo:hi])
+    if n_far:
         for i in range(lo, hi):
             if factor[i] == 0:
                 out[i] = 0
+    return n_far
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -142,7 +149,7 @@ def fold_csr(raw, indices, indptr, feature_scale, norm, scale, out, half, factor
             out[t] = value
             total += abs(np.float64(value)) if norm == ABSOLUTE else 0.5 * np.float64(value) * np.float64(value)
         factor[i] = total
-    if _finish(norm, scale, 0, half.size, half, factor):
+    if _finish(norm, scale, half, factor):
         for i in range(half.size):
             if factor[i] == 0:
                 out[indptr[i] : indptr[i + 1]] = 0

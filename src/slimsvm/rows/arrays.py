@@ -81,6 +81,15 @@ class DenseRows(Rows):
         """See `Rows.slice`."""
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
+    def plain(self) -> np.ndarray | None:
+        """The rows as an array that compiled code reads without a copy: C-contiguous floats; None if they are no such.
+
+        Compiled code has one version for each type of float; one more for arrays that may not be written to is spared.
+        """
+        X, flags = self._X, self._X.flags
+        is_plain = X.dtype in (np.float32, np.float64) and flags.c_contiguous and flags.aligned and flags.writeable
+        return X.view(np.ndarray) if is_plain else None
+
 
 class SparseRows(Rows):
     """Rows of a CSR matrix with sorted, distinct columns in each row."""

@@ -1,0 +1,119 @@
+"""Scores of rows that are folded on the way: the same bits as of rows folded before, and what is seen of them."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from slimsvm import SVC
+from slimsvm.estimators import base
+from slimsvm.kernels import KernelRows, get_kernel, operands
+from slimsvm.numerics import pipeline
+from slimsvm.numerics.panels import ROWS_PER_TILE
+from slimsvm.numerics.threads import run_together
+from slimsvm.solvers import LowRank
+
+
+def rows_and_points(d, dtype, n=500, k=70):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(k, d)), rng.normal(size=(k, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid", "laplacian"])
+@pytest.mark.parametrize("d", [1, 5, 8, 13, 200])
+def test_the_same_bits_as_of_rows_folded_before(kernel, d, dtype, monkeypatch):
+    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    X, Z, coef = rows_and_points(d, dtype)
+    for precision in ("float32", "float64"):
+        kept = KernelRows(get_kernel(kernel, gamma=0.1), X, dtype=precision, n_jobs=1)
+        expected = kept.scores(kept.points_of(Z), coef, segments=np.array([0, 20, 70]))
+        for n_jobs in (1, 3):
+            rows = KernelRows(kept.kernel, X, dtype=precision, n_jobs=n_jobs, memory_limit=0, centre=kept.centre)
+            assert rows.raw is X or np.shares_memory(rows.raw, X)
+            points = rows.points_of(Z)
+            np.testing.assert_array_equal(rows.scores(points, coef, segments=np.array([0, 20, 70])), expected)
+            assert not rows.may_be_infinite
+            monkeypatch.setattr(operands, "CALL_WORK", 100 * len(Z) * (d + 16))
+            np.testing.assert_array_equal(rows.scores(points, coef, segments=np.array([0, 20, 70])), expected)
+            assert rows.counter.n == 2 * len(X) * len(Z)
+
+
+def test_other_layouts_have_the_same_scores():
+    X, Z, coef = rows_and_points(9, np.float64)
+    rows = KernelRows(get_kernel("rbf"), X, memory_limit=0)
+    expected = rows.scores(rows.points_of(Z), coef)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for other in (np.asfortranarray(X), read_only, np.repeat(X, 2, axis=0)[::2]):
+        others = KernelRows(rows.kernel, other, memory_limit=0, centre=rows.centre)
+        assert others.raw is None
+        np.testing.assert_array_equal(others.scores(others.points_of(Z), coef), expected)
+        assert others.may_be_infinite
+
+
+@pytest.mark.parametrize("n_tiles", [1, 2, 7, 1000])
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_every_tile_is_taken_once(n_tiles, n_threads):
+    sync, seen, lock = pipeline.new_counter(), np.zeros(n_tiles, int), threading.Lock()
+
+    def work():
+        while True:
+            lo, hi = pipeline.take_tiles(sync, n_tiles, 40, n_threads)
+            if lo == hi:
+                return
+            with lock:
+                assert hi - lo <= 40
+                seen[lo:hi] += 1
+
+    run_together(work, n_threads)
+    assert (seen == 1).all()
+
+
+def test_rows_past_the_last_whole_tile():
+    X, Z, coef = rows_and_points(9, np.float32, n=2 * ROWS_PER_TILE + 1)
+    rows = KernelRows(get_kernel("rbf"), X, memory_limit=0, n_jobs=1)
+    points = rows.points_of(Z)
+    np.testing.assert_array_equal(rows.scores(points, coef)[-3:], rows.scores(points, coef, rows=(len(X) - 3, len(X))))
+    empty = KernelRows(rows.kernel, X[:0], memory_limit=0, centre=rows.centre)
+    assert empty.scores(points, coef).shape == (0, 2)
+
+
+# -- finite or not ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["rbf", "poly"])
+def fitted(request):
+    X, y = np.random.default_rng(0).normal(size=(300, 11)).astype(np.float32), np.arange(300) % 2
+    return SVC(solver=LowRank(20), kernel=request.param, random_state=0).fit(X, y), X
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize("column", [0, 7, 10])
+def test_a_number_that_is_not_finite_is_named(fitted, dtype, value, name, column):
+    clf, X = fitted
+    bad = X.astype(dtype)
+    bad[217, column] = value
+    for method in (clf.predict, clf.decision_function):
+        with pytest.raises(ValueError, match=rf"X contains {name}.* at row 217, column {column}"):
+            method(bad)
+
+
+def test_finite_rows_are_not_looked_at_twice(fitted, monkeypatch):
+    clf, X = fitted
+
+    def check(X):
+        raise AssertionError
+
+    monkeypatch.setattr(base, "check_finite", check)
+    clf.predict(X)
+    with pytest.raises(AssertionError):
+        clf.predict(np.asfortranarray(X))
+
+
+def test_numbers_too_large_for_float32_are_no_error(fitted):
+    clf, X = fitted
+    far = X.astype(np.float64)
+    far[3] = 1e200
+    assert len(clf.predict(far)) == len(X)
