@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
@@ -122,6 +123,35 @@ def test_gradient_is_that_of_the_objective(name, learn_metric, seed):
     )
 
 
+@pytest.mark.parametrize("loss", ["hamming", "zero-one"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_compiled_chains_descend_as_the_task_says(loss, sparse, kept, monkeypatch):
+    """Viterbi within the compiled step, tile by tile and shared out, against the task's own augment and decode."""
+    X, y = words(120)
+    task, weights = Chain(3, loss), np.random.default_rng(0).choice([0.5, 1.0, 3.0], 120)
+    rows = as_rows(sp.csr_array(X)) if sparse else as_rows(X)
+    problem = Problem(rows, task.encode(y, weights), task, RBF(0.3), C=1.0, precision="float64", random_state=0)
+    monkeypatch.setattr(descent, "SEQUENCE_ROWS", 8)
+    monkeypatch.setattr(descent, "SHARED_WORK", 0)
+    found = []
+    for max_length in (0, 1024):
+        monkeypatch.setattr(descent, "MAX_LENGTH", max_length)
+        learner = descent_of(problem)
+        if not kept:
+            learner.kernel_rows._kept = None
+        sweep = learner.sweep(np.random.default_rng(0).permutation(120)[:110], np.ones(1), np.zeros(1))
+        found.append((sweep, learner))
+    (by_task, slow), (compiled, fast) = found
+    assert slow.loss is None
+    assert fast.sums.coef.shape[0] > 10
+    np.testing.assert_allclose(fast.moments.gradient, slow.moments.gradient, atol=1e-12)
+    assert (compiled.loss, compiled.norm) == pytest.approx((by_task.loss, by_task.norm))
+    if loss == "zero-one":
+        assert compiled.error == pytest.approx(by_task.error, rel=0.01)  # weights: of the batch, and of all examples
+    assert 0.01 < compiled.error < 1
+
+
 # ---- the finish
 
 
@@ -219,10 +249,13 @@ def test_a_users_task_of_several_rows_is_trained(task):
     assert fit.counters["bound_in_basis"] <= fit.objective
 
 
+@pytest.mark.parametrize("max_length", [0, 1024], ids=["by-the-task", "compiled"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_same_bits_for_any_number_of_threads(precision, monkeypatch):
+def test_same_bits_for_any_number_of_threads(precision, max_length, monkeypatch):
     monkeypatch.setattr(descent, "SHARED_WORK", 0)
     monkeypatch.setattr(descent, "TILE", 16)
+    monkeypatch.setattr(descent, "SEQUENCE_ROWS", 8)
+    monkeypatch.setattr(descent, "MAX_LENGTH", max_length)
     fits = [
         Refine(8, epochs=4, batch_size=30, learn_metric=True).solve(words_problem(precision=precision, n_jobs=n_jobs))
         for n_jobs in (1, 2, 4)

@@ -13,6 +13,7 @@ from numba import njit
 
 EXAMPLES_PER_TILE = 64
 HAMMING, ZERO_ONE = 0, 1
+CHAIN_LOSSES = {"hamming": HAMMING, "zero-one": ZERO_ONE}
 
 
 @njit(cache=True, nogil=True)

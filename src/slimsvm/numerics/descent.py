@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from slimsvm.numerics.maps import EXP2, SUMS
-from slimsvm.numerics.refine import SCORES, group_gradient
+from slimsvm.numerics.refine import SCORES, SEQUENCES, group_gradient
 from slimsvm.numerics.team import DONE, LIMIT, PATIENCE, add, load, phase_done, store, take
 
 EPSILON = 1e-12
@@ -66,6 +66,20 @@ def add_up(C1, parameters, kind, sums, moments):
             for g in range(norm):
                 total += sums.intercept[g, c]
         moments.gradient[d * k + k * m + c] = total
+
+
+@njit(nogil=True, fastmath=SUMS, error_model="numpy")
+def add_up_plain(C1, parameters, sums, moments):
+    """Set the gradient in the plain parameters; returns their part of the norm."""
+    plain, total = parameters.plain, 0.0
+    at = moments.gradient.size - plain.size
+    for j in range(plain.size):
+        gradient = plain[j] / C1
+        for g in range(sums.plain.shape[0] - 1):
+            gradient += sums.plain[g, j]
+        moments.gradient[at + j] = gradient
+        total += plain[j] * plain[j]
+    return 0.5 * total / C1
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
@@ -182,6 +196,8 @@ def descend(
                     stats[:2] += sums.stats[g]
                 stats[2] = sums.stats[n_groups - 1, 0]
                 add_up(settings.C1, parameters, kind, sums, moments)
+                if loss.code == SEQUENCES:
+                    stats[2] += add_up_plain(settings.C1, parameters, sums, moments)
                 store(sync, LIMIT, limit + n_blocks)
             else:
                 if b > 0:

@@ -20,10 +20,11 @@ import numpy as np
 from numba import njit
 
 from slimsvm.numerics.maps import EXP2, IDENTITY, POWER, SUMS, TANH, map_tile
+from slimsvm.numerics.sequence_tiles import count_sequences, edge, sequence_loss_tile, tile_end
 
 DENSE, CSR = range(2)  # forms of rows
 # Losses known here; of any other r is given. SCORES asks for the scores alone.
-BINARY, MULTICLASS, REGRESSION, GIVEN, SCORES = range(5)
+BINARY, MULTICLASS, REGRESSION, GIVEN, SCORES, SEQUENCES = range(6)
 
 # What is learned: basis (d, k), coef (k, m), intercept (m,), log_scale (d,), plain (p,), parts of one vector ``flat``.
 # What follows from it: scale (d,) = exp(log_scale), points (d, k) = basis · scale, half (k,).
@@ -34,10 +35,11 @@ Parameters = namedtuple(
 # feature, whether feature scales are learned, and the intercept: 0 none, 1 regularised, 2 free.
 Kind = namedtuple("Kind", ["code", "degree", "shift", "norms", "form", "ratio", "metric", "intercept"])
 # code; of every row a target (label or value) and a weight (or none: all 1); cost: the margins asked of the classes −1
-# and +1, the matrix of costs, flat, or (ε,); given: r, or a place for the scores, of every row of the batch.
-Loss = namedtuple("Loss", ["code", "target", "weight", "cost", "given"])
+# and +1, the matrix of costs, flat, (ε,), or (a chain's loss, sequences per row); given: r, or a place for the scores,
+# of every row of the batch; ends: see `numerics.sequence_tiles`.
+Loss = namedtuple("Loss", ["code", "target", "weight", "cost", "given", "ends"])
 # Sums of every group, the last one being the norm's; stats: (loss, wrong rows).
-Sums = namedtuple("Sums", ["basis", "coef", "weight", "intercept", "scale", "stats"])
+Sums = namedtuple("Sums", ["basis", "coef", "weight", "intercept", "scale", "plain", "stats"])
 # For every group: kernel values of a tile, their derivatives, the rows themselves with norms and numbers, scores, r.
 Scratch = namedtuple("Scratch", ["K", "D", "tile", "half", "chosen", "scores", "r"])
 
@@ -266,6 +268,7 @@ def clear(sums, group):
     sums.weight[group] = 0
     sums.intercept[group] = 0
     sums.scale[group] = 0
+    sums.plain[group] = 0
     sums.stats[group] = 0
 
 
@@ -278,9 +281,12 @@ def data_gradient(rows, index, bounds, share, loss, parameters, kind, tiles, sum
     clear(sums, group)
     scratch, (first, last, batch) = of_group(tiles, group), bounds
     n_tile, m = scratch.scores.shape
-    active, is_first = np.empty(n_tile, np.int64), True
-    for start in range(first, last, n_tile):
-        n = min(n_tile, last - start)
+    active, is_first, end = np.empty(n_tile, np.int64), True, first
+    while end < last:
+        start, end = end, min(end + n_tile, last)
+        if loss.code == SEQUENCES:
+            end = tile_end(loss.ends, start, last, n_tile)
+        n = end - start
         gather(rows, index, start, n, kind.form, scratch)
         if kind.metric:
             scale_tile(n, scratch, parameters.scale)
@@ -289,7 +295,11 @@ def data_gradient(rows, index, bounds, share, loss, parameters, kind, tiles, sum
         if loss.code == SCORES:
             loss.given[start - batch : start - batch + n] = scratch.scores[:n]
             continue
-        n = loss_tile(loss, n, start - batch, scratch, active, sums.stats[group])
+        if loss.code == SEQUENCES:
+            part = sums.plain[group]
+            n = sequence_loss_tile(loss, start, n, share, parameters.plain, scratch, active, part, sums.stats[group])
+        else:
+            n = loss_tile(loss, n, start - batch, scratch, active, sums.stats[group])
         if n > 0:
             close_ranks(active, n, share, kind, scratch)
             for i in range(n):
@@ -341,6 +351,10 @@ def group_gradient(rows, index, first, last, norm_first, C1, loss, parameters, k
         a = min(last, first + n_tiles * group // n_groups * n_tile)
         b = min(last, first + n_tiles * (group + 1) // n_groups * n_tile)
         share = 1.0 if loss.code == GIVEN else 1.0 / (last - first)
+        if loss.code == SEQUENCES:
+            a = edge(loss.ends, first, first + (last - first) * group // n_groups)
+            b = edge(loss.ends, first, first + (last - first) * (group + 1) // n_groups)
+            share = 1.0 / count_sequences(loss.ends, first, last)
         data_gradient(rows, index, (a, b, first), share, loss, parameters, kind, tiles, sums, group)
     else:
         n, k = norm_tile.scores.shape[1], parameters.coef.shape[0]

@@ -13,11 +13,12 @@ import numpy as np
 
 from slimsvm.kernels import RBF, Folding, Kernel, KernelRows
 from slimsvm.numerics import descent, refine
+from slimsvm.numerics.chain import CHAIN_LOSSES
 from slimsvm.numerics.maps import EXP2
 from slimsvm.numerics.team import run_team
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
-from slimsvm.tasks import Binary, Multiclass, Regression, losses
+from slimsvm.tasks import Binary, Chain, Multiclass, Regression, losses
 
 Array = np.ndarray
 
@@ -27,6 +28,8 @@ TILE, NORM_ROWS = 128, 32
 SHARED_WORK, BLOCK_WORK = 1e6, 8192
 # What a kernel value costs beside its inner product, in multiply-adds.
 MAP_WORK = 16
+# Rows of whole sequences that a group has about, and the longest sequence that compiled code takes.
+SEQUENCE_ROWS, MAX_LENGTH = 64, 1024
 # Bytes that the sums of all groups may take, and rows that are folded at a time where they are not kept.
 SUMS_BYTES, CHUNK_BYTES = 1 << 25, 1 << 26
 # Adam's moments forget as 0.95^t and 0.99^t: the second faster than usual, since gradients shrink as rows get right.
@@ -177,14 +180,19 @@ class Descent:
         """Arrays that compiled code works in; how a step is shared out, the same for any number of threads."""
         (d, k, m), dtype, rows = self.shape, self.kernel_rows.dtype, self.kernel_rows.rows
         per_row = rows.n_stored / max(1, rows.n_rows)
-        self.is_shared = self.batch_size * k * (per_row + MAP_WORK) >= SHARED_WORK
-        n_tile, n_groups, self.n_blocks = min(TILE, self.batch_size), 1, 1
+        n_batch = -(-self.batch_size * self.examples.n_rows // self.examples.n_examples)
+        n_group, n_groups, self.n_blocks = min(TILE, n_batch), 1, 1
+        n_tile = n_group
+        if self.loss is not None and self.loss.code == refine.SEQUENCES:
+            n_group = min(SEQUENCE_ROWS, n_batch)
+            n_tile = n_group + int(np.diff(self.examples.offsets).max())
+        self.is_shared = n_batch * k * (per_row + MAP_WORK) >= SHARED_WORK
         if self.is_shared:
-            n_groups = max(1, min(-(-self.batch_size // n_tile), SUMS_BYTES // (d * k * dtype.itemsize)))
+            n_groups = max(1, min(-(-n_batch // n_group), SUMS_BYTES // (d * k * dtype.itemsize)))
             self.n_blocks = max(1, min(d, d * k // BLOCK_WORK))
         shapes = (d, k), (k, m), (k,), (m,), (d,)
         sums = (np.zeros((n_groups + 1, *shape), dtype) for shape in shapes)
-        self.sums = refine.Sums._make([*sums, np.zeros((n_groups + 1, 2))])
+        self.sums = refine.Sums._make([*sums, np.zeros((n_groups + 1, self.sizes[-1])), np.zeros((n_groups + 1, 2))])
 
         def scratch(n_groups: int, n: int, width: int) -> refine.Scratch:
             derivative = (1, 1) if self.folding.code == EXP2 else (n, k)
@@ -273,23 +281,33 @@ class Descent:
             yield a, min(n_batches, a + size)
 
     def _known(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
-        """Steps on batches of rows whose loss compiled code knows."""
-        rows, index = self.kernel_rows.folded(part)
-        loss = self.loss
+        """Steps on batches of examples whose loss compiled code knows."""
+        loss, chosen = self.loss, self.examples.rows_of(part)
         assert loss is not None
-        if index is not part:
-            weight = loss.weight[part] if len(loss.weight) else loss.weight
-            loss = loss._replace(target=loss.target[part], weight=weight)
+        rows, index = self.kernel_rows.folded(chosen)
+        if index is not chosen:
+            weight = loss.weight[chosen] if len(loss.weight) else loss.weight
+            loss = loss._replace(target=loss.target[chosen], weight=weight)
+        if loss.code == refine.SEQUENCES:
+            lengths = np.diff(self.examples.offsets)[part]
+            ends = np.cumsum(lengths)
+            loss = loss._replace(ends=np.repeat(ends, lengths))
+            cuts = np.append(0, ends)[cuts]
         self._descend(rows, index, cuts, loss, schedule, stats)
 
     def _given(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
         """One step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
         task, examples, dtype = self.problem.task, self.examples, self.kernel_rows.dtype
-        batch, chosen, nothing = examples.take(part), examples.rows_of(part), np.zeros(0)
+        batch, chosen, nothing, no_ends = (
+            examples.take(part),
+            examples.rows_of(part),
+            np.zeros(0),
+            np.zeros(0, np.int64),
+        )
         plain = self.parameters.plain.astype(np.float64)
         rows, index = self.kernel_rows.folded(chosen)
         cuts, out = np.array([0, len(index)]), np.empty((len(index), task.n_outputs), dtype)
-        scoring = refine.Loss(refine.SCORES, nothing, nothing, nothing, out)
+        scoring = refine.Loss(refine.SCORES, nothing, nothing, nothing, out, no_ends)
         self._descend(rows, index, cuts, scoring, schedule, np.zeros(3))
         scores = out.astype(np.float64)
         augmented = task.augment(scores, plain, batch)
@@ -298,7 +316,7 @@ class Descent:
         if augmented.plain is not None:
             self.moments.gradient[-len(plain) :] = plain / self.problem.C1 - weights @ augmented.plain / len(part)
         lossy = np.flatnonzero(r.any(axis=1))
-        given = refine.Loss(refine.GIVEN, nothing, nothing, nothing, r[lossy].astype(dtype))
+        given = refine.Loss(refine.GIVEN, nothing, nothing, nothing, r[lossy].astype(dtype), no_ends)
         self._descend(rows, index[lossy], np.array([0, len(lossy)]), given, schedule, norm := np.zeros(3))
         stats[0] += float(weights @ losses(augmented, scores, plain, batch))
         stats[1] += task.error(task.decode(scores, plain, batch), batch) * len(part)
@@ -338,9 +356,12 @@ def known_loss(problem: Problem, dtype: Any) -> refine.Loss | None:
         code, cost = refine.MULTICLASS, np.array(task.cost, np.float64).ravel()
     elif type(task) is Regression:
         code, cost = refine.REGRESSION, np.array([task.epsilon], np.float64)
+    elif type(task) is Chain and examples.offsets is not None and np.diff(examples.offsets).max() <= MAX_LENGTH:
+        code, cost = refine.SEQUENCES, np.array([CHAIN_LOSSES[task.loss], examples.n_examples / examples.n_rows])
     else:
         return None
     weight = np.zeros(0)
-    if np.any(examples.weights != examples.weights[0]):
-        weight = examples.weights * (examples.n_examples / examples.total_weight)
-    return refine.Loss(code, examples.labels.astype(np.float64), weight, cost, np.zeros((0, task.n_outputs), dtype))
+    if not examples.are_alike:
+        weight = (examples.weights * (examples.n_examples / examples.total_weight))[examples.example_of_rows()]
+    nothing = np.zeros((0, task.n_outputs), dtype), np.zeros(0, np.int64)
+    return refine.Loss(code, examples.labels.astype(np.float64), weight, cost, *nothing)

@@ -35,6 +35,7 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
+from slimsvm.numerics.refine import SEQUENCES
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.coefficients import best_coefficients, check_finish
@@ -57,9 +58,9 @@ RATE_VECTORS = 25
 # Pull of the metric: that of this share of the mean loss for so many vectors, falling with the root of their number
 # beyond; and on each feature at least that of one row's loss.
 LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
-# Where score columns compete in a loss that only the task knows, all coefficients of a column together may push a score
-# by so many units in a step: labels that overtake each other by more than that at the start never settle. And rows and
-# vectors that this is estimated from.
+# Where score columns compete in a loss of several rows, or one that only the task knows, all coefficients of a column
+# together may push a score by so many units in a step: labels that overtake each other by more than that at the start
+# never settle. And rows and vectors that this is estimated from.
 MAX_PUSH, PUSH_SAMPLE = 2.0, 500
 # epochs="auto" for examples of several rows: so many sweeps, or as many as make so many steps.
 LONG_EPOCHS, LONG_STEPS = 80, 1000
@@ -124,7 +125,8 @@ class RefineRun:
         self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain))
         score = self.unit * examples.n_examples / examples.n_rows
         coef = rate * COEF_RATE / np.sqrt(k) * score
-        if known_loss(self.problem, self.kernel_rows.dtype) is None and task.n_outputs > 1:
+        known = known_loss(self.problem, self.kernel_rows.dtype)
+        if (known is None or known.code == SEQUENCES) and task.n_outputs > 1:
             coef = min(coef, MAX_PUSH * score / max(1e-12, k * self._mean_kernel_value(basis, index)))
         return Rates(
             basis=rate * spread,

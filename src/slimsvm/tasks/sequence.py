@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.numerics.chain import (
+    CHAIN_LOSSES,
     EXAMPLES_PER_TILE,
-    HAMMING,
-    ZERO_ONE,
     chain_along,
     chain_augment,
     chain_decode,
@@ -25,8 +24,6 @@ from slimsvm.numerics.threads import run_tiles
 from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
 
 Array = np.ndarray
-
-LOSSES = {"hamming": HAMMING, "zero-one": ZERO_ONE}
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Chain(Task):
     def __post_init__(self):
         if self.n_labels < 2:
             raise ValueError(f"n_labels must be at least 2, found {self.n_labels}")
-        if self.loss not in LOSSES:
+        if self.loss not in CHAIN_LOSSES:
             raise ValueError(f"loss must be 'hamming' or 'zero-one', found {self.loss!r}")
 
     @property
@@ -98,7 +95,7 @@ class Chain(Task):
         """See `Task.augment`. Ties: the lowest label in the first row, then in the second, and so on."""
         delta, coef = np.empty(examples.n_examples), np.zeros((examples.n_rows, self.n_labels))
         part = np.zeros((examples.n_examples, self.n_plain))
-        where = (examples.labels, _offsets(examples), *_as_floats(scores, plain), LOSSES[self.loss])
+        where = (examples.labels, _offsets(examples), *_as_floats(scores, plain), CHAIN_LOSSES[self.loss])
         chain_augment(*where, delta, coef, part, 0, _n_tiles(_offsets(examples)))
         return Augmented(delta, coef, part)
 
@@ -106,7 +103,7 @@ class Chain(Task):
         """See `Task.along`."""
         out = np.empty((_n_tiles(_offsets(examples)), 2))
         where = (examples.labels, _offsets(examples), examples.weights, *_as_floats(*base), *_as_floats(*direction))
-        run_tiles(lambda lo, hi: chain_along(*where, float(k), LOSSES[self.loss], out, lo, hi), len(out), n_jobs)
+        run_tiles(lambda lo, hi: chain_along(*where, float(k), CHAIN_LOSSES[self.loss], out, lo, hi), len(out), n_jobs)
         loss, gain = out.sum(axis=0)
         return float(loss), -float(gain)
 
