@@ -185,7 +185,7 @@ class Descent:
         n_tile = n_group
         if self.loss is not None and self.loss.code == refine.SEQUENCES:
             n_group = min(SEQUENCE_ROWS, n_batch)
-            n_tile = n_group + int(np.diff(self.examples.offsets).max())
+            n_tile = n_group + int(np.diff(self.examples.row_offsets).max())
         self.is_shared = n_batch * k * (per_row + MAP_WORK) >= SHARED_WORK
         if self.is_shared:
             n_groups = max(1, min(-(-n_batch // n_group), SUMS_BYTES // (d * k * dtype.itemsize)))
@@ -289,7 +289,7 @@ class Descent:
             weight = loss.weight[chosen] if len(loss.weight) else loss.weight
             loss = loss._replace(target=loss.target[chosen], weight=weight)
         if loss.code == refine.SEQUENCES:
-            lengths = np.diff(self.examples.offsets)[part]
+            lengths = np.diff(self.examples.row_offsets)[part]
             ends = np.cumsum(lengths)
             loss = loss._replace(ends=np.repeat(ends, lengths))
             cuts = np.append(0, ends)[cuts]
@@ -356,7 +356,7 @@ def known_loss(problem: Problem, dtype: Any) -> refine.Loss | None:
         code, cost = refine.MULTICLASS, np.array(task.cost, np.float64).ravel()
     elif type(task) is Regression:
         code, cost = refine.REGRESSION, np.array([task.epsilon], np.float64)
-    elif type(task) is Chain and examples.offsets is not None and np.diff(examples.offsets).max() <= MAX_LENGTH:
+    elif type(task) is Chain and np.diff(examples.row_offsets).max() <= MAX_LENGTH:
         code, cost = refine.SEQUENCES, np.array([CHAIN_LOSSES[task.loss], examples.n_examples / examples.n_rows])
     else:
         return None

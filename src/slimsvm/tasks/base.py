@@ -55,6 +55,11 @@ class Examples:
         """Number N of examples."""
         return len(self.weights)
 
+    @property
+    def row_offsets(self) -> Array:
+        """``offsets``, written out where every row is an example."""
+        return np.arange(self.n_rows + 1) if self.offsets is None else self.offsets
+
     @cached_property
     def total_weight(self) -> float:
         """Ω = Σ ω_e."""

@@ -95,14 +95,14 @@ class Chain(Task):
         """See `Task.augment`. Ties: the lowest label in the first row, then in the second, and so on."""
         delta, coef = np.empty(examples.n_examples), np.zeros((examples.n_rows, self.n_labels))
         part = np.zeros((examples.n_examples, self.n_plain))
-        where = (examples.labels, _offsets(examples), *_as_floats(scores, plain), CHAIN_LOSSES[self.loss])
-        chain_augment(*where, delta, coef, part, 0, _n_tiles(_offsets(examples)))
+        where = (examples.labels, examples.row_offsets, *_as_floats(scores, plain), CHAIN_LOSSES[self.loss])
+        chain_augment(*where, delta, coef, part, 0, _n_tiles(examples.row_offsets))
         return Augmented(delta, coef, part)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
         """See `Task.along`."""
-        out = np.empty((_n_tiles(_offsets(examples)), 2))
-        where = (examples.labels, _offsets(examples), examples.weights, *_as_floats(*base), *_as_floats(*direction))
+        out = np.empty((_n_tiles(examples.row_offsets), 2))
+        where = (examples.labels, examples.row_offsets, examples.weights, *_as_floats(*base), *_as_floats(*direction))
         run_tiles(lambda lo, hi: chain_along(*where, float(k), CHAIN_LOSSES[self.loss], out, lo, hi), len(out), n_jobs)
         loss, gain = out.sum(axis=0)
         return float(loss), -float(gain)
@@ -110,7 +110,7 @@ class Chain(Task):
     def decode(self, scores, plain, examples=None):
         """Labels of the greatest score of every sequence; without examples all rows are one."""
         labels = np.empty(len(scores), dtype=np.int64)
-        offsets = np.array([0, len(scores)]) if examples is None else _offsets(examples)
+        offsets = np.array([0, len(scores)]) if examples is None else examples.row_offsets
         chain_decode(offsets, *_as_floats(scores, plain), labels, 0, _n_tiles(offsets))
         return labels
 
@@ -118,13 +118,8 @@ class Chain(Task):
         """Weighted share of wrong labels, or of sequences with any wrong label for the 0/1 loss."""
         if self.loss == "hamming":
             return super().error(predicted, examples)
-        wrong = np.add.reduceat(np.asarray(predicted) != examples.labels, _offsets(examples)[:-1]) > 0
+        wrong = np.add.reduceat(np.asarray(predicted) != examples.labels, examples.row_offsets[:-1]) > 0
         return float(np.average(wrong, weights=examples.weights))
-
-
-def _offsets(examples: Examples) -> Array:
-    """Where sequences begin and end; without offsets every row is one."""
-    return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets
 
 
 def _n_tiles(offsets: Array) -> int:
