@@ -122,6 +122,7 @@ def test_exact_cuts_come_to_the_same_optimum(intercept):
 def by_levels(monkeypatch, first=60, kept="never"):
     """Samples and growing active rows at sizes that a test can afford; kernel values kept or not."""
     monkeypatch.setattr(exact, "FIRST_ROWS", first)
+    monkeypatch.setattr(exact, "ALL_LINES_SHARE", 0.0)
     keep_values(monkeypatch, kept)
 
 
@@ -152,6 +153,36 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, p
     found = [record["objective"] is not None for record in fit.history]
     assert found[-1]
     assert sum(found) > 2
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free"])
+@pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "lines"), ("targets", "never")])
+def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept, monkeypatch):
+    by_levels(monkeypatch, first=200, kept=kept)
+    monkeypatch.setattr(kernel_cache, "COMPUTED_SET", 64)
+    monkeypatch.setattr(exact, "STEP_WORK", 20_000)
+    task, (X, y) = (Binary(), classes(1500)) if kind == "classes" else (Regression(0.1), targets(1500))
+    problem = problem_of(X, y, task, intercept=intercept, precision="float64", C=100.0, tol=1e-4, kernel=RBF(5.0))
+    fit = Exact().solve(problem)
+    evals = [record["kernel_evals"] for record in fit.history]
+    free = [k for k in range(1, len(evals)) if evals[k] == evals[k - 1]]
+    assert len(free) > 10  # neither a block nor a change of g was computed
+    assert all(fit.history[k]["objective"] is None for k in free)
+    whole = Exact(2048).solve(replace(problem, tol=1e-6))
+    assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-7)
+    assert fit.history[-1]["lower_bound"] == pytest.approx(fit.lower_bound, rel=1e-9)
+
+
+def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
+    monkeypatch.setattr(exact, "FIRST_ROWS", 60)
+    keep_values(monkeypatch, "lines")
+    X, y = classes(500)
+    problem = problem_of(X, y, precision="float64", tol=1e-3)
+    n_active = [
+        Exact(64).solve(replace(problem, memory_limit=m)).history[0]["n_active"] for m in (4_000_000, 3_999_000)
+    ]
+    assert n_active[0] == 500
+    assert n_active[1] < 200
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
@@ -250,7 +281,7 @@ def test_sizes_of_working_sets_follow_the_price_of_a_kernel_value(monkeypatch):
         sizes[d] = run.size
         run.cache.extend(np.setdiff1d(np.arange(20_000), run.cache.active))
         sizes[d, "all"] = run.size
-    expected = {3: 2048, (3, "all"): 2500, 100: 2048, (100, "all"): 2048, 300: 1024, (300, "all"): 1024}
+    expected = {3: 2048, (3, "all"): 3333, 100: 2048, (100, "all"): 2048, 300: 1024, (300, "all"): 1024}
     assert sizes == expected
     assert Exact(77).start(problem_of(*classes(200))).size == 77
 

@@ -36,7 +36,7 @@ from slimsvm.numerics import smo
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.dual import Dual, DualState
-from slimsvm.solvers.kernel_cache import kernel_values
+from slimsvm.solvers.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.tasks import Binary, OneClass, OneVsOne, Regression, losses
 
@@ -46,10 +46,18 @@ Array = np.ndarray
 CACHE_SHARE = 0.5
 # The first active rows: this many, or this share of all if that is more.
 FIRST_ROWS, FIRST_SHARE = 4096, 1 / 8
-# The active rows are solved for to this share of all rows' violation, a working set to this share of the active rows'.
-LEVEL_SHARE, SET_SHARE = 0.3, 0.1
+# All rows if lines are kept and those of all take no more than this share of their memory.
+ALL_LINES_SHARE = 1.0
+# The active rows are solved for to this share of all rows' violation, if they are one working set to that.
+LEVEL_SHARE, ONE_SET_SHARE = 0.3, 0.1
+# A working set is solved to this share of the active rows' violation.
+SET_SHARE = 0.3
+# The active rows are one working set if at least this share of them is not at a bound.
+ALL_IF_FREE = 0.5
 # Steps in a working set, by its size.
 STEPS_PER_ROW = 20
+# … and at most this many numbers of each line in all, about a second's work: limits are looked at between working sets.
+STEP_WORK = 400_000_000
 # Rows cease to be active only if at least this share of them can.
 WORTH_DROPPING = 0.2
 # … those that violate by less than −1 times this share of the greatest change of g in the last pass.
@@ -77,8 +85,9 @@ class ExactRun:
             self.begin(self.dual.feasible(state.v * (problem.C / state.C)))
         elif self.dual.total:
             self.begin(self.outermost())
-        first = self.first_rows(is_begun=state is not None or self.dual.total > 0)
-        self.cache = kernel_values(self.kernel_rows, int(CACHE_SHARE * problem.memory_limit), first)
+        memory = int(CACHE_SHARE * problem.memory_limit)
+        first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
+        self.cache = kernel_values(self.kernel_rows, memory, first)
         self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
         self.by_rule = working_set_size is None
         if self.largest < 2:
@@ -109,11 +118,15 @@ class ExactRun:
         v[order] = np.clip(self.dual.total - (np.cumsum(hi[order]) - hi[order]), 0.0, hi[order])
         return self.dual.feasible(v)
 
-    def first_rows(self, is_begun: bool) -> Array:
-        """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound."""
-        n = self.kernel_rows.n_rows
+    def first_rows(self, memory: int, is_begun: bool) -> Array:
+        """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound.
+
+        All where there are few, and where lines are kept and there is room for all: a look would compute values
+        that lines have, or will have.
+        """
+        n, itemsize = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize
         size = max(FIRST_ROWS, int(FIRST_SHARE * n))
-        if n <= 2 * FIRST_ROWS:
+        if n <= 2 * FIRST_ROWS or (keeps_lines(self.kernel_rows) and n * n * itemsize <= ALL_LINES_SHARE * memory):
             return np.arange(n)
         if not is_begun:
             return self.sample(size)
@@ -159,8 +172,14 @@ class ExactRun:
 
     @property
     def size(self) -> int:
-        """Rows in a working set."""
-        return min(self.largest, self.cache.best_size) if self.by_rule else self.largest
+        """Rows in a working set: all active ones if they fit and at least half of them are not at a bound."""
+        n = len(self.v_active)
+        if not self.by_rule:
+            return self.largest
+        free = (self.v_active > self.lo_active) & (self.v_active < self.hi_active) & (self.v_active != 0)
+        if n <= self.cache.n_slots and np.count_nonzero(free) >= ALL_IF_FREE * n:
+            return n
+        return min(self.largest, self.cache.best_size)
 
     def choose(self) -> tuple[Array, float]:
         """Places of the working set among the active rows, and their violation."""
@@ -193,14 +212,18 @@ class ExactRun:
         v, g = before.copy(), self.g_active[places]
         solve = smo.pairs if dual.balanced else smo.box
         tol = max(0.5 * self.goal, SET_SHARE * gap)
-        limits = self.lo_active[places], self.hi_active[places], dual.epsilon, tol, STEPS_PER_ROW * len(rows)
+        max_steps = min(STEPS_PER_ROW * len(rows), STEP_WORK // len(rows))
+        limits = self.lo_active[places], self.hi_active[places], dual.epsilon, tol, max_steps
         _, gain = solve(*self.cache.block(places), dual.offset, g, v, *limits)
         change = v - before
         moved = np.flatnonzero(change)
         self.g_of_all, self.latest = False, rows
         self.v[rows] = v
         self.v_active[places] = v
-        self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
+        if len(places) == len(self.g_active):
+            self.g_active = g
+        else:
+            self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
         self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
         self.value += max(gain, 0.0)
 
@@ -254,8 +277,9 @@ class ExactRun:
             highest, lowest = self.dual.extremes(up, down)
             self.converged = highest - lowest <= self.problem.tol or self.stalled >= STALL
             if not self.converged:
-                self.goal = max(self.problem.tol, min(self.goal, LEVEL_SHARE * (highest - lowest)))
                 self.select()
+                share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
+                self.goal = max(self.problem.tol, min(self.goal, share * (highest - lowest)))
         return {
             "objective": objective,
             "lower_bound": self.value,

@@ -7,6 +7,8 @@ values are dearer.
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 
 from slimsvm.kernels import KernelRows
@@ -22,16 +24,20 @@ LINES_PER_BLOCK = 96
 # gathered from lines.
 NEVER_KEPT, NEVER_GATHERED = 64, 160
 # Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
-GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 4096
+GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
 # Multiply-adds below which threads cost more than they save.
 WORTH_THREADS = 200_000
 
 
 def kernel_values(kernel_rows: KernelRows, memory_limit: int, active: Array) -> KernelCache | Recomputed:
     """Kernel values kept or computed anew, whichever is faster for these rows."""
-    if numbers_per_value(kernel_rows) <= NEVER_KEPT:
-        return Recomputed(kernel_rows, active)
-    return KernelCache(kernel_rows, memory_limit, active)
+    kind = KernelCache if keeps_lines(kernel_rows) else Recomputed
+    return kind(kernel_rows, memory_limit, active)
+
+
+def keeps_lines(kernel_rows: KernelRows) -> bool:
+    """Whether values are dear enough to be kept."""
+    return numbers_per_value(kernel_rows) > NEVER_KEPT
 
 
 def numbers_per_value(kernel_rows: KernelRows) -> float:
@@ -41,42 +47,57 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
     return kernel_rows.n_features * kernel_rows.dtype.itemsize / 4
 
 
-def block_of(kernel_rows: KernelRows, rows: Array) -> Array:
-    """Kernel values among rows."""
-    return kernel_rows.block(kernel_rows.points(rows), rows=rows)
-
-
 class Recomputed:
-    """Kernel values of active rows, none of them kept.
+    """Kernel values of active rows: none are kept but those among all active rows, if they fit in memory.
 
     Parameters
     ----------
     kernel_rows : KernelRows
+    memory_limit : int
+        Bytes for a block.
     active : int64 ndarray
         The rows at first.
+
+    Attributes
+    ----------
+    n_slots : int
+        Rows whose block fits.
     """
 
-    n_slots = np.iinfo(np.int64).max
-
-    def __init__(self, kernel_rows: KernelRows, active: Array):
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array):
         self.kernel_rows, self.active = kernel_rows, active
+        self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
+        self._buffer = np.empty(0, kernel_rows.dtype)
+        self._kept: Array | None = None  # the block of all active rows
 
     @property
     def best_size(self) -> int:
-        """Rows of a working set: an eighth of the active ones, within limits."""
-        return min(LARGEST_SET, max(COMPUTED_SET, len(self.active) // 8))
+        """Rows of a working set: a sixth of the active ones, within limits."""
+        return min(LARGEST_SET, max(COMPUTED_SET, len(self.active) // 6))
 
     def extend(self, rows: Array) -> None:
         """Let rows be active too, after those there are."""
         self.active = np.concatenate([self.active, rows])
+        self._kept = None
 
     def keep(self, places: Array) -> None:
         """Keep only the active rows at these places, which rise."""
         self.active = self.active[places]
+        self._kept = None
 
     def block(self, places: Array) -> tuple[Array, Array]:
         """Kernel values among the active rows at places: lines of an array, and which of them."""
-        return block_of(self.kernel_rows, self.active[places]), np.arange(len(places))
+        k = len(places)
+        if self._kept is None or k < len(self.active):
+            if k * k > len(self._buffer):  # new memory costs more than the values it takes
+                self._buffer = np.empty(0, self.kernel_rows.dtype)
+                self._buffer = np.empty(k * k, self.kernel_rows.dtype)
+            rows = self.active[places]
+            block = self._buffer[: k * k].reshape(k, k)
+            self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=block)
+            self._kept = block if k == len(self.active) else None
+            return block, np.arange(k)
+        return self._kept, np.arange(k)
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
@@ -183,7 +204,8 @@ class KernelCache:
     def block(self, places: Array) -> tuple[Array, Array]:
         """Kernel values among the active rows at places: lines of an array, and which of them."""
         if len(places) < len(self.active) and self._computes_blocks:
-            return block_of(self.kernel_rows, self.active[places]), np.arange(len(places))
+            rows = self.active[places]
+            return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows), np.arange(len(places))
         values, slots = self.values, self.lines(self.active[places])
         if len(places) == len(self.active):
             return values, slots
