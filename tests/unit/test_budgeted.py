@@ -302,11 +302,13 @@ def test_selection_with_replacement_leaves_rows_out():
 
 
 def test_drift_is_warned_of():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 3)), rng.choice([-1, 1], 600)
-    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(1.0), C=100.0, random_state=0)
+    run = BSCA(max_basis=3, finish=False).start(larger(), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for primal, dual in ((100.0, -50.0), (160.0, -60.0), (140.0, 90.0)):  # never both by half over their best
+            run._watch({"primal": primal, "degradation": 1.0, "dual_of_model": dual})
     with pytest.warns(ConvergenceWarning, match="max_basis=3 is too small for this problem"):
-        BSCA(max_basis=3, epochs=8, finish=False).solve(problem)
+        run._watch({"primal": 160.0, "degradation": 1.0, "dual_of_model": 90.0})
 
 
 # ---- warm starts

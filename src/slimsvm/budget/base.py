@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from slimsvm.kernels import RBF, Kernel
 from slimsvm.numerics.points import Rule
 
-NO_TABLE, NO_REACH = np.empty((2, 0, 0)), np.empty(0)
+NO_TABLE = np.empty((2, 0, 0))
 
 
 class BudgetRule(BaseEstimator):
@@ -41,4 +41,4 @@ class BudgetRule(BaseEstimator):
 
     def compiled(self, max_basis: int) -> Any:
         """The rule as compiled code takes it, for models of at most ``max_basis`` points."""
-        return Rule(self.code, max_basis, 1, False, NO_TABLE, NO_REACH)
+        return Rule(self.code, max_basis, 1, False, NO_TABLE)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from slimsvm.budget.base import NO_REACH, NO_TABLE, BudgetRule
-from slimsvm.numerics.merging import merge_table, reach
+from slimsvm.budget.base import NO_TABLE, BudgetRule
+from slimsvm.numerics.merging import merge_table
 from slimsvm.numerics.points import MERGE, Rule
 
 
 class Merge(BudgetRule):
-    """The point of the smallest coefficient merges with the one of its sign that this costs least.
+    """The point of the smallest coefficient merges with the one that this costs least.
 
     The new point z = (1 − h) x_i + h x_j has the coefficient β_i κ^(h²) + β_j κ^((1−h)²), κ = k(x_i, x_j), and h is
-    what makes ‖Δ‖² = β_i² + β_j² + 2 β_i β_j κ − β_z² least. With several outputs β² stands for the sum over them, "of
-    its sign" for a positive inner product. Where nothing points the same way the point is removed.
+    what makes ‖Δ‖² = β_i² + β_j² + 2 β_i β_j κ − β_z² least. Points of two signs merge where |β_j| ≥ 2 |β_i|, with
+    h > 1: what is taken off a point moves it away. With several outputs β² stands for the sum over them, and points
+    merge where their coefficients have a positive inner product. Where nothing can be merged the point is removed.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ class Merge(BudgetRule):
 
     def _rule(self, max_basis: int, pairs: int):
         if self.search == "table":
-            return Rule(MERGE, max_basis, pairs, True, merge_table(), reach())
-        return Rule(MERGE, max_basis, pairs, False, NO_TABLE, NO_REACH)
+            return Rule(MERGE, max_basis, pairs, True, merge_table())
+        return Rule(MERGE, max_basis, pairs, False, NO_TABLE)
 
 
 class MultiMerge(Merge):

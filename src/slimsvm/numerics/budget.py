@@ -91,7 +91,7 @@ def project(points, counts, unit):
     counts[PROJECTED] += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def keep_within(points, rule, diagonal, counts, unit):
     """Apply the rule until there are at most rule.max_points points; ``unit`` scales the coefficients of the report."""
     while points.used[0] > rule.max_points:
@@ -106,7 +106,7 @@ def keep_within(points, rule, diagonal, counts, unit):
             drop(points, r)
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
     """Add delta_c times row i (folded at ``at``, its kernel values in points.k) to the model, within the budget."""
     m, slot = points.beta.shape[0], np.int64(points.slot_of[i])

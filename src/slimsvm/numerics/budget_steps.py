@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from slimsvm.numerics.budget import add
-from slimsvm.numerics.extremes import borrowed
+from slimsvm.numerics.extremes import borrowed, prefetch
 from slimsvm.numerics.maps import EXP2, POWER, SUMS, TANH
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN
 from slimsvm.numerics.points import CHANGED, ERRORS, EVALS, GIVEN, LOSS, STEPS, lent
@@ -30,6 +30,7 @@ from slimsvm.numerics.tiles import RowData
 
 DUAL, PRIMAL, GIVEN_STEPS = range(3)
 HINGE, ONE_VS_REST, TUBE = range(3)
+AHEAD = 3  # steps ahead that the numbers of a row are asked for
 
 # method (or given steps), loss; labels -1, +1, classes or numbers in float64; epsilon; costs of the classes -1 and +1;
 # price C ω_i of every row; n times it is a gradient's; constant: 1 with an intercept, 0 without.
@@ -50,7 +51,7 @@ def map_values(k, n, code, degree):
         k[j] = value
 
 
-@njit(nogil=True, fastmath=SUMS)
+@njit(nogil=True, fastmath=SUMS, forceinline=True)
 def weighted_sum(values, weights, n):
     """Σ_j values[j] weights[j] over the first n, in float64."""
     total = 0.0
@@ -59,7 +60,7 @@ def weighted_sum(values, weights, n):
     return total
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def hinge_delta(method, y, cost, f, price, k_ii, alpha, n):
     """(y delta, new alpha) for the hinge loss."""
     slack = cost - y * f
@@ -72,7 +73,7 @@ def hinge_delta(method, y, cost, f, price, k_ii, alpha, n):
     return y * (new - alpha), new
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def tube_delta(method, y, epsilon, f, price, k_ii, alpha, n):
     """(delta, new alpha) for the ε-insensitive loss."""
     residual = y - f
@@ -102,7 +103,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     index, places, diagonal, counts = borrowed(index), borrowed(places), borrowed(diagonal), borrowed(counts)
     alpha, intercept, t = borrowed(alpha), borrowed(intercept), borrowed(t)
     values, half, _, indices, indptr, d = rows
-    panels, base, beta, origin, used, _, _, _, _, _, k, _ = points
+    panels, base, beta, origin, used, _, _, slot_of, _, _, k, _, _ = points
     method, loss, labels, epsilon, cost_negative, cost_positive, price, constant = steps
     labels, price = borrowed(labels), borrowed(price)
     panel = PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64
@@ -110,6 +111,17 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     scores, delta = np.zeros(m), np.zeros(m)
     for s in range(index.size):
         i, at, n_used, unit, changed = index[s], places[s], used[0], 1.0, True
+        if form == INNER and method != GIVEN_STEPS:
+            ahead, there = index[min(s + AHEAD, index.size - 1)], places[min(s + AHEAD, index.size - 1)]
+            prefetch(labels, ahead)
+            prefetch(price, ahead)
+            prefetch(diagonal, ahead)
+            prefetch(slot_of, ahead)
+            prefetch(half, there)
+            for f in range(0, d, 16):
+                prefetch(values, there * d + f)
+            if method == DUAL:
+                prefetch(alpha, ahead * m)
         for p in range(0, 0 if form == GIVEN else n_used, panel):
             if form == INNER:
                 inner_row(values, at * d, d, panels, p * d, base, p, k, p)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from slimsvm.numerics.extremes import nearest_of
+from slimsvm.numerics.extremes import any_below, least_losses
 from slimsvm.numerics.maps import exp2
-from slimsvm.numerics.merging import golden_section, look_up, polished
+from slimsvm.numerics.merging import LEAST_SHARE, MOST_SHARE, golden_section, look_up, polished
 from slimsvm.numerics.points import (
     DEGRADATION,
     EVALS,
@@ -21,36 +21,43 @@ from slimsvm.numerics.points import (
 )
 from slimsvm.numerics.simd import LANES_FLOAT32, LANES_FLOAT64
 
+TINY = 1e-25  # folded features below count as 0
 
-@njit(nogil=True)
+
+@njit(nogil=True, forceinline=True)
 def best_partner(points, rule, r):
     """The slot that a merger of r, the smallest point, costs least with, by the table; -1 if none. One output only.
 
-    Kernel values below zero rule a slot out, and so do coefficients of 0, which slots have that are not used.
+    Losses are looked up where a bound of theirs is below the best so far, beginning with the least bound.
     """
-    k, values, near, n = points.k, points.beta[0], points.v, points.used[0]
-    lanes, own, kappa = LANES_FLOAT32 if k.itemsize == 4 else LANES_FLOAT64, values[r], -1.0
-    for start in range(0, n, lanes):
-        near[start] = nearest_of(k, start, values, own)
-        kappa = max(kappa, near[start])
-    if kappa < 0:
+    k, values, bounds, n = points.k, points.beta[0], points.bounds, points.used[0]
+    lanes, own = LANES_FLOAT32 if k.itemsize == 4 else LANES_FLOAT64, values[r]
+    limit, least, partner = least_losses(k, values, n, own, bounds), np.inf, -1
+    if limit == np.inf:
         return -1
-    reach = rule.reach[min(int(kappa * rule.reach.size), rule.reach.size - 1)]
-    a, least, partner = abs(own), np.inf, -1
-    for start in range(0, n, lanes):
-        if near[start] < reach:
-            continue
-        for j in range(start, start + lanes):
-            if k[j] >= reach and values[j] * own > 0:
-                loss = look_up(rule.table, 0, a / (a + abs(values[j])), min(1.0, float(k[j])))
-                if loss < least:
-                    least, partner = loss, j
+    for _ in range(2):  # the slot of the least bound, then all that may be better
+        for start in range(0, n, lanes):
+            if not any_below(bounds, start, limit):
+                continue
+            for j in range(start, start + lanes):
+                if bounds[j] <= limit:
+                    u = min(max(own / (own + values[j]), LEAST_SHARE), MOST_SHARE)
+                    loss = look_up(rule.table, 0, u, min(1.0, float(k[j])))
+                    if loss < least:
+                        least, partner = loss, j
+        limit = least
     return partner
+
+
+@njit(nogil=True, forceinline=True)
+def are_merged(product, a, b, m):
+    """Whether points whose coefficients have this inner product and the norms a <= b are merged."""
+    return product > 0 or (m == 1 and product < 0 and b >= 2.0 * a)
 
 
 @njit(nogil=True)
 def merge_losses(points, rule, r):
-    """points.v[j] = ‖Δ‖² of a merger of r, the smallest point, with j; infinite where they point different ways."""
+    """points.v[j] = ‖Δ‖² of a merger of r, the smallest point, with j; infinite where the two are not merged."""
     beta, k, v = points.beta, points.k, points.v
     m, n = beta.shape[0], points.used[0]
     square_r, best = 0.0, np.inf
@@ -63,24 +70,26 @@ def merge_losses(points, rule, r):
             product += beta[c, r] * beta[c, j]
             square += beta[c, j] * beta[c, j]
         norm, v[j] = np.sqrt(square), np.inf
-        if j == r or not product > 0 or not min(norm_r, norm) > 0:  # squares of tiny numbers may be 0
+        a, b = min(norm_r, norm), max(norm_r, norm)
+        if j == r or not a > 0 or not are_merged(product, a, b, m):  # squares of tiny numbers may be 0
             continue
         kappa = min(1.0, max(1e-300, float(k[j])))
-        a, b = min(norm_r, norm), max(norm_r, norm)
+        side = 1.0 if product > 0 else -1.0
         if rule.by_table:
             # With several outputs: what coefficients along one line would lose, which is no more than these lose.
-            v[j] = (a * look_up(rule.table, 0, a / (a + b), kappa)) ** 2
+            v[j] = (a * look_up(rule.table, 0, side * a / (side * a + b), kappa)) ** 2
         if not rule.by_table or (m > 1 and v[j] < best):
-            _, kept = golden_section(a, b, product / (norm_r * norm), np.log(kappa))
+            cosine = side if m == 1 else product / (norm_r * norm)
+            _, kept = golden_section(a, b, cosine, np.log(kappa))
             v[j] = square_r + square + 2.0 * product * kappa - kept
         best = min(best, v[j])
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def merge_two(points, rule, r, j):
     """Slot r merges into slot j, their kernel value in points.k[j]; r stays, to be dropped. Returns ‖Δ‖².
 
-    Returns -1, and changes nothing, where the two do not point the same way.
+    Returns -1, and changes nothing, where the two are not merged.
     """
     beta, x, y = points.beta, points.x, points.y
     m = beta.shape[0]
@@ -100,13 +109,14 @@ def merge_two(points, rule, r, j):
         square_r += beta[c, r] * beta[c, r]
         square += beta[c, j] * beta[c, j]
     a, b = np.sqrt(min(square_r, square)), np.sqrt(max(square_r, square))
-    if not product > 0 or not a > 0:
+    if not a > 0 or not are_merged(product, a, b, m):
         return -1.0
-    exponent = np.log2(kappa)
+    exponent, side = np.log2(kappa), 1.0 if product > 0 else -1.0
     if rule.by_table and m == 1:
-        t = polished(a, b, exponent, look_up(rule.table, 1, a / (a + b), kappa))
+        place = look_up(rule.table, 1, max(side * a / (side * a + b), LEAST_SHARE), kappa)
+        t = polished(side * a, b, exponent, place)
     else:
-        t, _ = golden_section(a, b, product / (a * b), np.log(kappa))
+        t, _ = golden_section(a, b, side if m == 1 else product / (a * b), np.log(kappa))
     if square_r > square:
         t = 1.0 - t
     # t is now how far from slot j towards slot r.
@@ -116,7 +126,9 @@ def merge_two(points, rule, r, j):
         beta[c, j] = beta[c, j] * from_j + beta[c, r] * from_r
         kept += beta[c, j] * beta[c, j]
     for f in range(x.size):
-        y[f] = y[f] + y.dtype.type(t) * (x[f] - y[f])
+        z = y[f] + y.dtype.type(t) * (x[f] - y[f])
+        # What merger after merger shrinks must not end among the denormal numbers, which slow every later product down.
+        y[f] = z if abs(z) > TINY else 0
         half += float(y[f]) * float(y[f])
     write_slot(points, j, y)
     points.base[j] = -0.5 * half
@@ -137,7 +149,7 @@ def pair_value(points, i, j):
     points.k[j] = exp2(min(z, 0.0))
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def merge(points, rule, counts, unit):
     """The smallest point merges with its best partner, and what comes of it with the next best, pair after pair."""
     r, size = smallest(points, points.v[:0])

@@ -28,28 +28,29 @@ STEPS, CHANGED, ADDED, MERGED, REMOVED, PROJECTED, EVALS, DEGRADATION, LOSS, ERR
 N_COUNTS = 10
 
 # panels, base: points (base = h of the point); beta (m, slots); origin: the row a slot is, or -1; used: n in a 1-array;
-# inverse: Q; ratio: a point's numbers over a row's; slot_of: slot of every training row, or -1; scratch: x, y (d) and
-# k (slots) in the working type, v (slots) in float64.
+# inverse: Q; ratio: a point's numbers over a row's; slot_of: slot of every training row, or -1; scratch: x, y (d), k
+# and bounds (slots) in the working type, v (slots) in float64.
 Points = namedtuple(
     "Points",
-    ["panels", "base", "beta", "origin", "used", "inverse", "ratio", "slot_of", "x", "y", "k", "v"],
+    ["panels", "base", "beta", "origin", "used", "inverse", "ratio", "slot_of", "x", "y", "k", "v", "bounds"],
 )
-# code of the rule, most points, pairs per merge, whether by the table, the table, its `reach`.
-Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table", "reach"])
+# code of the rule, most points, pairs per merge, whether by the table, the table.
+Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table"])
 
 
 @njit(nogil=True)
 def lent(points, rule):
     """Both with arrays that nobody counts references to: that took as long as the merger of two points."""
-    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v = points
-    code, max_points, pairs, by_table, table, reach = rule
+    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v, bounds = points
+    code, max_points, pairs, by_table, table = rule
     return Points(
         borrowed(panels), borrowed(base), borrowed(beta), borrowed(origin), borrowed(used), borrowed(inverse),
         borrowed(ratio), borrowed(slot_of), borrowed(x), borrowed(y), borrowed(k), borrowed(v),
-    ), Rule(code, max_points, pairs, by_table, borrowed(table), borrowed(reach))  # fmt: skip
+        borrowed(bounds),
+    ), Rule(code, max_points, pairs, by_table, borrowed(table))  # fmt: skip
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def read_slot(points, j, x):
     """The folded numbers of slot j into x."""
     panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
@@ -59,7 +60,7 @@ def read_slot(points, j, x):
         x[f] = points.panels[at + f * panel]
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def slot_values(points, r):
     """points.k = RBF kernel values of slot r with the used slots; leaves its numbers in points.x."""
     x, panels, base, k = points.x, points.panels, points.base, points.k
@@ -70,7 +71,7 @@ def slot_values(points, r):
         exp2_panel(k, at, base, r)
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def write_slot(points, j, x):
     """Slot j gets the folded numbers x."""
     panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
@@ -80,7 +81,7 @@ def write_slot(points, j, x):
         points.panels[at + f * panel] = x[f]
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def add_row(rows, at, i, points, form, base):
     """The row i, folded at ``at``, in a new slot with coefficients 0; ``base`` is its h. Returns the slot."""
     j, d, ratio = points.used[0], points.x.size, points.ratio
@@ -102,7 +103,7 @@ def add_row(rows, at, i, points, form, base):
     return j
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def drop(points, j):
     """Slot j goes, the last one takes its place."""
     last, Q = points.used[0] - 1, points.inverse
@@ -126,14 +127,11 @@ def drop(points, j):
     points.used[0] = last
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def least_magnitude(values, n):
     """Position of the least |values[j]| of the first n >= 1."""
-    best, whole = abs(values[n - 1]), n // LANES_FLOAT64 * LANES_FLOAT64
-    newest = best
-    for start in range(0, whole, LANES_FLOAT64):
-        best = min(best, least_of(values, start))
-    for j in range(whole, n):
+    newest, best = abs(values[n - 1]), least_of(values, n)
+    for j in range(n // LANES_FLOAT64 * LANES_FLOAT64, n):
         best = min(best, abs(values[j]))
     if newest <= best:  # the usual one
         return n - 1
@@ -143,7 +141,7 @@ def least_magnitude(values, n):
     return n - 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def smallest(points, diagonal):
     """Slot of the least Σ_c beta², times k(x, x) where ``diagonal`` has it, and this number."""
     beta, best, slot = points.beta, np.inf, 0
