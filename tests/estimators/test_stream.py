@@ -78,7 +78,7 @@ def naive_stream(method, chunks, C, gamma):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_steps_over_chunks_are_the_papers(solver, container):
     chunks, generator = [], chunk_generator()
-    clf = machine(solver, 500, intercept="none", precision="float64")
+    clf = machine(lambda b: solver(b, average=False), 500, intercept="none", precision="float64")
     for seed, n in enumerate((30, 50, 20)):
         X, y = rows(n, seed)
         clf.partial_fit(container(X), y, classes=[0, 1])

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import naive
 from slimsvm import BSCA, BSGD, SVC, SVR
-from slimsvm.budget import BudgetedModel, Remove
-from slimsvm.kernels import RBF
+from slimsvm.budget import BUDGET_RULES, BudgetedModel, Remove
+from slimsvm.kernels import RBF, KernelRows
 from slimsvm.numerics.budget_steps import DUAL, PRIMAL
 from slimsvm.numerics.points import N_COUNTS
 from slimsvm.rows import as_rows
@@ -221,7 +221,7 @@ def test_reported_objectives_are_those_of_their_definitions():
     problem = larger(max_iter=2)
     X = problem.rows.slice(0, 300, np.float64)
     K = naive.kernel_matrix(problem.kernel, X, X) + 1.0
-    fit = anyhow(BSCA(max_basis=20, finish=False), problem)
+    fit = anyhow(BSCA(max_basis=20, finish=False, average=False), problem)
     record, y, alpha = fit.history[-1], problem.examples.labels, fit.state.alpha[:, 0]
     assert alpha.min() >= 0
     assert alpha.max() <= problem.C
@@ -254,6 +254,66 @@ def test_reports_of_a_sample_are_near_the_exact_ones_and_certify_nothing():
     assert sampled.lower_bound is None
     assert exact.lower_bound < exact.objective
     np.testing.assert_array_equal(sampled.model.coef, exact.model.coef)
+
+
+@pytest.mark.parametrize("maintenance", ["remove", "project"])
+@BOTH
+def test_the_mean_is_that_of_the_last_models(solver, maintenance):
+    """Of steps that take no point away: the mean of the models after each of the last max_basis steps."""
+    problem = larger(60, precision="float64", C=2.0)
+    run = solver(59, epochs=1, finish=False, maintenance=maintenance).start(problem, None)
+    X, orders = problem.rows.slice(0, 60, np.float64), np.random.default_rng(3)
+    run.rng = orders
+    order = np.random.default_rng(3).permutation(60)
+    run.step()
+    models = [naive_steps(problem, X, order[: s + 1], run.solver.method) for s in range(60)]
+    expected = np.mean([beta for _, beta, _ in models[1:]], axis=0)
+    found = run._expansion()
+    X_new = np.random.default_rng(4).normal(size=(20, 4))
+    np.testing.assert_allclose(found.intercept, np.mean([b for _, _, b in models[1:]], axis=0), rtol=1e-6)
+    truth = naive.kernel_matrix(problem.kernel, X_new, X) @ expected + found.intercept
+    np.testing.assert_allclose(found.scores(X_new), truth, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["merge", "multi-merge", "project", "remove"])
+def test_rules_treat_the_mean_as_they_treat_the_model(rule):
+    """What comes in times 1 makes the same sums as coefficients, whatever the rule does to both."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    rows = KernelRows(RBF(0.3), X, dtype=np.float64)
+    model = BudgetedModel(rows, 10, 1, BUDGET_RULES[rule]())
+    for i in range(60):
+        model.points.mean[0] = 1.0
+        model.add(np.array([i]), rng.normal(size=(1, 1)))
+    np.testing.assert_allclose(model.points.sums, model.points.beta, rtol=1e-9, atol=1e-12)
+
+
+def test_averaging_takes_dips_away():
+    errors = {}
+    for average in (False, True):
+        problem = larger(1500, C=100.0, intercept="none", precision="float32")
+        fit = anyhow(BSCA(40, epochs=12, finish=False, average=average), problem)
+        errors[average] = [record["training_error"] for record in fit.history[2:]]
+    assert np.mean(errors[True]) < np.mean(errors[False])
+
+
+def test_the_relative_error_is_that_of_its_definition():
+    problem = larger(250, C=3.0, intercept="none", precision="float64")
+    fit = anyhow(BSCA(20, epochs=2, finish=False, average=False), problem)
+    X, y, alpha = problem.rows.slice(0, 250, np.float64), problem.examples.labels, fit.state.alpha[:, 0]
+    Q = y[:, None] * naive.kernel_matrix(problem.kernel, X, X) * y
+    f = y * fit.model.scores(X)[:, 0]
+
+    def rise(i, margin):
+        delta = np.clip(alpha[i] + 1 - margin, 0, 3.0) - alpha[i]
+        moved = alpha + delta * (np.arange(250) == i)
+        return (moved.sum() - 0.5 * moved @ Q @ moved) - (alpha.sum() - 0.5 * alpha @ Q @ alpha)
+
+    own = Q @ alpha
+    ratios = [rise(i, f[i]) / rise(i, own[i]) for i in range(250) if rise(i, own[i]) > 1e-9]
+    assert fit.history[-1]["relative_error"] == pytest.approx(1 - max(ratios), abs=1e-6)
+    without = anyhow(BSCA(249, epochs=1, finish=False, maintenance="remove", average=False), problem)
+    assert without.history[-1]["relative_error"] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_bsgd_has_no_dual():
@@ -378,6 +438,7 @@ def test_estimators(solver):
         (BSCA(patience=0), "patience must be an integer >= 1, found 0"),
         (BSGD(selection="cyclic"), "selection must be one of 'permutation', 'uniform', 'adaptive', found 'cyclic'"),
         (BSCA(reports="all"), "reports must be one of 'sample', 'exact', found 'all'"),
+        (BSGD(average=3), "average must be True or False, found 3"),
         (BSCA(tol_relative=0), "tol_relative must be a positive number, found 0"),
         (BSCA(maintenance="shrink"), "maintenance must be one of 'merge', 'multi-merge', 'project', 'remove' or"),
     ],

@@ -153,6 +153,8 @@ class BudgetedModel:
             k=aligned_zeros(slots, dtype),
             v=np.zeros(slots),
             bounds=aligned_zeros(slots, dtype),
+            sums=np.zeros((n_outputs, slots)),
+            mean=np.zeros(2 + n_outputs),
         )
         self.points.base[:] = 0.0 if self.folding is None else self.folding.shift
 
@@ -174,6 +176,20 @@ class BudgetedModel:
     def coef(self) -> Array:
         """Coefficients, a copy."""
         return self.points.beta[:, : self.n_basis].T.copy()
+
+    def begin_mean(self) -> None:
+        """Forget the steps that `mean_of_steps` was over."""
+        self.points.sums[:], self.points.mean[:] = 0.0, 0.0
+
+    def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
+        """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.
+
+        What budget rules did to the models' points they did to those of the mean.
+        """
+        points, n = self.points, self.n_basis
+        units, steps = points.mean[0], max(1.0, points.mean[1])
+        coef = (units * points.beta[:, :n] - points.sums[:, :n]).T / steps
+        return coef, (units * intercept - points.mean[2:]) / steps
 
     @property
     def basis_rows(self) -> Array:

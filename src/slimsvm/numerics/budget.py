@@ -65,7 +65,7 @@ def extend_inverse(points, n, outside, v):
 @njit(nogil=True)
 def project(points, counts, unit):
     """The point whose projection onto the span of the others loses least goes, its coefficients to the others."""
-    Q, beta, n = points.inverse, points.beta, points.used[0]
+    Q, beta, sums, n = points.inverse, points.beta, points.sums, points.used[0]
     m = beta.shape[0]
     best, r = np.inf, 0
     for j in range(n):
@@ -77,10 +77,11 @@ def project(points, counts, unit):
             best, r = loss, j
     pivot = max(Q[r, r], 1e-300)
     for c in range(m):
-        share = beta[c, r] / pivot
+        share, share_of_sums = beta[c, r] / pivot, sums[c, r] / pivot
         for j in range(n):
             if j != r:
                 beta[c, j] -= share * Q[r, j]
+                sums[c, j] -= share_of_sums * Q[r, j]
     for j in range(n):
         points.v[j] = Q[r, j]
     for i in range(n):
@@ -109,11 +110,12 @@ def keep_within(points, rule, diagonal, counts, unit):
 @njit(nogil=True, forceinline=True)
 def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
     """Add delta_c times row i (folded at ``at``, its kernel values in points.k) to the model, within the budget."""
-    m, slot = points.beta.shape[0], np.int64(points.slot_of[i])
+    m, slot, units = points.beta.shape[0], np.int64(points.slot_of[i]), points.mean[0]
     if slot >= 0:
         rest = 0.0
         for c in range(m):
             points.beta[c, slot] += delta[c]
+            points.sums[c, slot] += delta[c] * units
             if abs(points.beta[c, slot]) > 1e-12 * abs(delta[c]):
                 rest = 1.0
         if rest == 0.0 and rule.code != PROJECT:
@@ -129,6 +131,7 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
             for c in range(m):
                 for j in range(n):
                     points.beta[c, j] += delta[c] * points.v[j]
+                    points.sums[c, j] += delta[c] * points.v[j] * units
             counts[PROJECTED] += 1
             return
         extend_inverse(points, n, outside, points.v)
@@ -138,5 +141,6 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
     slot = add_row(rows, at, i, points, form, base)
     for c in range(m):
         points.beta[c, slot] = delta[c]
+        points.sums[c, slot] = delta[c] * units
     counts[ADDED] += 1
     keep_within(points, rule, diagonal, counts, unit)

@@ -103,7 +103,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     index, places, diagonal, counts = borrowed(index), borrowed(places), borrowed(diagonal), borrowed(counts)
     alpha, intercept, t = borrowed(alpha), borrowed(intercept), borrowed(t)
     values, half, _, indices, indptr, d = rows
-    panels, base, beta, origin, used, _, _, slot_of, _, _, k, _, _ = points
+    panels, base, beta, origin, used, _, _, slot_of, _, _, k, _, _, _, mean = points
     method, loss, labels, epsilon, cost_negative, cost_positive, price, constant = steps
     labels, price = borrowed(labels), borrowed(price)
     panel = PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64
@@ -179,4 +179,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
             counts[CHANGED] += 1
             for c in range(m):
                 intercept[c] += constant * delta[c]
+                mean[2 + c] += constant * delta[c] * mean[0]
             add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit)
+        mean[0] += unit
+        mean[1] += 1

@@ -91,7 +91,7 @@ def merge_two(points, rule, r, j):
 
     Returns -1, and changes nothing, where the two are not merged.
     """
-    beta, x, y = points.beta, points.x, points.y
+    beta, sums, x, y = points.beta, points.sums, points.x, points.y
     m = beta.shape[0]
     read_slot(points, r, x)
     read_slot(points, j, y)
@@ -101,6 +101,7 @@ def merge_two(points, rule, r, j):
     if same:
         for c in range(m):
             beta[c, j] += beta[c, r]
+            sums[c, j] += sums[c, r]
         return 0.0
     kappa = min(1.0, max(1e-300, float(points.k[j])))
     product, square_r, square = 0.0, 0.0, 0.0
@@ -124,6 +125,7 @@ def merge_two(points, rule, r, j):
     kept, half = 0.0, 0.0
     for c in range(m):
         beta[c, j] = beta[c, j] * from_j + beta[c, r] * from_r
+        sums[c, j] = sums[c, j] * from_j + sums[c, r] * from_r
         kept += beta[c, j] * beta[c, j]
     for f in range(x.size):
         z = y[f] + y.dtype.type(t) * (x[f] - y[f])

@@ -29,10 +29,28 @@ N_COUNTS = 10
 
 # panels, base: points (base = h of the point); beta (m, slots); origin: the row a slot is, or -1; used: n in a 1-array;
 # inverse: Q; ratio: a point's numbers over a row's; slot_of: slot of every training row, or -1; scratch: x, y (d), k
-# and bounds (slots) in the working type, v (slots) in float64.
+# and bounds (slots) in the working type, v (slots) in float64. For the mean of the models of all steps since `mean` was
+# set to 0: mean[0] the sum A of the units of coefficients, mean[1] the number of steps; sums (m, slots) and, of the
+# intercept, mean[2:] (m): what came in times A as it was then. The mean is (A beta - sums) / steps.
 Points = namedtuple(
     "Points",
-    ["panels", "base", "beta", "origin", "used", "inverse", "ratio", "slot_of", "x", "y", "k", "v", "bounds"],
+    [
+        "panels",
+        "base",
+        "beta",
+        "origin",
+        "used",
+        "inverse",
+        "ratio",
+        "slot_of",
+        "x",
+        "y",
+        "k",
+        "v",
+        "bounds",
+        "sums",
+        "mean",
+    ],
 )
 # code of the rule, most points, pairs per merge, whether by the table, the table.
 Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table"])
@@ -41,12 +59,12 @@ Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table"])
 @njit(nogil=True)
 def lent(points, rule):
     """Both with arrays that nobody counts references to: that took as long as the merger of two points."""
-    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v, bounds = points
+    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v, bounds, sums, mean = points
     code, max_points, pairs, by_table, table = rule
     return Points(
         borrowed(panels), borrowed(base), borrowed(beta), borrowed(origin), borrowed(used), borrowed(inverse),
         borrowed(ratio), borrowed(slot_of), borrowed(x), borrowed(y), borrowed(k), borrowed(v),
-        borrowed(bounds),
+        borrowed(bounds), borrowed(sums), borrowed(mean),
     ), Rule(code, max_points, pairs, by_table, borrowed(table))  # fmt: skip
 
 
@@ -99,6 +117,7 @@ def add_row(rows, at, i, points, form, base):
     points.base[j], points.origin[j], points.slot_of[i] = base, i, j
     for c in range(points.beta.shape[0]):
         points.beta[c, j] = 0
+        points.sums[c, j] = 0
     points.used[0] = j + 1
     return j
 
@@ -122,8 +141,8 @@ def drop(points, j):
                 Q[t, j] = Q[j, t]
             Q[j, j] = Q[last, last]
     for c in range(points.beta.shape[0]):
-        points.beta[c, j] = points.beta[c, last]
-        points.beta[c, last] = 0
+        points.beta[c, j], points.sums[c, j] = points.beta[c, last], points.sums[c, last]
+        points.beta[c, last], points.sums[c, last] = 0, 0
     points.used[0] = last
 
 

@@ -121,6 +121,25 @@ def row_losses(steps: Steps, index: Array, scores: Array) -> Array:
     return steps.price[index] * np.maximum(slack, 0.0).sum(axis=1)
 
 
+def relative_error(steps: Steps, alpha: Array, size: Array, scores: Array, model_scores: Array) -> float | None:
+    """E(w, w̃) of the BSCA paper, for two classes: what a step by the budgeted model's scores gives away, at its best.
+
+    1 less the largest ratio, over the rows, of what the dual objective rises by where the step goes by w̃ and where it
+    goes by w = Σ α_i y_i φ(x_i). 0 where both are the same; from 1 on theorem 1 witnesses no progress. None at the
+    optimum. ``size`` holds k(x, x).
+    """
+    used = size > 0
+    y, price, size, alpha = steps.labels[used], steps.price[used], size[used], alpha[used]
+    rise, scores, model_scores = np.zeros((2, len(alpha))), scores[used], model_scores[used]
+    cost = np.where(y > 0, steps.cost_positive, steps.cost_negative)
+    newton = (cost - y * scores) / size
+    for side, f in enumerate((model_scores, scores)):
+        step = np.clip(alpha + (cost - y * f) / size, 0.0, price) - alpha
+        rise[side] = 0.5 * size * (newton**2 - (step - newton) ** 2)
+    rows = rise[1] > 0
+    return float(1.0 - np.max(rise[0, rows] / rise[1, rows])) if rows.any() else None
+
+
 def exact_objective(problem: Problem, rows: KernelRows, model: KernelExpansion) -> float:
     """½‖w‖² + C Σ ω_e ℓ_e of the task itself, over all rows."""
     scores = np.tile(model.intercept, (rows.n_rows, 1))

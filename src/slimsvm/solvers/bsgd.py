@@ -41,6 +41,9 @@ class BSGD(BudgetedSolver):
         Every row once per epoch in random order, or rows drawn with replacement as in the papers.
     patience : int or None, default=None
         Stop after so many epochs that lowered neither the primal objective nor the weight degradation by 1 %.
+    average : bool, default=True
+        The model of an epoch is the mean of those after each of its last ``max_basis`` steps, not the last. It changes
+        no step, and the finish makes its own coefficients; without the finish it takes most of the dips away.
     reports : {"sample", "exact"}, default="sample"
         Whether the objective and the training error of each epoch are estimated from 2,000 rows or exact.
     tol_relative : float, default=1e-3

@@ -41,6 +41,7 @@ class BudgetedSolver(Solver):
         descent_epochs=0,
         selection="permutation",
         patience=None,
+        average=True,
         reports="sample",
         tol_relative=1e-3,
     ):
@@ -51,6 +52,7 @@ class BudgetedSolver(Solver):
         self.descent_epochs = descent_epochs
         self.selection = selection
         self.patience = patience
+        self.average = average
         self.reports = reports
         self.tol_relative = tol_relative
 
@@ -84,6 +86,8 @@ class BudgetedSolver(Solver):
             or self.descent_epochs < 0
         ):
             raise ValueError(f"descent_epochs must be an integer >= 0, found {self.descent_epochs!r}")
+        if not isinstance(self.average, (bool, np.bool_)):
+            raise ValueError(f"average must be True or False, found {self.average!r}")
         if self.descent_epochs and not self.finish:
             raise ValueError("descent_epochs goes on from the finished coefficients: it needs finish=True")
         if self.selection == "adaptive" and self.method != DUAL:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.budget import BudgetedModel, get_budget_rule
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.budget_steps import DUAL
+from slimsvm.numerics.budget_steps import DUAL, HINGE
 from slimsvm.numerics.points import N_COUNTS
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.box_dual import (
@@ -24,6 +24,7 @@ from slimsvm.solvers.box_dual import (
     exact_objective,
     expansion,
     linear_part,
+    relative_error,
     row_losses,
     signs,
     steps_of,
@@ -92,8 +93,14 @@ class BudgetedRun:
         order = self._order()
         before = self.alpha.copy() if self.solver.selection == "adaptive" else None
         counted = np.zeros(N_COUNTS)
-        for lo in range(0, len(order), CALL_ROWS):
-            for part, data, places in self.model.chunks(order[lo : lo + CALL_ROWS]):
+        # The mean is over as many steps as there are vectors: over more of them points move as they merge, and what
+        # earlier models had in them moves along (over a whole epoch the mean is worse than any of its models).
+        tail = max(0, len(order) - self.solver.max_basis)
+        for lo in sorted({*range(0, len(order), CALL_ROWS), tail}):
+            if lo == tail:
+                self.model.begin_mean()
+            hi = min(hi for hi in (lo + CALL_ROWS, len(order), tail) if hi > lo)
+            for part, data, places in self.model.chunks(order[lo:hi]):
                 self.model.take_steps(self.steps, part, data, places, self.alpha, self.intercept, counted, self.t)
         self.epoch += 1
         counts = self.model.counted(counted)
@@ -134,18 +141,28 @@ class BudgetedRun:
         return 1.0 if self.is_dual else 1.0 / max(1, int(self.t[0]))
 
     def _expansion(self) -> KernelExpansion:
+        """The model; where it is averaged, the mean of those after each step of the last epoch."""
         model = self.model
-        return expansion(self.kernel_rows, model.basis, model.coef * self.unit, self.intercept * self.unit)
+        coef, intercept = model.coef * self.unit, self.intercept * self.unit
+        if self.solver.average and self.epoch:
+            coef, intercept = model.mean_of_steps(self.intercept)
+        return expansion(self.kernel_rows, model.basis, coef, intercept)
+
+    def _half_norm(self, model: KernelExpansion) -> float:
+        half = 0.5 * self.steps.constant * float(model.intercept @ model.intercept)
+        if model.n_basis:
+            gram = between(self.kernel_rows, model.basis, model.basis.copy())
+            half += 0.5 * float(np.sum(model.coef * (gram @ model.coef)))
+        return half
 
     def _report(self, record: dict[str, Any]) -> None:
         """Objectives and training error of the model before any finish, exact or on the rows of the report."""
         rows, task, index, steps = self.kernel_rows, self.problem.task, self.report_rows, self.steps
         model, n = self._expansion(), self.kernel_rows.n_rows
         scores = np.tile(model.intercept, (len(index), 1))
-        half_norm = 0.5 * steps.constant * float(model.intercept @ model.intercept)
         if model.n_basis:
             scores += rows.scores(rows.points_of(model.basis), model.coef, rows=index)
-            half_norm += 0.5 * float(np.sum(model.coef * (between(rows, model.basis, model.basis.copy()) @ model.coef)))
+        half_norm = self._half_norm(model)
         is_exact = len(index) == n
         primal = half_norm + float(row_losses(steps, index, scores).sum()) * n / len(index)
         examples = self.problem.examples.take(index)
@@ -161,7 +178,18 @@ class BudgetedRun:
             return
         linear = linear_part(steps, self.alpha)
         dual = float(linear.sum()) - 0.5 * self._squared_norm(linear)
+        if self.solver.average:  # α is that of the last step, and so is the model beside it
+            model = expansion(rows, self.model.basis, self.model.coef, self.intercept)
+            half_norm = self._half_norm(model)
         record |= {"dual": dual, "dual_of_model": float(linear.sum()) - half_norm}
+        if n <= REPORT_ROWS and steps.loss == HINGE:
+            of_rows = signs(steps, index, 1) * self.alpha
+            of_alpha = rows.scores(rows.points(index), of_rows) + steps.constant * of_rows.sum(axis=0)
+            of_model = np.tile(model.intercept, (n, 1))
+            if model.n_basis:
+                of_model += rows.scores(rows.points_of(model.basis), model.coef)
+            size = self.model.diagonal + steps.constant
+            record["relative_error"] = relative_error(steps, self.alpha[:, 0], size, of_alpha[:, 0], of_model[:, 0])
         if is_exact and not isinstance(task, Multiclass):
             self.lower_bound = max(self.lower_bound, dual)
             record |= {"lower_bound": self.lower_bound, "gap": primal - self.lower_bound}
