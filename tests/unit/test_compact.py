@@ -72,6 +72,16 @@ def test_without_such_vectors_the_exact_model_of_all_rows(monkeypatch):
     assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-8)
     assert clf.lower_bound_ == pytest.approx(exact.lower_bound_, rel=1e-8)
     np.testing.assert_array_equal(np.sort(clf.support_), np.sort(exact.support_))
+    assert "none does" in clf.history_[-1]["search"]
+
+
+def test_the_search_says_what_it_tried(capsys):
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0, verbose=1).fit(X, y)
+    search = clf.history_[-1]["search"]
+    assert f"{clf.n_basis_} vectors" in search
+    assert "none does" not in search
+    assert search in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("vectors", ["refine", "fixed-point", "training-rows"])

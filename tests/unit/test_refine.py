@@ -263,6 +263,7 @@ def test_evaluations_are_counted(moons):
         ({"rate": 0.0}, "rate must be a positive number, found 0.0"),
         ({"rate": np.nan}, "rate must be a positive number, found nan"),
         ({"metric_pull": -1.0}, "metric_pull must be a number >= 0, found -1.0"),
+        ({"noise": -0.5}, "noise must be a number >= 0, found -0.5"),
         ({"averaging": 2.0}, "averaging must be between 0 and 1, found 2.0"),
         ({"tol_relative": 0.0}, "tol_relative must be a positive number, found 0.0"),
     ],

@@ -170,15 +170,14 @@ def descend(
     step (from 1), factor of the rates, share of the running mean. ``stats`` gains the weighted loss and the weight of
     wrong predictions, and gets the last estimate of the norm ½‖w‖²/C₁. With the loss SCORES nothing is stepped.
     """
-    (d, k), n_groups, patience = parameters.basis.shape, sums.coef.shape[0], PATIENCE
+    d, n_groups, patience = parameters.basis.shape[0], sums.coef.shape[0], PATIENCE
     per_step = n_groups + n_blocks
     while load(sync, LIMIT) >= 0:
         task = take(sync)
         if task >= 0:
             b, i = task // per_step, task % per_step
             if i < n_groups:
-                where = np.int64(schedule[b, 0]) * norm_tile.scores.shape[1] % k
-                batch = (rows, index, cuts[b], cuts[b + 1], where, settings.C1, loss)
+                batch = (rows, index, cuts[b], cuts[b + 1], np.int64(schedule[b, 0]), settings.C1, loss)
                 group_gradient(*batch, parameters, kind, tiles, norm_tile, sums, i)
             else:
                 a, z = (i - n_groups) * d // n_blocks, (i - n_groups + 1) * d // n_blocks

@@ -32,8 +32,9 @@ Parameters = namedtuple(
     "Parameters", ["flat", "basis", "coef", "intercept", "log_scale", "plain", "scale", "points", "half"]
 )
 # The kernel's map (code, degree, shift, whether there are norms), the form of the rows, row scale / point scale of each
-# feature, whether feature scales are learned, and the intercept: 0 none, 1 regularised, 2 free.
-Kind = namedtuple("Kind", ["code", "degree", "shift", "norms", "form", "ratio", "metric", "intercept"])
+# feature, whether feature scales are learned, the intercept: 0 none, 1 regularised, 2 free; and the width of the noise
+# that is added to each feature of dense rows (d,), or none.
+Kind = namedtuple("Kind", ["code", "degree", "shift", "norms", "form", "ratio", "metric", "intercept", "noise"])
 # code; of every row a target (label or value) and a weight (or none: all 1); cost: the margins asked of the classes −1
 # and +1, the matrix of costs, flat, (ε,), or (a chain's loss, sequences per row); given: r, or a place for the scores,
 # of every row of the batch; ends: see `numerics.sequence_tiles`.
@@ -42,6 +43,10 @@ Loss = namedtuple("Loss", ["code", "target", "weight", "cost", "given", "ends"])
 Sums = namedtuple("Sums", ["basis", "coef", "weight", "intercept", "scale", "plain", "stats"])
 # For every group: kernel values of a tile, their derivatives, the rows themselves with norms and numbers, scores, r.
 Scratch = namedtuple("Scratch", ["K", "D", "tile", "half", "chosen", "scores", "r"])
+
+# Of the hash that noise comes from.
+GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+ROW_STRIDE = np.uint64(1 << 40)  # more than there are rows
 
 
 @njit(nogil=True)
@@ -55,6 +60,29 @@ def gather(rows, index, first, n, form, scratch):
         if form == DENSE:
             for c in range(d):
                 tile[i, c] = rows.values[row * d + c]
+
+
+@njit(nogil=True)
+def add_noise(n, step, kind, scratch):
+    """Add to every feature of n rows a number from [−½, ½) times its noise, and follow with the norms.
+
+    The number is a hash (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014) of row, feature
+    and step: the same for any number of threads, and in the scores and the gradient of one step.
+    """
+    tile, half, noise = scratch.tile, scratch.half, kind.noise
+    dtype, d = tile.dtype.type, noise.size
+    for i in range(n):
+        start = (np.uint64(scratch.chosen[i]) + np.uint64(step) * ROW_STRIDE) * np.uint64(d)
+        total = dtype(0)
+        for c in range(d):
+            z = (start + np.uint64(c) + np.uint64(1)) * GOLDEN
+            z = (z ^ (z >> np.uint64(30))) * MIX_1
+            z = (z ^ (z >> np.uint64(27))) * MIX_2
+            z = z ^ (z >> np.uint64(31))
+            value = tile[i, c] + noise[c] * (dtype(z >> np.uint64(40)) * dtype(2.0**-24) - dtype(0.5))
+            tile[i, c] = value
+            total += value * value
+        half[i] = dtype(-0.5) * total if kind.norms else dtype(0)
 
 
 @njit(nogil=True, fastmath=SUMS)
@@ -273,7 +301,7 @@ def clear(sums, group):
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
-def data_gradient(rows, index, bounds, share, loss, parameters, kind, tiles, sums, group):
+def data_gradient(rows, index, bounds, share, step, loss, parameters, kind, tiles, sums, group):
     """Set a group's sums to those of the rows index[a:b], each counting ``share`` times its weight.
 
     ``bounds`` are a and b, and where the batch begins that they are a part of.
@@ -288,6 +316,8 @@ def data_gradient(rows, index, bounds, share, loss, parameters, kind, tiles, sum
             end = tile_end(loss.ends, start, last, n_tile)
         n = end - start
         gather(rows, index, start, n, kind.form, scratch)
+        if kind.noise.size:
+            add_noise(n, step, kind, scratch)
         if kind.metric:
             scale_tile(n, scratch, parameters.scale)
         kernel_tile(rows, kind.form == CSR, n, scratch, parameters, kind)
@@ -343,7 +373,7 @@ def norm_gradient(rows, first, n, share, parameters, kind, scratch, sums, group)
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
-def group_gradient(rows, index, first, last, norm_first, C1, loss, parameters, kind, tiles, norm_tile, sums, group):
+def group_gradient(rows, index, first, last, step, C1, loss, parameters, kind, tiles, norm_tile, sums, group):
     """Set the sums of one group for the batch index[first:last]; the last group is the norm's."""
     n_groups, n_tile = sums.coef.shape[0] - 1, tiles.chosen.shape[1]
     if group < n_groups:
@@ -355,8 +385,8 @@ def group_gradient(rows, index, first, last, norm_first, C1, loss, parameters, k
             a = edge(loss.ends, first, first + (last - first) * group // n_groups)
             b = edge(loss.ends, first, first + (last - first) * (group + 1) // n_groups)
             share = 1.0 / count_sequences(loss.ends, first, last)
-        data_gradient(rows, index, (a, b, first), share, loss, parameters, kind, tiles, sums, group)
+        data_gradient(rows, index, (a, b, first), share, step, loss, parameters, kind, tiles, sums, group)
     else:
         n, k = norm_tile.scores.shape[1], parameters.coef.shape[0]
         scratch = of_group(norm_tile, 0)
-        norm_gradient(rows, norm_first, n, k / (n * C1), parameters, kind, scratch, sums, group)
+        norm_gradient(rows, step * n % k, n, k / (n * C1), parameters, kind, scratch, sums, group)

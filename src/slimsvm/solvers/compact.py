@@ -22,6 +22,7 @@ coefficients.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Iterable
@@ -30,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
 
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
@@ -88,7 +90,8 @@ class Compact(Solver):
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "reference", "k vectors", and at the end
-    "coefficients" or "exact". The last record of a stage has its ``held_out_error``, where it was measured.
+    "coefficients" or "exact". The last record of a stage has its ``held_out_error``, where it was measured; the last
+    one of all says in ``search`` what was tried and what came of it, which ``verbose`` prints.
     """
 
     def __init__(self, vectors="refine"):
@@ -114,6 +117,7 @@ class _Search:
         self.begun, self.rng = time.perf_counter(), problem.generator()
         self.history: list[dict[str, Any]] = []
         self.n_evals = 0
+        self.search = ""
         examples, rows = problem.examples, problem.rows
         training, held = parts(examples.labels, self.rng)
         self.held, self.held_examples = rows.take(held, rows.exact_dtype), examples.take(held)
@@ -163,8 +167,10 @@ class _Search:
                 return None, fit.status
             state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
             trials.append(Trial(k, self._error(fit.model)))
+            self.search = told(Trial(reference.model.n_basis, least), trials, allowed)
             if trials[-1].error - least <= allowed:
                 return fit.model, fit.status
+        self.search += ": none does, all rows are solved exactly"
         return None, Status.CONVERGED
 
     def _solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
@@ -206,6 +212,9 @@ class _Search:
     def _end(self, fit: Fit, bound: float | None) -> Fit:
         """The fit that counts, with all that was done for it."""
         is_small = self.history[-1]["stage"] == "coefficients"
+        self.history[-1]["search"] = self.search
+        if self.problem.verbose and self.search:
+            tqdm.write(self.search, file=sys.stderr)
         fit.state = CompactState(fit.model if is_small else None)
         fit.history, fit.counters["kernel_evals"] = self.history, self.n_evals
         fit.counters["seconds"] = time.perf_counter() - self.begun
@@ -232,6 +241,13 @@ def slack(error: float, problem: Problem, examples: Examples) -> float:
     _, codes = np.unique(labels, return_inverse=True)
     constant = 1.0 - np.bincount(codes, weights=weights).max() / weights.sum()
     return min(GAIN_SHARE * max(0.0, constant - error), MAX_SLACK, max(ERROR_SHARE * error, LEAST_SLACK))
+
+
+def told(exact: Trial, trials: list[Trial], allowed: float) -> str:
+    """What was tried, in a line."""
+    tried = ", ".join(f"{trial.n_basis} vectors {trial.error:.4g}" for trial in trials)
+    most = f"at most {allowed:.2g} more will do"
+    return f"error on rows held out: exact SVM ({exact.n_basis} vectors) {exact.error:.4g}, {most}; {tried}"
 
 
 def sizes_for(n_exact: int) -> list[int]:

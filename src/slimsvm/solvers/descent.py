@@ -54,7 +54,8 @@ class Expansion:
 @dataclass(frozen=True)
 class Rates:
     """Sizes of a step at the top of the schedule: of every feature of the basis (d,), in the rows' own units, and of
-    coefficients, intercept, log_scale and plain; and the pull of log_scale to its mean, against the mean loss.
+    coefficients, intercept, log_scale and plain; the pull of log_scale to its mean, against the mean loss; and the
+    standard deviation of the noise that rows get at every step, by feature (d,) in their own units (None: no noise).
     """
 
     basis: Array
@@ -63,6 +64,7 @@ class Rates:
     scale: float = 0.0
     plain: float = 0.0
     pull: float = 0.0
+    noise: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ class Descent:
             ratio=(row_scale / self.point_scale).astype(dtype),
             metric=bool(learn_metric),
             intercept={"none": 0, "regularized": 1, "free": 2}[problem.intercept],
+            noise=(np.zeros(0) if rates.noise is None else rates.noise * abs(row_scale) * np.sqrt(12)).astype(dtype),
         )
         self.loss = known_loss(problem, dtype)
         self.parameters = self._parameters(start)

@@ -117,6 +117,7 @@ class RefineRun:
         block: Any = self.kernel_rows.rows.take(index, np.float64)
         square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
         spread = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+        noise = solver.noise * spread if solver.noise else None
         # Halfway between one rate for all features and one in proportion to each one's spread.
         spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
         rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
@@ -135,6 +136,7 @@ class RefineRun:
             scale=rate,
             plain=rate * INTERCEPT_RATE * score,
             pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
+            noise=noise,
         )
 
     def _mean_kernel_value(self, basis: Any, index: Array) -> float:
@@ -279,6 +281,9 @@ class Refine(Solver):
         How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
         an eighth of the loss at the start (times √(50/max_basis) above 50 vectors); for few rows (fewer than eight per
         feature), on each feature in units of one row's loss.
+    noise : float, default=0.0
+        Standard deviation of what is added to the rows, anew at every step, in standard deviations of each feature:
+        against vectors that fit single rows (dense rows only).
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
     finish : bool, default=True
@@ -318,6 +323,7 @@ class Refine(Solver):
         rate=0.1,
         learn_metric=False,
         metric_pull=1.0,
+        noise=0.0,
         averaging=0.05,
         finish=True,
         tol_relative="auto",
@@ -329,6 +335,7 @@ class Refine(Solver):
         self.rate = rate
         self.learn_metric = learn_metric
         self.metric_pull = metric_pull
+        self.noise = noise
         self.averaging = averaging
         self.finish = finish
         self.tol_relative = tol_relative
@@ -342,8 +349,11 @@ class Refine(Solver):
         for name in ("rate",) if _is_auto(self.tol_relative) else ("rate", "tol_relative"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
-        if not (np.isfinite(self.metric_pull) and self.metric_pull >= 0):
-            raise ValueError(f"metric_pull must be a number >= 0, found {self.metric_pull!r}")
+        for name in ("metric_pull", "noise"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise ValueError(f"{name} must be a number >= 0, found {getattr(self, name)!r}")
+        if self.noise and problem.rows.is_sparse:
+            raise ValueError(f"noise={self.noise!r} needs dense rows, found a sparse matrix")
         if not 0 <= self.averaging <= 1:
             raise ValueError(f"averaging must be between 0 and 1, found {self.averaging!r}")
         task = problem.task
