@@ -56,7 +56,7 @@ def load(protocol: str) -> Words:
 # What a method makes of the number of vectors.
 METHODS: dict[str, Callable[[int], SequenceSVM]] = {
     "learned": lambda k: SequenceSVM(C=10, gamma=GAMMA, solver=Refine(k)),
-    "learned with metric": lambda k: SequenceSVM(C=10, gamma=GAMMA, solver=Refine(k, learn_metric=True)),
+    "learned with metric": lambda k: SequenceSVM(C=10, gamma=GAMMA, solver=Refine(k, learn_metric=True, rate=0.2)),
     "learned, gamma='learn'": lambda k: SequenceSVM(C=10, gamma="learn", max_basis=k),
     "exact cuts": lambda k: SequenceSVM(C=1, gamma=0.06, solver=ExactCuts()),
     "sampled cuts": lambda k: SequenceSVM(C=1, gamma=0.06, solver=ViolatedCuts()),

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import SVC as TheirSVC
 
-from slimsvm import BCFW, SVC, ExactCuts, SequenceSVM
+from slimsvm import BCFW, SVC, ExactCuts, Refine, SequenceSVM
 from slimsvm.cli.benching.chunking import FeatureTable, chunk_f1
 from slimsvm.datasets import load
 
@@ -25,7 +25,7 @@ EVERY = 4
 CHUNKING_PRICES: tuple[float, ...] = (0.03, 0.1, 0.3)
 CHUNKING_TRIAL_GAP, CHUNKING_GAP = 0.03, 1e-3
 LETTERS = {"ocr-letters-small": "small", "ocr-letters": "large"}
-LETTERS_GAMMA = 0.06
+LETTERS_GAMMA, LEARNED_GAMMA = 0.06, 0.08
 # Kernel and its gamma of each unbalanced set.
 UNBALANCED: dict[str, dict[str, Any]] = {
     "money-fx": {"kernel": "linear"},
@@ -63,15 +63,18 @@ def of_fit(fitted: Any, seconds: float) -> Record:
 
 
 def letters(name: str, seed: int, max_basis: int, max_seconds: float | None, n_jobs: int | None) -> Iterator[Record]:
-    """A linear chain by exact cuts and by blocks, and an RBF chain by exact cuts and with few learned vectors."""
+    """A linear chain and an RBF chain by blocks and by exact cuts to the same gaps, and few learned vectors."""
     data: Any = load(name)
     train, test = np.diff(data.train_offsets), np.diff(data.test_offsets)
     common: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "max_seconds": max_seconds}
     machines = {
-        "linear chain, BCFW": SequenceSVM(kernel="linear", C=0.1, solver=BCFW(1e-3), **common),
-        "RBF chain, BCFW": SequenceSVM(C=1.0, gamma=LETTERS_GAMMA, solver=BCFW(1e-2), **common),
-        "RBF chain, exact cuts": SequenceSVM(C=1.0, gamma=LETTERS_GAMMA, solver=ExactCuts(), **common),
-        f"RBF chain, {max_basis} vectors": SequenceSVM(C=1.0, gamma=LETTERS_GAMMA, max_basis=max_basis, **common),
+        "linear chain, BCFW": SequenceSVM(kernel="linear", C=0.1, tol=1e9, solver=BCFW(1e-3), **common),
+        "linear chain, exact cuts": SequenceSVM(kernel="linear", C=0.1, tol=1e9, solver=ExactCuts(1e-3), **common),
+        "RBF chain, BCFW": SequenceSVM(C=1.0, gamma=LETTERS_GAMMA, tol=1e9, solver=BCFW(1e-2), **common),
+        "RBF chain, exact cuts": SequenceSVM(C=1.0, gamma=LETTERS_GAMMA, tol=1e9, solver=ExactCuts(1e-2), **common),
+        f"RBF chain, {max_basis} vectors": SequenceSVM(
+            C=10.0, gamma=LEARNED_GAMMA, solver=Refine(max_basis, learn_metric=True, rate=0.2), **common
+        ),
     }
     for method, machine in machines.items():
         fitted, seconds = timed(machine, data.X_train, data.y_train, train)
