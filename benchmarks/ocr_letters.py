@@ -60,7 +60,7 @@ METHODS: dict[str, Callable[[int], SequenceSVM]] = {
     "learned, gamma='learn'": lambda k: SequenceSVM(C=10, gamma="learn", max_basis=k),
     "exact cuts": lambda k: SequenceSVM(C=1, gamma=0.06, solver=ExactCuts()),
     "sampled cuts": lambda k: SequenceSVM(C=1, gamma=0.06, solver=ViolatedCuts()),
-    "cpsp": lambda k: SequenceSVM(C=1, gamma=0.06, solver=CPSP(k, vectors_per_cut=10)),
+    "cpsp": lambda k: SequenceSVM(C=10, gamma=GAMMA, solver=CPSP(k, vectors_per_cut=10)),
     "linear chain": lambda k: SequenceSVM(C=0.1, kernel="linear", solver=ExactCuts()),
 }
 
