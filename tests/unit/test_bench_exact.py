@@ -1,5 +1,6 @@
 import json
 import sys
+from argparse import Namespace
 from types import ModuleType
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from slimsvm.cli import bench_exact, main
+from slimsvm.cli.benching import peers
 
 
 def run(folder, *options):
@@ -30,14 +32,42 @@ def test_both_solvers_come_to_the_same_machine(tmp_path, capsys):
     assert "below best" in capsys.readouterr().out
 
 
-def test_absent_comparators_are_said_to_be(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_exact, "find_spec", lambda name: None if name != "slimsvm" else object())
-    result = run(tmp_path, "--threads", "1")
+def test_absent_comparators_are_said_to_be(tmp_path):
+    """The other packages' interpreter has none of them."""
+    bare = tmp_path / "bare.py"
+    bare.write_text(
+        "import runpy, sys\n"
+        "sys.modules |= dict.fromkeys(['sklearnex', 'daal4py', 'thundersvm', 'libsvm'])\n"
+        "sys.argv = sys.argv[1:]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {bare} "$@"\n')
+    python.chmod(0o755)
+    result = run(tmp_path, "--threads", "1", "--peers-python", str(python))
     assert {r["method"]: r["absent"] for r in result["records"]} == {
-        "scikit-learn": "not installed", "libsvm-official": "not installed", "scikit-learn-intelex": "not installed",
+        "scikit-learn": None, "libsvm-official": "not installed", "scikit-learn-intelex": "not installed",
         "thundersvm": "not installed", "slimsvm": None,
     }  # fmt: skip
-    assert [line["seconds"] for line in result["table"]].count("not installed") == 4
+    assert [line["seconds"] for line in result["table"]].count("not installed") == 3
+
+
+@pytest.mark.parametrize(("program", "said"), [("echo 1>&2 no memory; exit 1", "failed: no memory"), ("sleep 9", None)])
+def test_packages_that_fail_or_take_too_long_are_reported(program, said, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{program}\n")
+    python.chmod(0o755)
+    options = (
+        "--methods",
+        "thundersvm",
+        "--threads",
+        "1",
+        "--peers-python",
+        str(python),
+        "--limit",
+        "0.2" if said is None else "60",
+    )
+    assert run(tmp_path, *options)["records"][0]["absent"] == (said or "more than 0.2 s")
 
 
 def test_slow_ones_are_left_out_where_rows_are_many(tmp_path):
@@ -61,9 +91,9 @@ def test_libsvms_interface(monkeypatch):
     package.svmutil = util
     monkeypatch.setitem(sys.modules, "libsvm", package)
     monkeypatch.setitem(sys.modules, "libsvm.svmutil", util)
-    clf = bench_exact.COMPARATORS["libsvm-official"].make(2.0, 0.5, 1).fit(X, y)
+    clf = peers.PEERS["libsvm-official"](2.0, 0.5, 1).fit(X, y)
     assert asked[0].startswith("-t 2 -c 2.0 -g 0.5 -e 0.001")
-    np.testing.assert_array_equal(clf.support_vectors_, X[[0, 2]])
+    assert clf.support_.tolist() == [0, 2]
     np.testing.assert_array_equal(clf.dual_coef_, [[-0.5, 0.5]])
     assert clf.predict(X).tolist() == [1.0, 1.0, 1.0]
 
@@ -76,16 +106,17 @@ def test_dual_objective_as_written():
     )
 
 
-def test_sparse_rows_go_to_every_solver():
+def test_sparse_rows_go_to_every_solver(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 2
     wide = sp.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    rows = bench_exact.narrow(wide)
+    rows = peers.narrow(wide)
     assert (rows.indices.dtype, rows.indptr.dtype) == (np.int32, np.int32)
     np.testing.assert_array_equal(rows.toarray(), X)
     problem = bench_exact.Problem("sparse", rows, y, rows, y, 1.0, 0.5)
+    args = Namespace(peers_python=sys.executable, limit=60.0)
     duals = [
-        bench_exact.measure(bench_exact.COMPARATORS[name], problem, 1)[0]["dual"]
+        bench_exact.figures_of(bench_exact.measure(name, problem, 1, args), problem)["dual"]
         for name in ("scikit-learn", "slimsvm")
     ]
     assert duals[1] == pytest.approx(duals[0], rel=1e-4)

@@ -1,28 +1,28 @@
 """The exact kernel SVM: time, dual objective, support vectors, test error and prediction time beside other solvers.
 
-LIBSVM's problem (free intercept, tolerance 1e-3) on each set, with one thread and with several. Comparators that are
-not installed are reported as absent. Dual objectives are all computed in the same way, in float64, from the
-coefficients. --quick takes seconds.
+LIBSVM's problem (free intercept, tolerance 1e-3) on each set, with one thread and with several. Other packages run in
+processes of their own (`benching.peers`), and those that are not installed are reported as absent. Dual objectives are
+all computed in the same way, in float64, from the coefficients. --quick takes seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
-from importlib.util import find_spec
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from slimsvm import SVC
 from slimsvm.cli import options
+from slimsvm.cli.benching import peers
 from slimsvm.cli.output import say
 from slimsvm.datasets import checkerboard, load
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
@@ -35,8 +35,6 @@ SETS = {
     "money-fx": ("money-fx", 10.0, 0.25),
     "covtype": ("covtype", 10.0, 8.0),
 }
-TOL, CACHE_MEGABYTES = 1e-3, 1000
-PREDICTIONS = 2  # of which the faster counts
 
 
 class Problem(NamedTuple):
@@ -51,74 +49,13 @@ class Problem(NamedTuple):
     gamma: float
 
 
-class Comparator(NamedTuple):
-    """A solver of the problem.
-
-    ``make(C, gamma, n_threads)`` is an unfitted estimator with scikit-learn's ``fit``, ``predict``,
-    ``support_vectors_`` and ``dual_coef_``; ``package`` is what must be installed.
-    """
-
-    make: Callable[[float, float, int], Any]
-    package: str
-    takes_threads: bool
-
-
-def _slimsvm(C: float, gamma: float, n_threads: int) -> Any:
-    return SVC(
-        C=C, gamma=gamma, tol=TOL, solver="exact", intercept="free", n_jobs=n_threads, random_state=0,
-        memory_limit=2 * CACHE_MEGABYTES,
-    )  # fmt: skip
-
-
-def _sklearn(C: float, gamma: float, n_threads: int) -> Any:
-    from sklearn.svm import SVC as TheirSVC
-
-    return TheirSVC(C=C, gamma=gamma, tol=TOL, cache_size=CACHE_MEGABYTES)
-
-
-def _intelex(C: float, gamma: float, n_threads: int) -> Any:
-    import daal4py
-    from sklearnex.svm import SVC as IntelSVC
-
-    daal4py.daalinit(n_threads)
-    return IntelSVC(C=C, gamma=gamma, tol=TOL, cache_size=CACHE_MEGABYTES)
-
-
-def _thundersvm(C: float, gamma: float, n_threads: int) -> Any:
-    from thundersvm import SVC as ThunderSVC
-
-    return ThunderSVC(C=C, gamma=gamma, tol=TOL, n_jobs=n_threads, max_mem_size=CACHE_MEGABYTES)
-
-
-class LibSVM:
-    """LIBSVM's own Python interface, as far as it is needed here."""
-
-    def __init__(self, C: float, gamma: float):
-        self.options = f"-t 2 -c {C!r} -g {gamma!r} -e {TOL!r} -m {CACHE_MEGABYTES} -q"
-
-    def fit(self, X: Any, y: Array) -> LibSVM:
-        """Train."""
-        from libsvm import svmutil
-
-        self.model = svmutil.svm_train(np.asarray(y, float), X, self.options)
-        self.support_vectors_ = X[np.asarray(self.model.get_sv_indices()) - 1]
-        self.dual_coef_ = np.asarray(self.model.get_sv_coef()).T
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Labels."""
-        from libsvm import svmutil
-
-        return np.asarray(svmutil.svm_predict(np.zeros(X.shape[0]), X, self.model, "-q")[0])
-
-
-# The first that is measured is what the predictions of the others are compared with.
+# Which take several threads. The first that is measured is what the predictions of the others are compared with.
 COMPARATORS = {
-    "scikit-learn": Comparator(_sklearn, "sklearn", takes_threads=False),
-    "libsvm-official": Comparator(lambda C, gamma, n_threads: LibSVM(C, gamma), "libsvm", takes_threads=False),
-    "scikit-learn-intelex": Comparator(_intelex, "sklearnex", takes_threads=True),
-    "thundersvm": Comparator(_thundersvm, "thundersvm", takes_threads=True),
-    "slimsvm": Comparator(_slimsvm, "slimsvm", takes_threads=True),
+    "scikit-learn": False,
+    "libsvm-official": False,
+    "scikit-learn-intelex": True,
+    "thundersvm": True,
+    "slimsvm": True,
 }
 
 
@@ -137,6 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slow-max-n", type=options.positive_integer, default=60_000, metavar="N",
         help="leave LIBSVM and scikit-learn's SVC out above N rows (ten minutes at 100,000; default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--peers-python", default=sys.executable, metavar="PYTHON",
+        help="interpreter that has the packages other than scikit-learn (default: the one that runs this)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=options.positive, default=900.0, metavar="SECONDS",
+        help="give another package up after this long (default: %(default)s)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -151,16 +96,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for problem in problems(args):
         reference = None
         for name in args.methods:
-            comparator = COMPARATORS[name]
-            for n_threads in args.threads if comparator.takes_threads else [1]:
+            for n_threads in args.threads if COMPARATORS[name] else [1]:
                 record = {"data": problem.name, "n_train": problem.X.shape[0], "method": name, "threads": n_threads}
-                absent = reason_to_leave_out(comparator, problem, args.slow_max_n)
-                if absent is None:
-                    measured, predicted = measure(comparator, problem, n_threads)
-                    reference = predicted if reference is None else reference
-                    record |= measured | {"same": float(np.mean(predicted == reference))}
-                    say(f"{problem.name}, {name}, {n_threads} thread(s): {measured['seconds']:.2f} s")
-                records.append(record | {"absent": absent})
+                found: dict[str, Any] | str = f"more than {args.slow_max_n} rows"
+                if COMPARATORS[name] or problem.X.shape[0] <= args.slow_max_n:
+                    found = measure(name, problem, n_threads, args)
+                if isinstance(found, str):
+                    records.append(record | {"absent": found})
+                    continue
+                predicted = found["predicted"]
+                reference = predicted if reference is None else reference
+                figures = figures_of(found, problem) | {"same": float(np.mean(predicted == reference))}
+                say(f"{problem.name}, {name}, {n_threads} thread(s): {figures['seconds']:.2f} s")
+                records.append(record | figures | {"absent": None})
     return {"records": records, "table": tabulated(records)}
 
 
@@ -175,8 +123,8 @@ def problems(args: argparse.Namespace):
         source, C, gamma = SETS[name]
         data = load(source)
         chosen = some_rows(len(data.y_train), args.max_n)
-        parts = narrow(data.X_train[chosen]), data.y_train[chosen], narrow(data.X_test), data.y_test
-        yield Problem(name, *parts, C, gamma)
+        X, X_test = peers.narrow(data.X_train[chosen]), peers.narrow(data.X_test)
+        yield Problem(name, X, data.y_train[chosen], X_test, data.y_test, C, gamma)
 
 
 def some_rows(n: int, size: int | None) -> Array:
@@ -186,43 +134,44 @@ def some_rows(n: int, size: int | None) -> Array:
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
 
-def narrow(X: Any) -> Any:
-    """Sparse rows with 32-bit indices, as LIBSVM's interfaces take them."""
-    if not is_sparse(X):
-        return X
-    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return sp.csr_array((X.data, indices, indptr), shape=X.shape)
+def measure(name: str, problem: Problem, n_threads: int, args: argparse.Namespace) -> dict[str, Any] | str:
+    """What `peers.measure` finds, of other packages in a process of their own; or why there is nothing to be found."""
+    if name == "slimsvm":
+
+        def ours():
+            return SVC(
+                C=problem.C, gamma=problem.gamma, tol=peers.TOL, solver="exact", intercept="free", n_jobs=n_threads,
+                random_state=0, memory_limit=2 * peers.CACHE_MEGABYTES,
+            )  # fmt: skip
+
+        return peers.measure(ours, problem.X, problem.y, problem.X_test)
+    python = sys.executable if name == "scikit-learn" else args.peers_python
+    with tempfile.TemporaryDirectory() as folder:
+        peers.write(Path(folder) / "train.npz", problem.X, problem.y)
+        peers.write(Path(folder) / "test.npz", problem.X_test, problem.y_test)
+        command = [python, peers.__file__, name, repr(problem.C), repr(problem.gamma), str(n_threads), folder]
+        environment = os.environ | {"OMP_NUM_THREADS": str(n_threads)}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=args.limit)
+        except subprocess.TimeoutExpired:
+            return f"more than {args.limit:g} s"
+        if done.returncode == peers.ABSENT:
+            return "not installed"
+        if done.returncode:
+            return f"failed: {(done.stderr.strip() or str(done.returncode)).splitlines()[-1]}"
+        with np.load(Path(folder) / "found.npz") as file:
+            return {key: file[key] for key in file}
 
 
-def reason_to_leave_out(comparator: Comparator, problem: Problem, slow_max_n: int) -> str | None:
-    """Why a comparator is not measured, or None."""
-    if find_spec(comparator.package) is None:
-        return "not installed"
-    if not comparator.takes_threads and problem.X.shape[0] > slow_max_n:
-        return f"more than {slow_max_n} rows"
-    return None
-
-
-def measure(comparator: Comparator, problem: Problem, n_threads: int) -> tuple[dict[str, Any], Array]:
-    """One fit, and its predictions of the test rows."""
-    head = some_rows(problem.X.shape[0], 500)
-    make, settings = comparator.make, (problem.C, problem.gamma, n_threads)
-    make(*settings).fit(narrow(problem.X[head]), problem.y[head]).predict(problem.X_test[:10])  # once per process
-    begun = time.perf_counter()
-    clf = make(*settings).fit(problem.X, problem.y)
-    seconds, predict_seconds = time.perf_counter() - begun, []
-    for _ in range(PREDICTIONS):
-        begun = time.perf_counter()
-        predicted = clf.predict(problem.X_test)
-        predict_seconds.append(time.perf_counter() - begun)
-    coef = np.ravel(clf.dual_coef_.toarray() if hasattr(clf.dual_coef_, "toarray") else clf.dual_coef_)
+def figures_of(found: dict[str, Any], problem: Problem) -> dict[str, Any]:
+    """What is reported of a fit."""
     return {
-        "seconds": seconds,
-        "predict_seconds": min(predict_seconds),
-        "dual": dual_objective(clf.support_vectors_, coef, problem.gamma),
-        "n_vectors": len(coef),
-        "test_error": float(np.mean(predicted != problem.y_test)),
-    }, predicted
+        "seconds": float(found["seconds"]),
+        "predict_seconds": float(found["predict_seconds"]),
+        "dual": dual_objective(problem.X[found["support"]], found["coef"], problem.gamma),
+        "n_vectors": len(found["coef"]),
+        "test_error": float(np.mean(found["predicted"] != problem.y_test)),
+    }
 
 
 def dual_objective(vectors: Any, coef: Array, gamma: float) -> float:
