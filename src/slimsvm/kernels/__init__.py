@@ -11,7 +11,7 @@ from slimsvm.kernels.features import FeatureRows
 from slimsvm.kernels.folding import Folding
 from slimsvm.kernels.given import CallableKernel, Precomputed
 from slimsvm.kernels.inner import Linear, Polynomial, Sigmoid
-from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows
+from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
 from slimsvm.kernels.operands import Points
 from slimsvm.kernels.shift_invariant import RBF, Laplacian
 
@@ -32,6 +32,7 @@ __all__ = [
     "KernelRows",
     "Laplacian",
     "Linear",
+    "OutOfTimeError",
     "Points",
     "Polynomial",
     "Precomputed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -32,9 +33,15 @@ from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
 MEMORY_LIMIT = 1 << 30
+# Multiply-adds after which the clock is looked at: a quarter of a second on one core.
+WORK_BETWEEN_LOOKS = 10_000_000_000
 
 RowChoice = tuple[int, int] | np.ndarray | None
 PartFunction = Callable[[Operand, int, Selection, int], None]
+
+
+class OutOfTimeError(Exception):
+    """A pass over rows was given up at `KernelRows.end`."""
 
 
 class EvalCounter:
@@ -121,6 +128,7 @@ class KernelRows:
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
         self.n_jobs = resolve_n_jobs(n_jobs)
         self.counter = EvalCounter() if counter is None else counter
+        self.end: float | None = None
         self._folding = kernel.folding(self.n_features)
         self._block_rows = max(4 * ROWS_PER_TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
         self._radius: float | None = None
@@ -231,7 +239,6 @@ class KernelRows:
             operand.scores(selection, points, coef, offsets, table[at : at + selection.n], n_jobs)
 
         self._for_parts(choice, k, sum_up)
-        self.counter.add(n * k)
         return out
 
     def block(self, points: Points, rows: RowChoice = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -243,7 +250,6 @@ class KernelRows:
             operand.block(selection, points, out[at : at + selection.n], n_jobs)
 
         self._for_parts(choice, len(points), fill)
-        self.counter.add(n * len(points))
         return out
 
     def diag(self, rows: RowChoice = None) -> np.ndarray:
@@ -322,6 +328,22 @@ class KernelRows:
         return folder.operand()
 
     def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
+        """Go through the chosen rows, count evaluations, and look at the clock now and then where there is an end."""
+        n_rows = max(1, choice.n)
+        if self.end is not None:
+            n_rows = WORK_BETWEEN_LOOKS // (max(1, n_points) * (self.n_features + 8))
+            n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
+        for start, part in self._cut(choice, n_rows):
+            if self.end is not None and time.perf_counter() >= self.end:
+                raise OutOfTimeError
+
+            def from_here(operand: Operand, at: int, selection: Selection, n_jobs: int, start: int = start) -> None:
+                function(operand, start + at, selection, n_jobs)
+
+            self._for_operands(part, n_points, from_here)
+            self.counter.add(part.n * n_points)
+
+    def _for_operands(self, choice: Selection, n_points: int, function: PartFunction) -> None:
         """Call ``function(operand, at, selection, n_jobs)`` for operands that together hold the chosen rows: at which
         place of the choice the part begins, which of the operand's rows it is, and the threads left for it.
         """

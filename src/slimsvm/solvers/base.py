@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from slimsvm.kernels import EvalCounter, Kernel, KernelRows
+from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.rows import Rows
@@ -59,7 +59,7 @@ class Problem:
     max_iter : int or None
         None: no limit.
     max_seconds : float or None
-        None: no limit. Checked between iterations.
+        None: no limit. Looked at between iterations and, after the first, in passes over rows.
     random_state : int, RandomState, Generator or None
     memory_limit : int
         Bytes a solver may take beyond the data and the model.
@@ -164,7 +164,10 @@ class Run(Protocol):
     converged: bool
 
     def step(self) -> dict[str, Any]:
-        """One iteration; returns its record and sets ``converged``. An interrupt inside leaves `finish` usable."""
+        """One iteration; returns its record and sets ``converged``.
+
+        An interrupt inside leaves `finish` usable, and so does the end of time (`KernelRows.end`).
+        """
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best model so far and what is known of it."""
@@ -242,8 +245,12 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
                 status = Status.STOPPED
             elif problem.max_iter is not None and len(history) >= problem.max_iter:
                 status = Status.ITERATION_LIMIT
-            elif problem.max_seconds is not None and record["seconds"] >= problem.max_seconds:
-                status = Status.TIME_LIMIT
+            elif problem.max_seconds is not None:
+                run.kernel_rows.end = begun + problem.max_seconds
+                if record["seconds"] >= problem.max_seconds:
+                    status = Status.TIME_LIMIT
+    except OutOfTimeError:
+        status = Status.TIME_LIMIT
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         warnings.warn(
@@ -252,6 +259,7 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             stacklevel=4,
         )
     finally:
+        run.kernel_rows.end = None
         bar.bar.close()
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
         warnings.warn(

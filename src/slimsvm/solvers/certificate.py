@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from slimsvm.cuts import CutsState, exact_cut
-from slimsvm.kernels import Precomputed
+from slimsvm.kernels import OutOfTimeError, Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Problem
@@ -119,12 +119,15 @@ def _bound_by_cuts(
     cut = exact_cut(task.augment(scores, model.plain, examples), examples, task.n_plain)
     problem = replace(problem, precision="float64", tol=np.inf, max_iter=None)
     run: Any = ExactCuts(tol_relative=GAP).start(problem, CutsState((cut,), task, examples, exact=True))
-    n_cuts = 1
+    n_cuts, run.kernel_rows.end = 1, end
     with tqdm(desc="cuts", unit="cut", disable=not problem.verbose) as bar:
         while not run.converged and run.lower_bound < (1.0 - GAP) * objective:
             if end is not None and time.perf_counter() >= end:
                 break
-            run.step()
+            try:
+                run.step()
+            except OutOfTimeError:
+                break
             n_cuts += 1
             bar.update()
             bar.set_postfix({"bound": run.lower_bound}, refresh=False)

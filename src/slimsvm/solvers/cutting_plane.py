@@ -310,7 +310,7 @@ class CuttingPlaneRun:
             best = self.best
         else:
             best = self.latest
-        model, objective, basis_rows = self.model(best)
+        model, objective, basis_rows = self.model(best, trim=status != Status.TIME_LIMIT)
         if objective is None:
             objective = self.objective(model, best.norm_squared) if self.plan.final_objective else float("nan")
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
@@ -323,8 +323,11 @@ class CuttingPlaneRun:
         """What a later fit can go on from."""
         return CutsState(self.latest.cuts, self.task, self.examples, self.oracle.exact and not self.warming_up)
 
-    def model(self, solution: Solution) -> tuple[KernelExpansion, float | None, Array | None]:
-        """Σ α_j g_j as an expansion over the rows of its cuts, or as weights, with its objective and those rows."""
+    def model(self, solution: Solution, trim: bool = True) -> tuple[KernelExpansion, float | None, Array | None]:
+        """Σ α_j g_j as an expansion over the rows of its cuts, or as weights, with its objective and those rows.
+
+        Small coefficients stay where there is no time to ``trim``: it takes passes over all rows.
+        """
         m, p = self.task.n_outputs, self.task.n_plain
         total = Cut(0.0, np.zeros(0, dtype=np.int64), np.zeros((0, m)), np.zeros(p))
         if len(solution.cuts):
@@ -334,7 +337,7 @@ class CuttingPlaneRun:
         dtype = np.dtype(self.kernel_rows.dtype).name
         if isinstance(self.book, WeightScores):
             return LinearModel.of_weights(self.book.weights(total), intercept, total.plain, dtype), objective, None
-        if self.centre is not None and objective is not None:
+        if trim and self.centre is not None and objective is not None:
             used, objective = self.trimmed(total, solution)
         model = KernelExpansion(
             basis=self.kernel_rows.basis(total.rows[used]),

@@ -1,0 +1,102 @@
+"""max_seconds within an iteration: a clock that runs with kernel evaluations."""
+
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm import CPSP, SVC, Exact, ExactCuts, ViolatedCuts
+from slimsvm.kernels import RBF, EvalCounter, KernelRows, OutOfTimeError, kernel_rows
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Problem, Status
+from slimsvm.tasks import Binary
+
+PIECE = 40_000  # evaluations of four features between two looks at the clock
+
+
+@pytest.fixture
+def evaluations(monkeypatch):
+    """Kernel evaluations done so far, which are the seconds too."""
+    done = [0]
+
+    def add(counter, n):
+        counter.n += int(n)
+        done[0] += int(n)
+
+    monkeypatch.setattr(EvalCounter, "add", add)
+    monkeypatch.setattr(time, "perf_counter", lambda: float(done[0]))
+    monkeypatch.setattr(kernel_rows, "WORK_BETWEEN_LOOKS", PIECE * 12)
+    monkeypatch.setattr(kernel_rows, "ROWS_PER_TILE", 1)
+    return done
+
+
+def classes(n=3000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0.2, 1, -1)
+
+
+@pytest.mark.parametrize("solver", [ExactCuts(), ViolatedCuts(), Exact(512), CPSP(20)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_fit_ends_within_a_piece_of_the_limit(solver, share, evaluations):
+    X, y = classes()
+    task = Binary()
+    problem = Problem(
+        as_rows(X), task.encode(y), task, RBF(0.5), C=3.0, tol=1e-3, random_state=0, memory_limit=10_000_000
+    )
+    history = solver.solve(problem).history
+    longest = max(np.diff([record["kernel_evals"] for record in history]))
+    assert longest > 4 * PIECE  # otherwise the limit between iterations would do
+    spent = evaluations[0]
+    limit = share * history[-1]["kernel_evals"]
+    seen = []
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        fit = solver.solve(replace(problem, max_seconds=limit), callbacks=[lambda record: seen.append(evaluations[0])])
+    assert fit.status == Status.TIME_LIMIT
+    before_the_report = fit.counters["kernel_evals"] - fit.counters.get("report_kernel_evals", 0)
+    assert before_the_report <= fit.counters["kernel_evals"] <= limit + PIECE
+    assert evaluations[0] > spent
+    scores = fit.model.scores(X)[:, 0]
+    loss = np.maximum(0.0, 1.0 - y * scores).sum()
+    norm = fit.model.norm_squared() + float(np.sum(fit.model.intercept**2))
+    assert fit.objective == pytest.approx(0.5 * norm + 3.0 * loss, rel=1e-4)
+
+
+def test_passes_are_the_same_whether_the_clock_is_looked_at_or_not(evaluations):
+    X, _ = classes(700)
+    rows = KernelRows(RBF(0.5), X)
+    points, coef = rows.points(np.arange(300)), np.ones((300, 2))
+    some = np.arange(0, 700, 3)
+    whole = rows.scores(points, coef), rows.scores(points, coef, rows=some), rows.block(points, rows=(3, 650))
+    n = rows.counter.n
+    rows.end = np.inf
+    parts = rows.scores(points, coef), rows.scores(points, coef, rows=some), rows.block(points, rows=(3, 650))
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert rows.counter.n == 2 * n
+    rows.end = time.perf_counter() + 1.5 * PIECE
+    with pytest.raises(OutOfTimeError):
+        rows.scores(points, coef)
+    assert PIECE < rows.counter.n - 2 * n <= 2 * PIECE
+
+
+def test_certificates_end_too(evaluations):
+    X, y = classes(1500)
+    clf = SVC(C=3.0, gamma=0.5, loss="f1", max_iter=2, memory_limit=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(X, y)
+    spent = []
+    for limit in (1.0, None):  # the objective alone; all of it
+        begun = evaluations[0]
+        clf.certificate(X, y, max_seconds=limit)
+        spent.append(evaluations[0] - begun)
+    limit = spent[0] + 1500**2 + 10 * PIECE  # the objective, the first cut, and ten pieces
+    assert spent[1] > limit + 20 * PIECE
+    begun = evaluations[0]
+    found = clf.certificate(X, y, max_seconds=limit)
+    assert 10 * PIECE < evaluations[0] - begun - spent[0] <= limit - spent[0] + PIECE
+    assert 0.0 <= found.lower_bound <= found.objective
