@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import CPSP, SVC, Exact, ExactCuts, ViolatedCuts
+from slimsvm import SVC, Exact, ExactCuts, ViolatedCuts
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, OutOfTimeError, kernel_rows
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
@@ -39,7 +39,7 @@ def classes(n=3000):
     return X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0.2, 1, -1)
 
 
-@pytest.mark.parametrize("solver", [ExactCuts(), ViolatedCuts(), Exact(512), CPSP(20)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("solver", [ExactCuts(), ViolatedCuts(), Exact(512)], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_a_fit_ends_within_a_piece_of_the_limit(solver, share, evaluations):
     X, y = classes()

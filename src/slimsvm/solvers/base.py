@@ -59,7 +59,7 @@ class Problem:
     max_iter : int or None
         None: no limit.
     max_seconds : float or None
-        None: no limit. Looked at between iterations and, after the first, in passes over rows.
+        None: no limit. Looked at between iterations; after the first also in passes over rows by cuts and `Exact`.
     random_state : int, RandomState, Generator or None
     memory_limit : int
         Bytes a solver may take beyond the data and the model.
@@ -166,7 +166,8 @@ class Run(Protocol):
     def step(self) -> dict[str, Any]:
         """One iteration; returns its record and sets ``converged``.
 
-        An interrupt inside leaves `finish` usable, and so does the end of time (`KernelRows.end`).
+        An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
+        runs with a true attribute ``ends_in_passes``. Others plan their time themselves.
         """
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
@@ -246,7 +247,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             elif problem.max_iter is not None and len(history) >= problem.max_iter:
                 status = Status.ITERATION_LIMIT
             elif problem.max_seconds is not None:
-                run.kernel_rows.end = begun + problem.max_seconds
+                if getattr(run, "ends_in_passes", False):
+                    run.kernel_rows.end = begun + problem.max_seconds
                 if record["seconds"] >= problem.max_seconds:
                     status = Status.TIME_LIMIT
     except OutOfTimeError:

@@ -92,6 +92,8 @@ class CuttingPlaneRun:
         Cuts to go on from.
     """
 
+    ends_in_passes = True
+
     def __init__(self, problem: Problem, oracle, plan: Plan, state: CutsState | None):
         self.problem, self.oracle, self.plan = problem, oracle, plan
         self.tol, self.tol_relative = problem.tol, plan.tol_relative

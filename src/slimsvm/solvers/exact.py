@@ -73,6 +73,8 @@ class ExactRun:
     `finish` needs is there wherever an interrupt strikes.
     """
 
+    ends_in_passes = True
+
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
         self.kernel_rows = problem.bind()
