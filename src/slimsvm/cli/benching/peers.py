@@ -97,7 +97,7 @@ def measure(make: Callable[[], Any], X: Any, y: Array, X_test: Any) -> dict[str,
 
 def narrow(X: Any) -> Any:
     """Sparse rows with 32-bit indices, as LIBSVM's interfaces take them."""
-    if not sp.issparse(X):
+    if not hasattr(X, "indptr"):
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sp.csr_array((X.data, indices, indptr), shape=X.shape)
@@ -105,7 +105,7 @@ def narrow(X: Any) -> Any:
 
 def write(path: Path, X: Any, y: Array) -> None:
     """Put rows and labels where `read` finds them."""
-    if sp.issparse(X):
+    if hasattr(X, "indptr"):
         np.savez(path, data=X.data, indices=X.indices, indptr=X.indptr, shape=np.array(X.shape), y=y)
     else:
         np.savez(path, X=X, y=y)
