@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from slimsvm.cli import bench_cross_training, main
+from slimsvm.cli.benching.comparators import COMPARATORS
 from slimsvm.datasets import checkerboard, two_gaussians
 
 
@@ -14,7 +15,7 @@ def test_quick_measures_and_draws(tmp_path, capsys):
     result = json.loads((tmp_path / "cross-training.json").read_text())
     records = result["records"]
     assert [r["n"] for r in records if r["part"] == "gaussians"] == [200] * 5 + [800] * 5
-    assert [r["method"] for r in records[:5]] == ["exact", "paper", "capped", "bagging", "ramp"]
+    assert [r["method"] for r in records[:5]] == ["exact", "default", "paper", "bagging", "ramp"]
     by_overlap = [r for r in records if r["part"] == "overlap" and r["method"] == "exact"]
     assert [r["overlap"] for r in by_overlap] == [0.0, 0.2, 0.6]
     bounded = [r["n_bounded"] for r in by_overlap]
@@ -41,7 +42,7 @@ def small(seed):
 def test_noise_and_sets(tmp_path, monkeypatch):
     monkeypatch.setattr(bench_cross_training, "load", lambda name: small(0))
     argv = ["bench", "cross-training", "--parts", "noise", "sets", "--noise", "0", "0.1", "--sizes", "100", "300"]
-    methods = ["--methods", "exact", "paper", "capped"]
+    methods = ["--methods", "exact", "default", "paper"]
     assert main([*argv, *methods, "--output", str(tmp_path), "--n-jobs", "1"]) == 0
     records = json.loads((tmp_path / "cross-training.json").read_text())["records"]
     noise = [r for r in records if r["part"] == "noise"]
@@ -53,6 +54,23 @@ def test_noise_and_sets(tmp_path, monkeypatch):
     assert all((r["p_value"] is None) == (r["method"] == "exact") for r in records)
     for name in ("noise", "size"):
         assert (tmp_path / f"cross-training-{name}.png").stat().st_size > 0
+
+
+def test_comparators_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_cross_training, "load", lambda name: small(0))
+    argv = ["bench", "cross-training", "--parts", "comparators", "--rows", "60", "--output", str(tmp_path)]
+    for name in ("ijcnn1", "adult"):
+        assert main([*argv, "--sets", name, "--append", "--n-jobs", "1"]) == 0
+    records = json.loads((tmp_path / "cross-training.json").read_text())["records"]
+    assert [(r["data"], r["method"]) for r in records] == [
+        (name, method) for name in ("ijcnn1", "adult") for method in COMPARATORS
+    ]
+    by_method = {r["method"]: r for r in records if r["data"] == "adult"}
+    for name in ("CVM", "BVM"):
+        assert by_method[name]["own_lower_bound"] <= by_method[name]["own_objective"]
+    for name in ("LASVM", "learned 100"):
+        assert by_method["exact"]["objective"] <= by_method[name]["objective"] * (1 + 1e-6)
+    assert all(r["n"] == 60 and r["status"] for r in records)
 
 
 def test_mcnemar():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.metrics.pairwise import rbf_kernel
 
 from slimsvm import BVM, CVM, SVC
+from slimsvm.solvers.enclosing_ball import best_scale
 
 BOTH = pytest.mark.parametrize("solver", [CVM, BVM])
 
@@ -72,22 +73,87 @@ def test_the_cores_ball_is_within_epsilon_of_the_smallest(C, epsilon):
 @pytest.mark.parametrize("epsilon", [1e-4, 1e-2])
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
 def test_all_rows_lie_in_the_given_ball(C, epsilon):
-    """BVM's own problem: a centre from which no row is farther than (1 + ε) r."""
+    """The paper's BVM: a centre from which no row is farther than (1 + ε) r."""
     X, y = data(150)
     Q = plain_Q(X, y, C)
-    model = svc(BVM(epsilon), C).fit(X, y)
+    model = svc(BVM(epsilon, shrink=False), C).fit(X, y)
     alpha = centre_of(model, 150)
     distances = alpha @ Q @ alpha - 2 * Q @ alpha + Q[0, 0]
     assert distances.max() <= (1 + epsilon) ** 2 * Q[0, 0] * (1 + 1e-9)
     assert model.history_[-1]["epsilon"] == epsilon
+    assert all(record["radius"] == pytest.approx(Q[0, 0] ** 0.5) for record in model.history_)
     scales = [record["epsilon"] for record in model.history_]
     assert scales == sorted(scales, reverse=True)
+
+
+def random_problem(draw):
+    """Rows, labels, C and ε of all sizes."""
+    rng = np.random.default_rng(draw)
+    X, y = data(int(rng.integers(5, 80)), draw)
+    return X, y, 10.0 ** rng.uniform(-1, 2), 10.0 ** rng.uniform(-4, -1)
+
+
+@pytest.mark.parametrize("draw", range(30))
+def test_within_epsilon_of_the_optimum(draw):
+    """Both end with a ball at most 1 + ε times the smallest, and with as much of P proved as follows from that.
+
+    No row's product with the centre is below ρ = q − e, e = ((1 + ε)² − 1) (η − q) / 2: scaled to ρ = 1 the model
+    has slacks of at most α_i/(C ρ), so that P ≤ q / (2 ρ²), where the least P is at least 1 / (2 q).
+    """
+    X, y, C, epsilon = random_problem(draw)
+    Q = plain_Q(X, y, C)
+    best = smallest(Q)
+    for solver in (BVM(epsilon), CVM(epsilon)):
+        model = svc(solver, C).fit(X, y)
+        alpha = centre_of(model, len(y))
+        q, eta = alpha @ Q @ alpha, Q[0, 0]
+        farthest = np.sqrt((q - 2 * Q @ alpha + eta).max())
+        assert farthest <= (1 + epsilon) * np.sqrt(eta - best) * (1 + 1e-6)
+        least = q - 0.5 * ((1 + epsilon) ** 2 * (1 + 1e-6) - 1) * (eta - q)
+        if least > 0:
+            assert model.counters_["own_objective"] <= (q / least) ** 2 * 0.5 / best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("draw", range(30))
+def test_the_papers_ball_vector_machine_may_be_four_times_off(draw):
+    """With r² = η: a ball at most (1 + ε) √(1 + q*/R*²) times the smallest, products of at least q/2 − e."""
+    X, y, C, epsilon = random_problem(draw)
+    Q = plain_Q(X, y, C)
+    best = smallest(Q)
+    model = svc(BVM(epsilon, shrink=False), C).fit(X, y)
+    alpha = centre_of(model, len(y))
+    q, eta = alpha @ Q @ alpha, Q[0, 0]
+    farthest = np.sqrt((q - 2 * Q @ alpha + eta).max())
+    smallest_radius = np.sqrt(eta - best)
+    assert farthest <= (1 + epsilon) * np.sqrt(1 + best / (eta - best)) * smallest_radius * (1 + 1e-9)
+    least = 0.5 * q - 0.5 * ((1 + epsilon) ** 2 - 1) * eta
+    if least > 0:
+        assert model.counters_["own_objective"] <= (q / least) ** 2 * model.counters_["own_lower_bound"] * (1 + 1e-6)
+
+
+def test_the_given_ball_leaves_the_objective_far_off_and_the_smaller_one_does_not():
+    X, y = data(150)
+    Q = plain_Q(X, y, 1.0)
+    papers, ours = (svc(BVM(1e-4, shrink=shrink)).fit(X, y).counters_["own_objective"] for shrink in (False, True))
+    assert papers > 1.05 * 0.5 / smallest(Q) > 1.04 * ours
+
+
+@pytest.mark.parametrize("draw", range(20))
+def test_the_model_has_the_best_scale(draw):
+    rng = np.random.default_rng(draw)
+    margins, prices, norm = rng.normal(0.5, 1, 30), rng.uniform(0, 5, 30), rng.uniform(0.01, 10)
+
+    def own(scale):
+        return 0.5 * scale**2 * norm + 0.5 * prices @ np.maximum(0, 1 - scale * margins) ** 2
+
+    found = minimize_scalar(own, bounds=(0, 1000), method="bounded", options={"xatol": 1e-10})
+    assert own(max(best_scale(margins, norm, prices), 0)) <= found.fun * (1 + 1e-9)
 
 
 def test_a_move_puts_the_row_on_the_ball():
     X, y = data(60)
     Q = plain_Q(X, y, 1.0)
-    one, two = (svc(BVM(), max_iter=k) for k in (20, 21))
+    one, two = (svc(BVM(shrink=False), max_iter=k) for k in (20, 21))
     with pytest.warns(UserWarning, match="BVM stopped at the iteration limit"):
         before, after = (centre_of(model.fit(X, y), 60) for model in (one, two))
     moved = np.flatnonzero(after > before + 1e-12)
@@ -123,6 +189,13 @@ def test_warm_starts_go_on_from_the_core_set(solver):
 
 
 # ---- documented failures
+
+
+def test_the_smaller_ball_takes_ever_more_steps():
+    """Without steps away from rows the centre creeps: a tenth of ε costs several times the steps."""
+    X, y = data(60)
+    steps = [svc(BVM(epsilon)).fit(X, y).n_iter_ for epsilon in (1e-2, 1e-3, 1e-4)]
+    assert steps[2] > 3 * steps[1] > 3 * steps[0]
 
 
 @BOTH
@@ -161,8 +234,9 @@ def test_extreme_prices_end(solver, C):
 @BOTH
 def test_repeated_rows_and_two_rows(solver):
     X, y = data(40)
-    repeated = svc(solver(1e-5)).fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
-    weighted = svc(solver(1e-5)).fit(X, y, np.full(40, 4.0))
+    epsilon = 1e-5 if solver is CVM else 1e-3
+    repeated = svc(solver(epsilon)).fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
+    weighted = svc(solver(epsilon)).fit(X, y, np.full(40, 4.0))
     if solver is CVM:
         assert repeated.counters_["own_lower_bound"] == pytest.approx(weighted.counters_["own_lower_bound"], rel=0.01)
     assert np.mean(repeated.predict(X) == weighted.predict(X)) > 0.85
@@ -175,6 +249,7 @@ def test_bad_input_is_named(solver):
     for model, message in [
         (svc(solver(epsilon=0)), "epsilon must be between 0 and 1, found 0"),
         (svc(solver(sample_size=0)), "sample_size must be an integer >= 1, found 0"),
+        (svc(BVM(shrink=1)), "shrink must be True or False, found 1"),
         (svc(solver(), cost_matrix=[[0, 1], [2, 0]]), "found costs 1.0, 2.0 that are not both 1; class_weight"),
         (svc(solver(), intercept="free"), "found 'free': the ball's centre has the intercept in it"),
     ]:

@@ -2,31 +2,35 @@
 
 overlap: two unit squares, vectors at the bound and free, against the overlap (figure 1). gaussians: two Gaussians in
 ten dimensions, linear kernel, vectors against n (figure 3). noise: MNIST 3 against 8 with labels turned round, for
-several n (figure 4). sets: table 1 with McNemar's paired test; --large adds covtype. --quick: overlap and gaussians in
-seconds.
+several n (figure 4). sets: table 1 with McNemar's paired test; --large adds covtype. comparators: LASVM, CVM, BVM and
+models of few vectors beside them. --quick: overlap and gaussians in seconds. With --append records of earlier runs
+stay, so that it can be run in pieces.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.cli import options
+from slimsvm.cli.benching.comparators import COMPARATORS, COMPARED
 from slimsvm.cli.benching.cross_training_figures import draw
 from slimsvm.cli.output import say
 from slimsvm.datasets import load, two_gaussians
 
-PARTS = ("overlap", "gaussians", "noise", "sets")
-# Cross-training as published, with a cap on the rows of the last machine, and its first machines alone.
-METHODS = ("exact", "paper", "capped", "bagging", "ramp")
-CAP = {"overlap": 50, "gaussians": 100, "noise": 700, "sets": 1000}
+PARTS = ("overlap", "gaussians", "noise", "sets", "comparators")
+# Cross-training as it is by default and as published (with the subset sizes of table 1), and its first machines alone.
+METHODS = ("exact", "default", "paper", "bagging", "ramp")
 GAUSSIANS = (2000, 5000, 10_000, 20_000, 50_000)
 DIGITS = (2000, 4000, 8000, 11_982)
 NOISE = (0.0, 0.05, 0.10, 0.15)
@@ -62,6 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="default: all of them")
     parser.add_argument("--sizes", nargs="+", type=options.positive_integer, metavar="N", help="of gaussians and noise")
     parser.add_argument("--noise", nargs="+", type=float, default=list(NOISE), metavar="P", help="shares of labels")
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, *COMPARED], help="of sets and comparators (default: all)")
+    parser.add_argument(
+        "--rows", type=options.positive_integer, default=5000, metavar="N", help="of comparators (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--max-seconds", type=options.positive_or_none, default=100.0, metavar="S", help="limit on a comparator's fit"
+    )
+    parser.add_argument("--append", action="store_true", help="keep the records in the output folder")
     parser.add_argument("--large", action="store_true", help="with covtype, 50,000 and 90,000 rows")
     parser.add_argument("--seeds", type=options.positive_integer, default=1, help="runs (default: %(default)s)")
     parser.add_argument("--n-jobs", type=options.jobs, default=None, metavar="T", help="threads (default: all)")
@@ -92,12 +104,21 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """
     if args.quick:
         args.parts, args.sizes = ["overlap", "gaussians"], args.sizes or [300, 1200]
+    path = Path(args.output) / "cross-training.json"
+    earlier = json.loads(path.read_text())["records"] if args.append and path.exists() else []
     records: list[dict[str, Any]] = []
     for part in args.parts:
         for seed in range(args.seeds):
             for trial in TRIALS[part](args, seed):
                 records.extend(compare(part, trial, args, seed))
+    done = {identity(record) for record in records}
+    records = [record for record in earlier if identity(record) not in done] + records
     return {"records": records, "growth": growth(records), "table": summary(records)}
+
+
+def identity(record: dict[str, Any]) -> tuple:
+    """What a record is of."""
+    return tuple(record.get(name) for name in (*SAME, "seed"))
 
 
 def overlap(args: argparse.Namespace, seed: int) -> Iterator[Trial]:
@@ -152,7 +173,7 @@ def signed(data: Any) -> tuple[Any, np.ndarray, Any, np.ndarray]:
 def sets(args: argparse.Namespace, seed: int) -> Iterator[Trial]:
     """The sets of table 1."""
     for name, setting in SETS.items():
-        if name in LARGE and not args.large:
+        if name not in args.sets if args.sets else name in LARGE and not args.large:
             continue
         X, y, X_test, y_test = signed(load(setting.data))
         rows = np.random.default_rng(seed).permutation(len(y))[: setting.n]
@@ -162,41 +183,58 @@ def sets(args: argparse.Namespace, seed: int) -> Iterator[Trial]:
         yield Trial(key, X[rows], y[rows], X_test, y_test, y_test, kernel, setting.C, size)
 
 
+def comparators(args: argparse.Namespace, seed: int) -> Iterator[Trial]:
+    """Rows of the sets of `COMPARED`."""
+    for name, (C, gamma) in COMPARED.items():
+        if args.sets and name not in args.sets:
+            continue
+        X, y, X_test, y_test = signed(load(name))
+        rows = np.random.default_rng(seed).permutation(len(y))[: args.rows]
+        X_test, y_test = X_test[:20_000], y_test[:20_000]
+        key = {"data": name, "n": len(rows)}
+        yield Trial(key, X[rows], y[rows], X_test, y_test, y_test, {"gamma": gamma}, C, None)
+
+
 TRIALS: dict[str, Callable[[argparse.Namespace, int], Iterator[Trial]]] = {
     "overlap": overlap,
     "gaussians": gaussians,
     "noise": noise,
     "sets": sets,
+    "comparators": comparators,
 }
 
 
-def make(part: str, method: str, trial: Trial, seed: int, n_jobs: int | None) -> Any:
+def make(part: str, method: str, trial: Trial, seed: int, args: argparse.Namespace) -> Any:
     """The estimator of a method."""
-    shared = {**trial.kernel, "intercept": "free", "n_jobs": n_jobs, "random_state": seed, "precision": "float32"}
+    shared = {**trial.kernel, "n_jobs": args.n_jobs, "random_state": seed, "precision": "float32"}
+    if part == "comparators":
+        return COMPARATORS[method](C=trial.C, max_seconds=args.max_seconds, **shared)
+    shared["intercept"] = "free"
     if method in ("exact", "ramp"):
         loss = "ramp" if method == "ramp" else "hinge"
         return SVC(C=trial.C, solver="exact", loss=loss, **shared)
-    editing: dict[str, Any] = {"subset_size": trial.subset_size, "second_stage": method != "bagging"}
-    if part == "noise":  # classes are alike, so that all rows are better spent on training than on thresholds
-        editing |= {"C": trial.C, "first_C": trial.C, "validation_size": 0}
-    if part in ("gaussians", "noise") and method == "capped":  # one price for all n, so that counts compare
-        editing |= {"C": 10 * trial.C, "first_C": trial.C}
-    return CrossTrainedSVC(max_rows=CAP[part] if method == "capped" else None, **editing, **shared)
+    if method == "default":
+        return CrossTrainedSVC(**shared)
+    published = {"subset_size": trial.subset_size, "variances": 1.0, "max_basis": None}
+    return CrossTrainedSVC(second_stage=method != "bagging", **published, **shared)
 
 
 def compare(part: str, trial: Trial, args: argparse.Namespace, seed: int) -> Iterator[dict[str, Any]]:
     """One record per method."""
     wrong_of_exact = None
-    for method in args.methods:
-        clf = make(part, method, trial, seed, args.n_jobs)
+    for method in COMPARATORS if part == "comparators" else args.methods:
+        clf = make(part, method, trial, seed, args)
         begun = time.perf_counter()
-        clf.fit(trial.X, trial.y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the record has the status
+            clf.fit(trial.X, trial.y)
         seconds = time.perf_counter() - begun
         predicted = clf.predict(trial.X_test)
         wrong = predicted != trial.y_test
         if method == "exact":
             wrong_of_exact = wrong
-        at_bound = np.abs(clf.basis_coef_[:, 0]) >= 0.999 * clf.C_
+        price = getattr(clf, "C_", trial.C)
+        at_bound = np.abs(clf.basis_coef_[:, 0]) >= 0.999 * price
         record = {
             "part": part,
             **trial.key,
@@ -206,7 +244,11 @@ def compare(part: str, trial: Trial, args: argparse.Namespace, seed: int) -> Ite
             "n_bounded": int(at_bound.sum()),
             "test_error": float(wrong.mean()),
             "clean_error": float(np.mean(predicted != trial.clean)),
-            "C": clf.C_,
+            "C": price,
+            "objective": clf.objective_ if part == "comparators" and method != "cross-training" else None,
+            "own_objective": clf.counters_.get("own_objective"),
+            "own_lower_bound": clf.counters_.get("own_lower_bound"),
+            "status": clf.status_,
             "seconds": seconds,
             "p_value": None if wrong_of_exact is None or method == "exact" else mcnemar(wrong_of_exact, wrong),
         }

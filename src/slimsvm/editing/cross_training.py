@@ -5,37 +5,38 @@ Bakır, Bottou, Weston, "Breaking SVM Complexity with Cross-Training", NIPS 2004
     1, 2  subsets and their machines f_1 … f_s (`editing.first_stage`)
     3     for each row the mean m_i and the variance v_i of y_i f_1(x_i) … y_i f_s(x_i)
     4, 5  discard m_i + κ v_i < 0 (wrong side) and m_i − κ v_i > 1 (surely right);  κ = 1 in the paper
-    6     train on the rest, C and threshold chosen on the validation rows
+    6     train on the rest, C and threshold chosen on the validation rows, which then join
 
 and what section 4.3 needed beside it: the smaller class of what is kept gets back rows that were discarded as surely
 right, the nearest to the margin first, until both classes have as many.
 
-Not the paper's: ``max_rows`` condenses what is kept by the last machine itself, as Hart's rule does by nearest
-neighbours. It is trained on a sample; then some of the rows with y_i f(x_i) < 0.2 join it (where there are none, with
-y_i f(x_i) < 1), and again, until there are none or max_rows are reached. Only rows with m_i ≥ 0 take part: their labels
-hardly contradict each other, so few of them say it all.
+Not the paper's: κ = 0 unless asked, since with rows that a machine has seen among the s the variance keeps rows with
+turned labels; and the last machine takes in rows only until it has so many vectors (`editing.growing`).
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm.editing.first_stage import (
-    PATIENCE,
     PRICES,
+    SURE,
     Clock,
     FirstStage,
     Split,
+    is_worse,
     scores_of,
     some_rows,
     split,
     train,
-    with_threshold,
+    worthwhile_threshold,
 )
+from slimsvm.editing.growing import Limit, grow
 from slimsvm.kernels import Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
@@ -43,10 +44,11 @@ from slimsvm.tasks import Binary
 
 Array = np.ndarray
 
-# Condensing begins with this share of max_rows, and grows by at most this share of what it has.
-FIRST_SHARE, GROWTH = 0.25, 0.5
-# Rows below these margins join, below a later one only where there are none below those before it.
-JOINING = 0.2, 1.0
+
+# No more prices are tried after so many in a row that err more.
+PATIENCE = 2
+# The lowest price whose machine has at most so many times the fewest vectors: a higher one only fits more closely.
+AS_FEW = 1.1
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Edited:
     kept : int64 ndarray
         Positions of the rows the last machine is (or would be) trained on, ascending.
     mean, variance : float64 ndarray of shape (n_rows,)
-        m_i and v_i; NaN for validation rows.
+        m_i and v_i.
     n_wrong, n_sure, n_returned : int
         Rows discarded on the wrong side, as surely right, and put back of the latter.
     split : Split
@@ -108,15 +110,15 @@ class CrossTrainer(Solver):
         κ above.
     balance : bool
         Whether the smaller class gets rows back.
-    max_rows : int or None
-        At most so many rows for the last machine.
+    max_basis : int, "auto" or None
+        At most so many vectors for the last machine; see `editing.growing`.
     second_stage : bool
         False: the mean of the first machines instead of a last one (bagging).
     """
 
     def __init__(
-        self, solver=None, n_subsets=5, subset_size=None, validation_size=None, first_C=None, C=None, variances=1.0,
-        balance=True, max_rows=None, second_stage=True,
+        self, solver=None, n_subsets=5, subset_size=None, validation_size=None, first_C=None, C=None, variances=0.0,
+        balance=True, max_basis="auto", second_stage=True,
     ):  # fmt: skip
         self.solver = solver
         self.n_subsets = n_subsets
@@ -126,7 +128,7 @@ class CrossTrainer(Solver):
         self.C = C
         self.variances = variances
         self.balance = balance
-        self.max_rows = max_rows
+        self.max_basis = max_basis
         self.second_stage = second_stage
 
     @property
@@ -161,27 +163,22 @@ class CrossTrainer(Solver):
             raise ValueError(f"cross-training is for two classes, found {type(problem.task).__name__}")
         if isinstance(problem.kernel, Precomputed):
             raise ValueError("cross-training cuts rows into subsets: it needs a kernel of rows, found 'precomputed'")
-        if self.validation_size == 0 and (self.first_C is None or (self.second_stage and self.C is None)):
-            raise ValueError("validation_size=0 leaves nothing to choose C and first_C by: give both as numbers")
+        if self.validation_size == 0 and self.second_stage and self.C is None:
+            raise ValueError("validation_size=0 leaves nothing to choose C by: give it as a number")
         labels = problem.examples.labels
         parts = split(labels, self.n_subsets, self.subset_size, self.validation_size, rng)
         first = train(problem, self.inner, parts, self.first_C, int(rng.integers(2**30)), clock)
-        margins = np.stack([labels * scores_of(machine, problem.rows, problem.n_jobs) for machine in first.machines])
-        n_evals = problem.rows.n_rows * sum(machine.n_basis for machine in first.machines)
-        first = replace(first, kernel_evals=first.kernel_evals + n_evals)
-        mean, variance = margins.mean(axis=0), margins.var(axis=0)
-        mean[parts.validating] = variance[parts.validating] = np.nan
-        candidate = ~np.isnan(mean)
-        wrong = candidate & (mean + self.variances * variance < 0)
-        sure = candidate & ~wrong & (mean - self.variances * variance > 1)
-        kept = candidate & ~wrong & ~sure
+        mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
+        wrong = mean + self.variances * variance < 0
+        sure = ~wrong & (mean - self.variances * variance > 1)
+        kept = ~wrong & ~sure
         returned = self._put_back(labels, mean - self.variances * variance, sure, kept)
         kept[returned] = True
         for sign in (-1, 1):
             # A class that would be lost whole keeps the row that is furthest on its side.
-            if not kept[labels == sign].any():
-                rows = parts.training[labels[parts.training] == sign]
-                kept[rows[np.argmax(mean[rows])]] = True
+            own = parts.training[labels[parts.training] == sign]
+            if not kept[own].any():
+                kept[own[np.argmax(mean[own])]] = True
         return Edited(
             np.flatnonzero(kept), mean, variance, int(wrong.sum()), int(sure.sum()), len(returned), parts, first
         )
@@ -197,74 +194,72 @@ class CrossTrainer(Solver):
         return rows[np.argsort(confidence[rows], kind="stable")[:lacking]]
 
     def _last(self, problem: Problem, edited: Edited, rng: np.random.Generator, clock: Clock, callbacks: tuple) -> Fit:
-        """Second stage: the last machine, for the price C or the best of `PRICES`."""
-        validating = edited.split.validating
-        validation = some_rows(problem, validating) if len(validating) else None
-        seed, trials, kernel_evals, best = int(rng.integers(2**30)), [], edited.first.kernel_evals, None
-        for price in PRICES if self.C is None else (self.C,):
-            begun = time.perf_counter()
-            rows, fit, n_evals = self._train(problem, edited, price, np.random.default_rng(seed), clock, callbacks)
+        """Second stage: price and threshold by the validation rows, then the machine of all kept rows."""
+        seed, kernel_evals = int(rng.integers(2**30)), edited.first.kernel_evals
+
+        def train_last(price: float, usable: Array) -> tuple[Array, Fit]:
+            nonlocal kernel_evals
+            found = self._train(problem, edited, usable, price, np.random.default_rng(seed), clock, callbacks)
+            kernel_evals += found[2]
+            return found[:2]
+
+        price, threshold = self.C, 0.0
+        trials: list[dict[str, Any]] = []
+        if len(edited.split.validating):
+            price, threshold, trials, n_evals = self._choose(problem, edited, train_last)
             kernel_evals += n_evals
-            error = np.nan
-            if validation is not None:
-                kernel_evals += fit.model.n_basis * validation.rows.n_rows
-                fit.model, error = with_threshold(fit.model, validation)
-            n_basis = fit.model.n_basis
-            trials.append({"C": price, "error": error, "n_basis": n_basis, "seconds": time.perf_counter() - begun})
-            # Equal errors: the model of fewer vectors.
-            if best is None or (error, n_basis) < (trials[best[0]]["error"], trials[best[0]]["n_basis"]):
-                best = len(trials) - 1, rows, fit
-            if fit.status == Status.INTERRUPTED:
-                break
-            if sum(trial["error"] > trials[best[0]]["error"] for trial in trials[best[0] + 1 :]) >= PATIENCE:
-                break
-        assert best is not None
-        number, rows, fit = best
+        rows, fit = train_last(price, np.arange(problem.rows.n_rows))
+        fit.model = replace(fit.model, intercept=fit.model.intercept - threshold)
         fit.counters["kernel_evals"] = kernel_evals
         fit.basis_rows = None if fit.basis_rows is None else rows[fit.basis_rows]
-        fit.state = CrossTrained(replace(edited, kept=rows), trials[number]["C"], trials)
+        fit.state = CrossTrained(replace(edited, kept=rows), price, trials)
         return fit
 
+    def _choose(
+        self, problem: Problem, edited: Edited, train_last: Callable[[float, Array], tuple[Array, Fit]]
+    ) -> tuple[float, float, list[dict[str, Any]], int]:
+        """Price and threshold of the last machine, what was tried, and kernel evaluations for judging."""
+        validation = some_rows(problem, edited.split.validating)
+        trials: list[dict[str, Any]] = []
+        thresholds, errors, kernel_evals = [], [], 0
+        for price in PRICES if self.C is None else (self.C,):
+            begun = time.perf_counter()
+            _, fit = train_last(price, edited.split.training)
+            scores, labels = scores_of(fit.model, validation.rows, problem.n_jobs), validation.examples.labels
+            kernel_evals += fit.model.n_basis * len(labels)
+            thresholds.append(worthwhile_threshold(scores, labels))
+            errors.append((scores > thresholds[-1]) != (labels > 0))
+            trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fit.model.n_basis}
+            trials.append({**trial, "seconds": time.perf_counter() - begun})
+            if fit.status == Status.INTERRUPTED:
+                break
+            least = min(errors, key=np.sum)
+            if sum(is_worse(wrong, least, SURE) for wrong in errors[-PATIENCE:]) >= PATIENCE:
+                break
+        least = min(errors, key=np.sum)
+        as_good = [j for j, wrong in enumerate(errors) if not is_worse(wrong, least, SURE)]
+        fewest = min(trials[j]["n_basis"] for j in as_good)
+        number = next(j for j in as_good if trials[j]["n_basis"] <= AS_FEW * fewest)
+        return trials[number]["C"], thresholds[number], trials, kernel_evals
+
     def _train(
-        self, problem: Problem, edited: Edited, C: float, rng: np.random.Generator, clock: Clock, callbacks: tuple
-    ) -> tuple[Array, Fit, int]:
-        """Train on the kept rows, or on as many of them as `max_rows` allows; which, the fit, and evaluations."""
+        self, problem: Problem, edited: Edited, usable: Array, C: float, rng: np.random.Generator, clock: Clock,
+        callbacks: tuple,
+    ) -> tuple[Array, Fit, int]:  # fmt: skip
+        """Train on the usable of the kept rows, or as many as `max_basis` allows: which, the fit, evaluations."""
 
         def fit_to(rows: Array) -> Fit:
             part = some_rows(problem, rows, C=C, max_seconds=clock.left(), random_state=rng)
             return self.inner.solve(replace(part, verbose=problem.verbose), callbacks=callbacks)
 
-        kept, labels = edited.kept, problem.examples.labels
-        if self.max_rows is None or self.max_rows >= len(kept):
+        kept, labels = np.intersect1d(edited.kept, usable), problem.examples.labels
+        limit = Limit.of(self.max_basis, kept, usable, labels, rng)
+        if limit is None:
             fit = fit_to(kept)
             return kept, fit, fit.counters["kernel_evals"]
         right = kept[edited.mean[kept] >= 0]
-        kept = right if len(np.unique(labels[right])) == 2 else kept
-        everything, kernel_evals = some_rows(problem, kept).rows, 0
-        chosen = _first_sample(labels[kept], max(2, int(FIRST_SHARE * self.max_rows)), rng)
-        while True:
-            rows = kept[chosen]
-            fit = fit_to(rows)
-            kernel_evals += fit.counters["kernel_evals"]
-            room = min(self.max_rows - len(rows), max(1, int(GROWTH * len(rows))))
-            if room <= 0 or fit.status == Status.INTERRUPTED:
-                return rows, fit, kernel_evals
-            margins = labels[kept] * scores_of(fit.model, everything, problem.n_jobs)
-            kernel_evals += len(kept) * fit.model.n_basis
-            margins[chosen] = np.inf
-            wanting = next((below for limit in JOINING if len(below := np.flatnonzero(margins < limit))), None)
-            if wanting is None:
-                return rows, fit, kernel_evals
-            chosen[rng.choice(wanting, min(room, len(wanting)), replace=False)] = True
-
-
-def _first_sample(labels: Array, size: int, rng: np.random.Generator) -> Array:
-    """Mask of about ``size`` rows, as many of each class where there are so many."""
-    chosen = np.zeros(len(labels), bool)
-    for sign in (-1, 1):
-        rows = np.flatnonzero(labels == sign)
-        chosen[rng.choice(rows, min(len(rows), size // 2), replace=False)] = True
-    return chosen
+        offered = right if len(np.unique(labels[right])) == 2 else kept
+        return grow(problem, offered, limit, fit_to, rng)
 
 
 def _bag(problem: Problem, edited: Edited) -> Fit:

@@ -2,8 +2,8 @@
 
     validation rows V, of every class alike; on the rows that are left
     S_1 … S_s: subsets of r rows, r/2 of each class
-    C: of a few prices the one whose machines f_1 … f_s have the lowest error on V
-    every machine's threshold: the one with the lowest error on V
+    C: of a few prices the one at which machines err least on rows that they have not seen
+    every machine's threshold: the one with the lowest error on V, where that is fewer errors by more than chance
 
 Bakır, Bottou, Weston (2004), steps 1 and 2 of algorithm 3 and section 4.3. The machines of one price are trained side
 by side, each on one thread.
@@ -24,10 +24,16 @@ from slimsvm.solvers import Fit, Problem, Solver, Status
 
 Array = np.ndarray
 
-# Prices that are tried, from the lowest; no more after so many in a row without a lower error.
-PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
+# Prices that are tried, from the lowest; for the first machines no more after one that does not lower the error: high
+# prices take long where classes overlap.
+PRICES = 0.1, 1.0, 10.0, 100.0, 1000.0
+# Rows of a subset where the size is not given: at least so many, or half of all.
+LEAST_SIZE = 1000
 # Rows a class must have at least: two to learn from and one to validate by.
 MIN_ROWS = 3
+# Standard errors by which a threshold has to be better than none, and a price than one with fewer vectors: they are the
+# best of many.
+SURE = 2.0
 # Rows scored at a time.
 BLOCK = 1 << 16
 
@@ -59,6 +65,8 @@ class FirstStage:
         Their thresholds are in their intercepts.
     support : list of int64 ndarray
         Positions of the rows that are their vectors.
+    margins : float64 ndarray of shape (n_subsets, n)
+        y f(x) of all rows.
     C : float
     trials : list of dict
         ``C``, ``error``, ``n_basis`` and ``seconds`` of every price that was tried.
@@ -67,6 +75,7 @@ class FirstStage:
 
     machines: list[KernelExpansion]
     support: list[Array]
+    margins: Array
     C: float
     trials: list[dict[str, Any]]
     kernel_evals: int
@@ -81,7 +90,7 @@ def split(labels: Array, n_subsets: int, subset_size: int | None, validation_siz
         -1 and +1.
     n_subsets : int
     subset_size : int or None
-        The paper's r. None: the share 1/n_subsets of all rows, but at least 200 or half of them.
+        The paper's r. None: the share 1/n_subsets of all rows, but at least 1,000 or half of them.
     validation_size : int or None
         None: a third of the subsets' size.
     rng : numpy.random.Generator
@@ -100,7 +109,7 @@ def split(labels: Array, n_subsets: int, subset_size: int | None, validation_siz
     if min(map(len, classes)) < MIN_ROWS:
         raise ValueError(f"cross-training needs at least {MIN_ROWS} rows of each class, found {min(map(len, classes))}")
     if subset_size is None:
-        subset_size = max(n // n_subsets, min(n // 2, 200))
+        subset_size = max(n // n_subsets, min(n // 2, LEAST_SIZE))
     if validation_size is None:
         validation_size = subset_size // 3
     if validation_size + subset_size > n and validation_size:
@@ -161,6 +170,11 @@ def best_threshold(scores: Array, labels: Array) -> tuple[float, float]:
     return float(threshold[best]), float(errors[best] / len(scores))
 
 
+def is_worse(wrong: Array, other: Array, deviations: float = 1.0) -> bool:
+    """Whether there are more errors than in another mask of the same rows, by so many standard errors of that."""
+    return bool(np.sum(wrong) - np.sum(other) > deviations * np.sqrt(np.sum(wrong != other)))
+
+
 class Clock:
     """How many seconds of a limit are left."""
 
@@ -183,7 +197,8 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         Of every machine.
     parts : Split
     C : float or None
-        None: the best one on the validation rows.
+        None: of `PRICES` the highest at which the mean of the machines that have not seen a row errs least, give or
+        take one standard error.
     seed : int
     clock : Clock
 
@@ -197,41 +212,52 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         )
         for j, index in enumerate(parts.subsets)
     ]
-    validation = some_rows(problem, parts.validating) if len(parts.validating) else None
-    best, trials, kernel_evals = None, [], 0
+    labels = problem.examples.labels
+    unseen = np.ones((len(subsets), len(labels)), bool)
+    for mask, index in zip(unseen, parts.subsets, strict=True):
+        mask[index] = False
+    judging = unseen.any(axis=0)
+    if C is None and not judging.any():
+        raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
+    least, chosen, trials, kernel_evals = np.zeros(0, bool), None, [], 0
     for price in PRICES if C is None else (C,):
         begun = time.perf_counter()
         fits = _side_by_side(subsets, solver, price, problem.n_jobs, clock)
-        machines, errors = [], []
-        for fit in fits:
-            model, error = fit.model, np.nan
-            if validation is not None:
-                model, error = with_threshold(fit.model, validation)
-                kernel_evals += fit.model.n_basis * validation.rows.n_rows
-            machines.append(model)
-            errors.append(error)
-        kernel_evals += sum(fit.counters["kernel_evals"] for fit in fits)
-        vectors = float(np.mean([fit.model.n_basis for fit in fits]))
-        error = float(np.mean(errors))
+        machines = [fit.model for fit in fits]
+        scores = np.stack([scores_of(machine, problem.rows, problem.n_jobs) for machine in machines])
+        for j, machine in enumerate(machines):
+            threshold = worthwhile_threshold(scores[j, parts.validating], labels[parts.validating])
+            scores[j] -= threshold
+            machines[j] = replace(machine, intercept=machine.intercept - threshold)
+        margins = labels * scores
+        wrong = np.sum(margins * unseen, axis=0)[judging] <= 0
+        error = float(np.mean(wrong)) if len(wrong) else np.nan
+        kernel_evals += sum(fit.counters["kernel_evals"] + len(labels) * fit.model.n_basis for fit in fits)
+        vectors = float(np.mean([machine.n_basis for machine in machines]))
         trials.append({"C": price, "error": error, "n_basis": vectors, "seconds": time.perf_counter() - begun})
-        if best is None or error < trials[best[0]]["error"]:
-            best = len(trials) - 1, machines, fits
-        if len(trials) - 1 - best[0] >= PATIENCE:
+        if chosen is None or wrong.sum() < least.sum():
+            least, lowest = wrong, len(trials) - 1
+        # The highest of prices that err alike: its machines tell right from wrong most clearly.
+        if chosen is None or not is_worse(wrong, least):
+            chosen = price, machines, fits, margins
+        if lowest < len(trials) - 1:
             break
-    assert best is not None
-    number, machines, fits = best
+    assert chosen is not None
+    price, machines, fits, margins = chosen
     support = [
         index[fit.basis_rows] if fit.basis_rows is not None else np.zeros(0, np.int64)
         for index, fit in zip(parts.subsets, fits, strict=True)
     ]
-    return FirstStage(machines, support, trials[number]["C"], trials, kernel_evals)
+    return FirstStage(machines, support, margins, price, trials, kernel_evals)
 
 
-def with_threshold(model: KernelExpansion, validation: Problem) -> tuple[KernelExpansion, float]:
-    """The model with the best threshold on validation rows, and its error on them."""
-    scores = scores_of(model, validation.rows, validation.n_jobs)
-    threshold, error = best_threshold(scores, validation.examples.labels)
-    return replace(model, intercept=model.intercept - threshold), error
+def worthwhile_threshold(scores: Array, labels: Array) -> float:
+    """The best threshold, or 0 where that errs no more but by chance (or there are no rows to tell by)."""
+    if not len(labels):
+        return 0.0
+    threshold, _ = best_threshold(scores, labels)
+    as_it_is, moved = ((scores > t) != (labels > 0) for t in (0.0, threshold))
+    return threshold if is_worse(as_it_is, moved, SURE) else 0.0
 
 
 def _side_by_side(subsets: list[Problem], solver: Solver, C: float, n_jobs: int | None, clock: Clock) -> list[Fit]:

@@ -101,33 +101,39 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         solver = self._named_solver(rows, task)
         return learning_metric(solver, rows.is_sparse) if self._learns_metric else solver
 
+    @property
+    def _cap(self) -> int | None:
+        """The solver's cap on vectors."""
+        return self.max_basis
+
     def _named_solver(self, rows: Rows, task: Task) -> Solver:
+        max_basis = self._cap
         if isinstance(self.solver, Solver):
             cap = self.solver.get_params(deep=False).get("max_basis")
-            if self.max_basis is not None and self.max_basis != cap:
+            if max_basis is not None and max_basis != cap:
                 found = "has no cap on vectors" if cap is None else f"has max_basis={cap}"
                 raise ValueError(
-                    f"max_basis={self.max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
+                    f"max_basis={max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
                 )
             return self.solver
-        if self.max_basis is not None:
-            check_limit("max_basis", self.max_basis, integer=True)
+        if max_basis is not None:
+            check_limit("max_basis", max_basis, integer=True)
         name = self.solver
         if isinstance(name, str) and name == "auto":
             memory = 1e6 * check_positive("memory_limit", self.memory_limit)
-            return choose_solver(rows, self.kernel_, task, self.max_basis, self._learns_metric, memory)
+            return choose_solver(rows, self.kernel_, task, max_basis, self._learns_metric, memory)
         if not isinstance(name, str) or name not in SOLVERS:
             known = ", ".join(["'auto'", *map(repr, SOLVERS)])
             raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
         solver = SOLVERS[name]()
-        if self.max_basis is not None:
+        if max_basis is not None:
             if "max_basis" not in solver.get_params(deep=False):
                 capped = [known for known, cls in SOLVERS.items() if "max_basis" in cls().get_params(deep=False)]
                 raise ValueError(
-                    f"solver={name!r} has no cap on vectors, found max_basis={self.max_basis}; these have: "
+                    f"solver={name!r} has no cap on vectors, found max_basis={max_basis}; these have: "
                     f"{', '.join(map(repr, capped))}"
                 )
-            solver.set_params(max_basis=self.max_basis)
+            solver.set_params(max_basis=max_basis)
         return solver
 
     def _drop_zero_weights(self, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None, Array]:

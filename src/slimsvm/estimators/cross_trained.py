@@ -28,10 +28,12 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the one with the lowest
-        error on the validation rows, of several the one with the fewest vectors.
+        Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the lowest
+        with the fewest vectors (give or take a tenth) of those that err least on the validation rows, give or take two
+        standard errors of the difference.
     first_C : float or "validate", default="validate"
-        Price for the machines of the subsets; "validate" takes the one whose machines have the lowest mean error.
+        Price for the machines of the subsets; "validate" takes the highest price at which machines err least, give or
+        take one standard error, on rows that they have not seen.
     kernel : {"rbf", "laplacian", "poly", "linear", "sigmoid"}, Kernel or callable, default="rbf"
         As in `SVC`; no kernel matrix.
     degree : int, default=3
@@ -41,18 +43,20 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         The paper's s.
     subset_size : int or None, default=None
         The paper's r: half of it from each class, or all rows of a class that has fewer. None: the share 1/n_subsets of
-        all rows, but at least 200 or half of them. Larger subsets: better decisions, fewer vectors discarded.
+        all rows, but at least 1,000 or half of them. Larger subsets: better decisions, fewer vectors discarded.
     validation_size : int or None, default=None
-        Rows that prices and thresholds are chosen by, and that are not trained on. None: a third of subset_size. 0: no
-        validation and no thresholds (the paper's algorithm 3 as it stands); C and first_C must be numbers then.
-    variances : float, default=1.0
-        Rows are discarded if their mean margin is beyond 0 or 1 by so many variances. 0 goes by the mean alone, which
-        discards more.
+        Rows that thresholds and the last machine's price are chosen by; then they are edited as the others, and join
+        in its last training. None: a third of subset_size. 0: no thresholds; C must be a number then.
+    variances : float, default=0.0
+        Rows are discarded if their mean margin is beyond 0 or 1 by so many variances: 1 in the paper, which discards
+        less. 0 goes by the mean alone.
     balance : bool, default=True
         Whether the smaller class of the kept rows gets surely right rows back.
-    max_rows : int or None, default=None
-        Train the last machine on at most so many of the kept rows: a sample, and round after round those it has most
-        wrong. Bounds the number of vectors whatever the number of rows. None: all kept rows, as the paper.
+    max_basis : int, "auto" or None, default="auto"
+        Most vectors of the last machine. It is trained on a sample of the kept rows and takes in, round by round, rows
+        that it has wrong, until it has as many. "auto": the sample is what is kept of 2,000 rows, and its machine may
+        grow by three fifths, so that the number of vectors is about the same for any number of rows from 2,000 on.
+        None: all kept rows, as the paper.
     second_stage : bool, default=True
         False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
     solver : str or Solver, default="exact"
@@ -77,9 +81,10 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         Positions of the rows that the last machine was trained on, ascending.
     C_, first_C_ : float
     validation_, first_validation_ : list of dict
-        ``C``, ``error``, ``n_basis`` and ``seconds`` of every price that was tried for the last and the first machines.
+        ``C``, ``error``, ``n_basis`` and ``seconds`` of every price that was tried for the last and the first machines:
+        the last one's without the validation rows, by their error.
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Of y f(x) over the machines of the subsets; NaN for validation rows.
+        Of y f(x) over the machines of the subsets.
     n_wrong_, n_sure_, n_returned_ : int
         Rows discarded on the wrong side, as surely right, and put back of the latter.
     n_basis_, basis_vectors_, basis_coef_, intercept_, model_, kernel_, precision_
@@ -110,7 +115,6 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     """
 
     _y_numeric = False
-    max_basis = None  # what the machinery of `KernelMachine` asks for and this estimator does not offer
     warm_start = False
 
     def __init__(
@@ -125,9 +129,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         n_subsets=5,
         subset_size=None,
         validation_size=None,
-        variances=1.0,
+        variances=0.0,
         balance=True,
-        max_rows=None,
+        max_basis="auto",
         second_stage=True,
         solver="exact",
         intercept="free",
@@ -151,7 +155,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         self.validation_size = validation_size
         self.variances = variances
         self.balance = balance
-        self.max_rows = max_rows
+        self.max_basis = max_basis
         self.second_stage = second_stage
         self.solver = solver
         self.intercept = intercept
@@ -198,7 +202,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         return self
 
     def edit(self, X, y):
-        """Only the first stage: which rows the last machine would be trained on (``max_rows`` left out).
+        """Only the first stage: which rows the last machine would be trained on (``max_basis`` left out).
 
         Parameters
         ----------
@@ -228,6 +232,10 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
             raise ValueError(f"y must hold two classes, found 1 class: {self.classes_[0]!s}")
         return X, y, codes
 
+    @property
+    def _cap(self) -> None:
+        """``max_basis`` is this estimator's own matter, not that of the machines' solver."""
+
     def _resolve_solver(self, rows, task):
         """Cross-training with the solver that ``solver`` stands for."""
         if self._learns_metric:
@@ -239,7 +247,11 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
             for name in ("C", "first_C")
         }
         sizes = {"n_subsets": (self.n_subsets, 1), "subset_size": (self.subset_size, 2)}
-        sizes |= {"validation_size": (self.validation_size, 0), "max_rows": (self.max_rows, 2)}
+        sizes |= {"validation_size": (self.validation_size, 0)}
+        if isinstance(self.max_basis, str):
+            check_option("max_basis", self.max_basis, ("auto", None, "a number"))
+        else:
+            sizes["max_basis"] = self.max_basis, 2
         counts = {
             name: None if value is None and name != "n_subsets" else check_at_least(name, value, least)
             for name, (value, least) in sizes.items()
@@ -254,8 +266,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
             variances=variances,
             balance=self.balance,
             second_stage=self.second_stage,
-            **price,
-            **counts,
+            **{"max_basis": "auto"} | price | counts,
         )
 
     def _with_C(self, problem: Problem) -> Problem:

@@ -233,8 +233,8 @@ class CrossTraining(Editor):
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Price of a row's loss for the machines; "validate" tries 0.1, 1, … 1000 and takes the one with the lowest error
-        on the validation rows.
+        Price of a row's loss for the machines; "validate" tries 0.1, 1, … 1000 until they err no less on rows that they
+        have not seen, and takes the highest at which they err least, give or take one standard error.
     kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
         As in `CrossTrainedSVC`.
     n_jobs : int or None, default=None
@@ -245,11 +245,11 @@ class CrossTraining(Editor):
     Attributes
     ----------
     sample_indices_ : int64 ndarray
-        Positions of the rows that stayed, ascending; validation rows are not among them.
+        Positions of the rows that stayed, ascending.
     classes_ : ndarray of shape (2,)
     C_ : float
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Of y f(x) over the machines; NaN for validation rows.
+        Of y f(x) over the machines.
     n_features_in_ : int
 
     References
@@ -269,7 +269,7 @@ class CrossTraining(Editor):
 
     def __init__(
         self, *, C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5, subset_size=None,
-        validation_size=None, variances=1.0, balance=True, n_jobs=None, random_state=None,
+        validation_size=None, variances=0.0, balance=True, n_jobs=None, random_state=None,
     ):  # fmt: skip
         self.C = C
         self.kernel = kernel

@@ -7,6 +7,14 @@ r"""Ball vector machine: a ball of known radius around all rows, its centre move
 Tsang, Kocsor, Kwok, "Simpler Core Vector Machines with Enclosing Balls", ICML 2007, Algorithm 1, with its several
 scales of ε. No optimisation inside: a step costs the kernel values of a sample with the core set.
 
+There the paper ends. The ball found is at most (1 + ε) √(1 + q*/R*²) times the smallest one (R*² = η − q*), and many
+other centres would have done: c is feasible as soon as no row's product with it is below ‖c‖²/2, so that the objective
+may be four times the least one even for ε = 0. With ``shrink`` the loop goes on with
+
+    r² = η − ‖c‖², less than R*² and rising to it
+
+until no row is outside of (c, (1 + ε) r): the ball then is at most 1 + ε times the smallest, as CVM's is.
+
 Parts: `solvers.enclosing_ball` (the problem, the search).
 """
 
@@ -24,29 +32,39 @@ FIRST_EPSILON = 0.5
 
 
 class BallVectorRun(BallRun):
-    """The centre α, and the scale ε' that it is good for so far."""
+    """The centre α, the scale ε' that it is good for so far, and whether the radius is the given one."""
 
-    def __init__(self, problem: Problem, epsilon: float, sample_size: int, state: DualState | None):
-        super().__init__(problem, epsilon, sample_size, state)
-        self.scale = max(FIRST_EPSILON, epsilon)
+    def __init__(self, problem: Problem, solver: BVM, state: DualState | None):
+        super().__init__(problem, solver.epsilon, solver.sample_size, state)
+        self.scale = max(FIRST_EPSILON, solver.epsilon)
+        self.shrink, self.is_given = solver.shrink, True
+
+    @property
+    def radius_squared(self) -> float:
+        """r²: η, or what the smallest ball has at least."""
+        return self.eta if self.is_given else self.eta - self.latest[2]
 
     def step(self) -> dict[str, Any]:
-        """One move of the centre, or the next scale, or the end."""
+        """One move of the centre, or the next scale, or the smaller radius, or the end."""
         is_last = self.scale <= self.epsilon
-        found = self.find_outside(self.eta, self.scale, thorough=is_last)
+        found = self.find_outside(self.radius_squared, self.scale, thorough=is_last)
         if found is not None:
             self.move(*found)
-        elif is_last:
-            self.converged = True
-        else:
+        elif not is_last:
             self.scale = max(0.5 * self.scale, self.epsilon)
-        return self.record(epsilon=self.scale)
+        elif self.is_given and self.shrink:
+            self.is_given = False
+        else:
+            self.converged = True
+        return self.record(epsilon=self.scale, radius=float(np.sqrt(max(self.radius_squared, 0.0))))
 
     def move(self, row: int, product: float) -> None:
         """Move the centre towards a row until the ball touches it."""
         rows, alpha, q = self.latest
         own = float(self.diagonal[row])
-        beta = np.sqrt(own / (q - 2.0 * product + own))
+        # With rows of several lengths the distance counts what a row lacks to η, the move does not.
+        away = q - 2.0 * product + own
+        beta = np.sqrt(max(self.radius_squared - (self.eta - own), 0.0) / away)
         if row in rows:
             alpha = beta * alpha
             alpha[rows == row] += 1.0 - beta
@@ -63,9 +81,12 @@ class BVM(BallSolver):
     Parameters
     ----------
     epsilon : float, default=1e-4
-        ε: all rows lie in a ball of 1 + ε times the radius that was given.
+        ε: all rows lie in a ball of 1 + ε times the radius that was given, and with ``shrink`` of 1 + ε times the
+        smallest.
     sample_size : int, default=59
         Random rows among which the farthest is searched for.
+    shrink : bool, default=True
+        Go on from the ball of the given radius to the smallest. False: the paper's algorithm.
 
     References
     ----------
@@ -80,11 +101,14 @@ class BVM(BallSolver):
     True
     """
 
-    def __init__(self, epsilon=1e-4, sample_size=59):
+    def __init__(self, epsilon=1e-4, sample_size=59, shrink=True):
         self.epsilon = epsilon
         self.sample_size = sample_size
+        self.shrink = shrink
 
     def start(self, problem: Problem, state: DualState | None = None) -> BallVectorRun:
         """Check the problem and set the run up."""
         self.check(problem, state)
-        return BallVectorRun(problem, self.epsilon, self.sample_size, state)
+        if not isinstance(self.shrink, bool):
+            raise ValueError(f"shrink must be True or False, found {self.shrink!r}")
+        return BallVectorRun(problem, self, state)

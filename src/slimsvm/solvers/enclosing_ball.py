@@ -124,7 +124,7 @@ class BallRun:
         } | more
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model scaled to the margin 1, its hinge objective, and the two sides of its own problem."""
+        """The model scaled to the least P, its hinge objective, and the two sides of its own problem."""
         problem, (rows, alpha, q) = self.problem, self.latest
         evals = self.kernel_rows.counter.n
         kept = np.argsort(rows)
@@ -135,6 +135,8 @@ class BallRun:
         kernel_rows, plain = self.kernel_rows, np.zeros(0)
         scores = kernel_rows.scores(kernel_rows.points(rows), coef).astype(np.float64) + intercept
         norm_squared = float(coef[:, 0] @ scores[rows, 0])  # of w and b
+        scale = best_scale(self.y * scores[:, 0], norm_squared, problem.C * problem.examples.weights)
+        coef, intercept, scores, norm_squared = scale * coef, scale * intercept, scale * scores, scale**2 * norm_squared
         examples, task = problem.examples, problem.task
         loss = losses(task.augment(scores, plain, examples), scores, plain, examples)
         slack = np.maximum(0.0, 1.0 - self.y * scores[:, 0])
@@ -157,6 +159,22 @@ class BallRun:
         v[rows] = coef[:, 0]
         state = DualState(v, problem.C, task, examples)
         return Fit(model, status, objective, None, history, counters, state, rows)
+
+
+def best_scale(margins: Array, norm_squared: float, prices: Array) -> float:
+    """The s ≥ 0 at which ½ s² ‖w‖² + ½ Σ C_i max(0, 1 − s y_i f_i)² is least: 1 at the optimum of P.
+
+    Its slope is piecewise linear and increasing, so that Newton's steps end after finitely many.
+    """
+    scale = 1.0
+    for _ in range(100):
+        short = scale * margins < 1.0
+        m, price = margins[short], prices[short]
+        target = float(price @ m) / (norm_squared + float(price @ m**2))
+        if abs(target - scale) <= 1e-14 * scale:
+            break
+        scale = target
+    return scale
 
 
 class BallSolver(Solver):
