@@ -257,3 +257,8 @@ def test_bad_input_is_named(solver):
             model.fit(X, y)
     with pytest.raises(ValueError, match="solves two-class problems, found Multiclass"):
         svc(solver()).fit(X, np.arange(20) % 3)
+
+
+def test_a_model_that_no_scale_makes_better_stays_as_it_is():
+    assert best_scale(np.zeros(3), 0.0, np.ones(3)) == 1.0
+    assert best_scale(np.array([-1.0, 0.5]), 1.0, np.ones(2)) == 1.0
