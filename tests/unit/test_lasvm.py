@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
 
 from slimsvm import LASVM, SVC, Exact
 from slimsvm.numerics import online
@@ -247,3 +249,27 @@ def test_the_table_grows_with_the_rows(monkeypatch):
     assert model.n_basis_ > 100
     assert model.objective_ <= 1.01 * exact.objective_
     assert np.mean(model.predict(X) == exact.predict(X)) > 0.97
+
+
+REAL = {"breast-cancer": (load_breast_cancer, 10.0), "digits, 0 to 4 against 5 to 9": (load_digits, 1.0)}
+
+
+@SELECTIONS
+@pytest.mark.parametrize("name", REAL)
+def test_real_rows_within_one_percent_in_one_go_and_in_chunks(name, selection):
+    """Chunks are finished over the rows that are kept, which says little where few are chosen."""
+    get, C = REAL[name]
+    X, y = get(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = StandardScaler().fit_transform(X)[order], (y[order] > (4 if get is load_digits else 0)).astype(int)
+    options = {"C": C, "intercept": "free", "random_state": 0, "n_jobs": 1}
+    exact = SVC(solver="exact", **options).fit(X, y)
+    online = SVC(solver=LASVM(selection=selection), **options).fit(X, y)
+    assert exact.objective_ * (1 - 1e-6) <= online.objective_ <= 1.01 * exact.objective_
+    assert np.mean(online.predict(X) == exact.predict(X)) > 0.995
+    if selection != "random":
+        return
+    chunks = SVC(solver=LASVM(selection=selection), **options)
+    for part in np.array_split(np.arange(len(y)), 4):
+        chunks.partial_fit(X[part], y[part], classes=[0, 1])
+    assert np.mean(chunks.predict(X) == exact.predict(X)) > 0.98

@@ -196,18 +196,25 @@ class CrossTrainer(Solver):
     def _last(self, problem: Problem, edited: Edited, rng: np.random.Generator, clock: Clock, callbacks: tuple) -> Fit:
         """Second stage: price and threshold by the validation rows, then the machine of all kept rows."""
         seed, kernel_evals = int(rng.integers(2**30)), edited.first.kernel_evals
+        most, price, threshold = self.max_basis, self.C, 0.0
+        trials: list[dict[str, Any]] = []
 
         def train_last(price: float, usable: Array) -> tuple[Array, Fit]:
             nonlocal kernel_evals
-            found = self._train(problem, edited, usable, price, np.random.default_rng(seed), clock, callbacks)
+            found = self._train(problem, edited, most, usable, price, np.random.default_rng(seed), clock, callbacks)
             kernel_evals += found[2]
             return found[:2]
 
-        price, threshold = self.C, 0.0
-        trials: list[dict[str, Any]] = []
-        if len(edited.split.validating):
-            price, threshold, trials, n_evals = self._choose(problem, edited, train_last)
+        validating = edited.split.validating
+        if len(validating):
+            price, threshold, wrong, trials, n_evals = self._choose(problem, edited, train_last)
             kernel_evals += n_evals
+            first_wrong = edited.first.margins[:, validating].mean(axis=0) <= 0
+            if most == "auto" and is_worse(wrong, first_wrong, SURE):
+                # So few vectors cannot do what the first machines can.
+                most = None
+                price, threshold, wrong, trials, n_evals = self._choose(problem, edited, train_last)
+                kernel_evals += n_evals
         rows, fit = train_last(price, np.arange(problem.rows.n_rows))
         fit.model = replace(fit.model, intercept=fit.model.intercept - threshold)
         fit.counters["kernel_evals"] = kernel_evals
@@ -217,8 +224,8 @@ class CrossTrainer(Solver):
 
     def _choose(
         self, problem: Problem, edited: Edited, train_last: Callable[[float, Array], tuple[Array, Fit]]
-    ) -> tuple[float, float, list[dict[str, Any]], int]:
-        """Price and threshold of the last machine, what was tried, and kernel evaluations for judging."""
+    ) -> tuple[float, float, Array, list[dict[str, Any]], int]:
+        """Price and threshold of the last machine, where it errs, what was tried, and evaluations for judging."""
         validation = some_rows(problem, edited.split.validating)
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
@@ -240,20 +247,20 @@ class CrossTrainer(Solver):
         as_good = [j for j, wrong in enumerate(errors) if not is_worse(wrong, least, SURE)]
         fewest = min(trials[j]["n_basis"] for j in as_good)
         number = next(j for j in as_good if trials[j]["n_basis"] <= AS_FEW * fewest)
-        return trials[number]["C"], thresholds[number], trials, kernel_evals
+        return trials[number]["C"], thresholds[number], errors[number], trials, kernel_evals
 
     def _train(
-        self, problem: Problem, edited: Edited, usable: Array, C: float, rng: np.random.Generator, clock: Clock,
-        callbacks: tuple,
+        self, problem: Problem, edited: Edited, most: Any, usable: Array, C: float, rng: np.random.Generator,
+        clock: Clock, callbacks: tuple,
     ) -> tuple[Array, Fit, int]:  # fmt: skip
-        """Train on the usable of the kept rows, or as many as `max_basis` allows: which, the fit, evaluations."""
+        """Train on the usable of the kept rows, or as many as ``most`` vectors allow: which, the fit, evaluations."""
 
         def fit_to(rows: Array) -> Fit:
             part = some_rows(problem, rows, C=C, max_seconds=clock.left(), random_state=rng)
             return self.inner.solve(replace(part, verbose=problem.verbose), callbacks=callbacks)
 
         kept, labels = np.intersect1d(edited.kept, usable), problem.examples.labels
-        limit = Limit.of(self.max_basis, kept, usable, labels, rng)
+        limit = Limit.of(most, kept, usable, labels, rng)
         if limit is None:
             fit = fit_to(kept)
             return kept, fit, fit.counters["kernel_evals"]
