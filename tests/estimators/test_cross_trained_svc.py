@@ -268,7 +268,9 @@ def test_containers_give_one_answer(tmp_path):
         np.testing.assert_allclose(fitted(other, y, gamma=2.0).decision_function(X), expected.decision_function(X))
     sparse = fitted(sp.csr_array(X), y, gamma=2.0)
     np.testing.assert_array_equal(sparse.sample_indices_, expected.sample_indices_)
-    np.testing.assert_allclose(sparse.decision_function(sp.csc_array(X)), expected.decision_function(X), atol=1e-3)
+    np.testing.assert_allclose(
+        sparse.decision_function(sp.csc_array(X)), expected.decision_function(X), rtol=2e-3, atol=2e-3
+    )
 
 
 def test_labels_files_pickles_and_grids(tmp_path):
