@@ -164,17 +164,26 @@ class BallRun:
 def best_scale(margins: Array, norm_squared: float, prices: Array) -> float:
     """The s > 0 at which ½ s² ‖w‖² + ½ Σ C_i max(0, 1 − s y_i f_i)² is least: 1 at the optimum of P.
 
-    Its slope is piecewise linear and increasing, so that Newton's steps end after finitely many. Where no s > 0 is
-    better than 0 the model stays as it is.
+    Its slope is piecewise linear and increasing: Newton's steps within a bracket. Where no s > 0 is better than 0 the
+    model stays as it is.
     """
-    scale = 1.0
+    if float(prices @ margins) <= 0.0:
+        return 1.0
+    low, high, scale = 0.0, np.inf, 1.0
     for _ in range(100):
         short = scale * margins < 1.0
         m, price = margins[short], prices[short]
-        slope, curvature = float(price @ m), norm_squared + float(price @ m**2)
-        if slope <= 0.0 or curvature <= 0.0:
-            return 1.0
-        target = slope / curvature
+        curvature = norm_squared + float(price @ m**2)
+        slope = scale * curvature - float(price @ m)
+        if slope >= 0.0:
+            high = scale
+        if slope <= 0.0:
+            low = scale
+        if low == high or curvature <= 0.0:
+            break
+        target = scale - slope / curvature
+        if not low < target < high:
+            target = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
         if abs(target - scale) <= 1e-14 * scale:
             break
         scale = target
