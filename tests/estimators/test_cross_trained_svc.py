@@ -128,6 +128,16 @@ def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen
     assert min(trials, key=trials.get) <= edited.first.C
 
 
+def test_a_small_class_is_not_forgotten_by_those_who_judge():
+    """Few rows are positive, and in every subset: by rows not seen the machine of the larger class were best."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.where(np.hypot(X[:, 0] - 1, X[:, 1] - 1) < 0.6, 1, -1)
+    clf = fitted(X, y, gamma=2.0)
+    assert np.mean(clf.predict(X[y > 0]) > 0) > 0.85
+    assert clf.score(X, y) > 0.97
+
+
 def test_thresholds_move_only_for_more_than_chance():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=400)

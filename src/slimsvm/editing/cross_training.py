@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.editing.first_stage import (
+    PATIENCE,
     PRICES,
     SURE,
     Clock,
@@ -45,8 +46,8 @@ from slimsvm.tasks import Binary
 Array = np.ndarray
 
 
-# No more prices are tried after so many in a row that err more.
-PATIENCE = 2
+# Where a limited machine errs more than the first ones by more than this, the limit is lifted.
+MOST_LOST = 0.01
 # The lowest price whose machine has at most so many times the fewest vectors: a higher one only fits more closely.
 AS_FEW = 1.1
 
@@ -210,7 +211,8 @@ class CrossTrainer(Solver):
             price, threshold, wrong, trials, n_evals = self._choose(problem, edited, train_last)
             kernel_evals += n_evals
             first_wrong = edited.first.margins[:, validating].mean(axis=0) <= 0
-            if most == "auto" and is_worse(wrong, first_wrong, SURE):
+            lost = wrong.mean() - first_wrong.mean()
+            if most == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE):
                 # So few vectors cannot do what the first machines can.
                 most = None
                 price, threshold, wrong, trials, n_evals = self._choose(problem, edited, train_last)

@@ -24,11 +24,13 @@ from slimsvm.solvers import Fit, Problem, Solver, Status
 
 Array = np.ndarray
 
-# Prices that are tried, from the lowest; for the first machines no more after one that does not lower the error: high
-# prices take long where classes overlap.
-PRICES = 0.1, 1.0, 10.0, 100.0, 1000.0
+# Prices that are tried, from the lowest; no more after so many in a row that do not lower the error, or, for the last
+# machine, err more. One is too few: at the lowest prices a machine that calls all rows the larger class may seem good.
+PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 # Rows of a subset where the size is not given: at least so many, or half of all.
 LEAST_SIZE = 1000
+# Share of a class that some machine has not seen, below which only the validation rows judge.
+LEAST_UNSEEN = 0.75
 # Rows a class must have at least: two to learn from and one to validate by.
 MIN_ROWS = 3
 # Standard errors by which a threshold has to be better than none, and a price than one with fewer vectors: they are the
@@ -217,6 +219,9 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
     for mask, index in zip(unseen, parts.subsets, strict=True):
         mask[index] = False
     judging = unseen.any(axis=0)
+    if len(parts.validating) and min(judging[labels == sign].mean() for sign in (-1, 1)) < LEAST_UNSEEN:
+        # Subsets have nearly all rows of the smaller class: without them the larger class alone would judge.
+        judging = np.isin(np.arange(len(labels)), parts.validating)
     if C is None and not judging.any():
         raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
     least, chosen, trials, kernel_evals = np.zeros(0, bool), None, [], 0
@@ -240,7 +245,7 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         # The highest of prices that err alike: its machines tell right from wrong most clearly.
         if chosen is None or not is_worse(wrong, least):
             chosen = price, machines, fits, margins
-        if lowest < len(trials) - 1:
+        if len(trials) - 1 - lowest >= PATIENCE:
             break
     assert chosen is not None
     price, machines, fits, margins = chosen

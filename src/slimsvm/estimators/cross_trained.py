@@ -56,8 +56,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         Most vectors of the last machine. It is trained on a sample of the kept rows and takes in, round by round, rows
         that it has wrong, until it has as many. "auto": the sample is what is kept of 2,000 rows, and its machine may
         grow by three fifths, so that the number of vectors is about the same for any number of rows from 2,000 on;
-        where it then errs more on the validation rows than the first machines do (by two standard errors), None. None:
-        all kept rows, as the paper.
+        where it then errs more on the validation rows than the first machines do (by a point, and by two standard
+        errors), None. None: all kept rows, as the paper.
     second_stage : bool, default=True
         False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
     solver : str or Solver, default="exact"
