@@ -218,7 +218,7 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
     unseen = np.ones((len(subsets), len(labels)), bool)
     for mask, index in zip(unseen, parts.subsets, strict=True):
         mask[index] = False
-    judging = unseen.any(axis=0)
+    judging: Array = np.asarray(unseen.any(axis=0))
     if len(parts.validating) and min(judging[labels == sign].mean() for sign in (-1, 1)) < LEAST_UNSEEN:
         # Subsets have nearly all rows of the smaller class: without them the larger class alone would judge.
         judging = np.isin(np.arange(len(labels)), parts.validating)
