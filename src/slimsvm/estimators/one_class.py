@@ -164,9 +164,16 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         size = max(abs(self.objective_), abs(self.lower_bound_))
         return (self.objective_ - self.lower_bound_) / size if size else 0.0
 
+    def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
+        """See `KernelMachine.certificate`; y is ignored, and objective and bound are negative."""
+        check_is_fitted(self, "model_")
+        X = self._check_X(X, reset=False)
+        return super().certificate(X, np.zeros(X.shape[0]), sample_weight, max_seconds)
+
     def _encode(self, y, weights):
         """See `KernelMachine._encode`."""
-        raise ValueError("certificate(X, y) is for losses of labels; gap_ says how exact a OneClassSVM is")
+        task = OneClass(self.nu)
+        return task, task.encode(y, weights), 0.0
 
     def score_samples(self, X):
         """f(x), without the intercept.

@@ -1,7 +1,8 @@
 """How far a model can be from the exact SVM: its objective, and a bound that no model's objective can be under.
 
 Any point of the dual is such a bound, whatever trained the model. Where every row has its own dual variables (two
-classes, several, regression) one is found by `solvers.dual_ascent`. For sequences and losses over all rows it is a
+classes, several, regression, one class) one is found by `solvers.dual_ascent`; several classes by pairs are so many
+problems of two, whose objectives and bounds add up. For sequences and losses over all rows it is a
 nonnegative combination of exact cuts with Σ α ≤ C₁: the first cut is that of the model itself, the others come of
 `solvers.cutting_plane`, until its own gap, or the model's, is below GAP.
 
@@ -24,14 +25,17 @@ from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cuts import ExactCuts
 from slimsvm.solvers.dual_ascent import BoxAscent, ClassAscent, DualAscent
-from slimsvm.tasks import Binary, Multiclass, Regression, losses
+from slimsvm.solvers.one_vs_one import problem_of_pair, rows_of_pair
+from slimsvm.tasks import Binary, Multiclass, OneClass, OneVsOne, Regression, losses
 
 Array = np.ndarray
 
 SCORED_ROWS = 1 << 16
 # Cuts go on until no more than this share of the objective is open.
 GAP = 5e-4
-ASCENTS: dict[type, type[DualAscent]] = {Binary: BoxAscent, Regression: BoxAscent, Multiclass: ClassAscent}
+ASCENTS: dict[type, type[DualAscent]] = {
+    Binary: BoxAscent, Regression: BoxAscent, OneClass: BoxAscent, Multiclass: ClassAscent
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,12 @@ class Certificate:
     Parameters
     ----------
     objective : float
-        ½‖w‖² + C Σ ω_i ℓ_i of the model, kernel values and sums in float64.
+        ½‖w‖² + C Σ ω_i ℓ_i of the model (with ν C Ω b for one class), kernel values and sums in float64.
     lower_bound : float
         No model of this kernel and C has a lower objective.
     n_passes : int
-        Passes of dual coordinate ascent that were finished; cuts, for sequences and losses over all rows.
+        Passes of dual coordinate ascent that were finished (of all pairs of classes); cuts, for sequences and losses
+        over all rows.
     kernel_evals : int
         Kernel evaluations it took.
     seconds : float
@@ -59,8 +64,8 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Share of the objective by which it can at most be lowered."""
-        return (self.objective - self.lower_bound) / self.objective if self.objective > 0 else 0.0
+        """Share of the objective's magnitude by which it can at most be lowered."""
+        return (self.objective - self.lower_bound) / abs(self.objective) if self.objective else 0.0
 
 
 def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None = None) -> Certificate:
@@ -69,7 +74,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     Parameters
     ----------
     problem : Problem
-        A free intercept for two classes and regression only.
+        A free intercept for two classes, pairs of classes, regression and one class only.
     model : KernelExpansion
         In float64.
     max_seconds : float or None
@@ -86,14 +91,12 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
         scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
     objective = _objective(problem, model, scores)
     with one_blas_thread():
-        kind = ASCENTS.get(type(problem.task))
-        if kind is None:
-            bound, n_passes, evals = _bound_by_cuts(problem, model, scores, objective, end)
+        if isinstance(problem.task, OneVsOne):
+            bound, n_passes, evals = _bound_by_pairs(problem, model, scores, end)
+        elif type(problem.task) in ASCENTS:
+            bound, n_passes, evals = _bound_by_ascent(problem, model, scores, end)
         else:
-            ascent = kind(problem, end)
-            ascent.start(model, scores)
-            ascent.climb()
-            bound, n_passes, evals = ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
+            bound, n_passes, evals = _bound_by_cuts(problem, model, scores, objective, end)
     bound = min(bound, objective)  # where the two cross, rounding is all there is between them
     return Certificate(objective, bound, n_passes, evals, time.perf_counter() - begun)
 
@@ -106,7 +109,45 @@ def _objective(problem: Problem, model: KernelExpansion, scores: Array) -> float
     if problem.intercept == "regularized":
         norm_squared += float(np.sum(model.intercept**2))
     loss = losses(problem.task.augment(scores, model.plain, problem.examples), scores, model.plain, problem.examples)
-    return 0.5 * norm_squared + problem.C * float(problem.examples.weights @ loss)
+    total = problem.C * float(problem.examples.weights @ loss)
+    if isinstance(problem.task, OneClass):
+        total += problem.task.nu * problem.C1 * float(model.intercept[0])
+    return 0.5 * norm_squared + total
+
+
+def _bound_by_ascent(
+    problem: Problem, model: KernelExpansion, scores: Array, end: float | None
+) -> tuple[float, int, int]:
+    """Lower bound, number of passes and kernel evaluations of dual ascent that begins at the model."""
+    ascent = ASCENTS[type(problem.task)](problem, end)
+    ascent.start(model, scores)
+    ascent.climb()
+    return ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
+
+
+def _bound_by_pairs(
+    problem: Problem, model: KernelExpansion, scores: Array, end: float | None
+) -> tuple[float, int, int]:
+    """The sum over pairs of classes, each of which is a problem of its own, of what `_bound_by_ascent` says.
+
+    Each pair may take its share of the time, counted by the squares of their rows.
+    """
+    assert isinstance(problem.task, OneVsOne)
+    pairs = problem.task.pairs()
+    rows = [rows_of_pair(problem, pair) for pair in pairs]
+    work = np.array([float(len(index)) ** 2 for index in rows])
+    bound, n_passes, evals = 0.0, 0, 0
+    for k, (pair, index) in enumerate(zip(pairs, rows, strict=True)):
+        used = model.coef[:, k] != 0
+        basis = model.basis[np.flatnonzero(used)]
+        if isinstance(problem.kernel, Precomputed):
+            basis = np.searchsorted(index, basis)
+        own = replace(model, basis=basis, coef=model.coef[used][:, [k]], intercept=model.intercept[[k]])
+        now = time.perf_counter()
+        part_end = None if end is None else now + max(0.0, end - now) * float(work[k] / work[k:].sum())
+        part = _bound_by_ascent(problem_of_pair(problem, pair, index), own, scores[index][:, [k]], part_end)
+        bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
+    return bound, n_passes, evals
 
 
 def _bound_by_cuts(

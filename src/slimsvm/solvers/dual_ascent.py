@@ -8,7 +8,9 @@ for c = y_i and −α_ic elsewhere, with α_ic ≥ 0, Σ_c α_ic ≤ C_i and lin
              from how far rows are within their margins, for several temperatures τ; each scaled by the t ∈ [0, 1] that
              maximises D(tV)
     passes   blocks of random rows, each solved for all but exactly, then F of all rows brought up to date; until D
-             rises by less than a thousandth of itself in a pass
+             rises by less than a thousandth of itself in a pass. Up to BLOCK rows are one block
+
+One class (`tasks.OneClass`) has linear(V) = 0 and Σ V fixed: D is negative, and nothing is scaled.
 
 Parts: `numerics.smo` (pairs or single rows, two classes and regression), `numerics.class_ascent` (several classes).
 """
@@ -27,20 +29,22 @@ from slimsvm.numerics import smo
 from slimsvm.numerics.class_ascent import ascend_classes
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.dual import Dual
-from slimsvm.tasks import Multiclass, Regression
+from slimsvm.tasks import Multiclass, OneClass, Regression
 
 Array = np.ndarray
 
 # Rows of a block, and rows whose part in F of all rows is computed in one go.
-BLOCK, STRIDE = 512, 2048
+BLOCK, STRIDE = 2048, 2048
+# Steps in a block, by its rows.
+STEPS_PER_ROW = 50
 # τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
 TEMPERATURES = (0.02, 0.1, 0.5, 2.0)
 # The passes end when D rises by less than this share of itself.
 WORTH_A_PASS = 1e-3
 # A block is solved to this share of the violation in it.
 BLOCK_SHARE = 0.01
-# Sweeps over a block of several classes.
-MAX_SWEEPS = 100
+# Sweeps over a block of several classes; over all rows where they are one block, for which large prices need them.
+MAX_SWEEPS, WHOLE_SWEEPS = 100, 1000
 
 
 class DualAscent:
@@ -49,7 +53,7 @@ class DualAscent:
     Attributes
     ----------
     bound : float
-        The best value of D so far, at least 0.
+        The best value of D so far, at least 0 but for one class.
     n_passes : int
         Passes that were finished.
     """
@@ -85,6 +89,10 @@ class DualAscent:
         """V of these rows, all but best with the others as they are; K between them without the constant feature."""
         raise TypeError(f"{type(self).__name__} must define solve_block(rows, K)")
 
+    def scale(self, gain: float, curvature: float) -> float:
+        """The t in [0, 1] for which t·gain − ½ t²·curvature is greatest."""
+        return float(np.clip(gain / max(curvature, smo.TINY), 0.0, 1.0))
+
     # -- the same for all -------------------------------------------------------------------------------------------
 
     @property
@@ -114,7 +122,7 @@ class DualAscent:
         for k, start in enumerate(starts):
             own = F[:, k * m : (k + 1) * m]
             gain, curvature = self.linear(start), float(np.sum(start * own))
-            t = float(np.clip(gain / max(curvature, smo.TINY), 0.0, 1.0))
+            t = self.scale(gain, curvature)
             value = t * gain - 0.5 * t**2 * curvature
             if value > self.bound:
                 self.bound, self.V, self.F = value, t * start, t * own
@@ -151,7 +159,7 @@ class DualAscent:
                     bar.update()
                     bar.set_postfix({"bound": self.bound}, refresh=False)
             self.n_passes += 1
-            if self.bound - before <= WORTH_A_PASS * self.bound:
+            if self.bound - before <= WORTH_A_PASS * abs(self.bound):
                 return
 
     def improve(self, rows: Array) -> None:
@@ -168,11 +176,18 @@ class DualAscent:
 
 
 class BoxAscent(DualAscent):
-    """Two classes with the hinge loss, and regression: any of the three intercepts."""
+    """Two classes with the hinge loss and regression with any of the three intercepts; one class."""
 
     def __init__(self, problem: Problem, end: float | None):
         super().__init__(problem, end)
         self.dual = Dual.of(problem)
+        if self.dual.total:  # the greatest −½ (Σ v_i ‖φ(x_i)‖)² of a start is known without any product
+            v = self.feasible(self.V)[:, 0]
+            self.bound = -0.5 * float(v @ np.sqrt(np.maximum(self.kernel_rows.diag(), 0.0))) ** 2
+
+    def scale(self, gain, curvature):
+        """One class: 1, for Σ v is fixed."""
+        return 1.0 if self.dual.total else super().scale(gain, curvature)
 
     def linear(self, V):
         """Σ t_i v_i − ε Σ |v_i|."""
@@ -196,6 +211,9 @@ class BoxAscent(DualAscent):
         if isinstance(self.problem.task, Regression):
             slack, sign = np.abs(residual) - dual.epsilon, np.sign(residual)
             scale = float(np.median(np.abs(slack))) or 1.0
+        elif isinstance(self.problem.task, OneClass):
+            slack, sign = residual, np.ones(len(residual))
+            scale = float(np.median(np.abs(slack))) or 1.0
         else:
             sign = np.sign(dual.target)
             slack, scale = sign * residual, 1.0
@@ -210,7 +228,7 @@ class BoxAscent(DualAscent):
         highest, lowest = dual.extremes(*dual.slopes(v, g, lo, hi))
         if highest - lowest > 1e-12:
             solve = smo.pairs if dual.balanced else smo.box
-            limits = lo, hi, dual.epsilon, BLOCK_SHARE * (highest - lowest), 20 * len(rows)
+            limits = lo, hi, dual.epsilon, BLOCK_SHARE * (highest - lowest), STEPS_PER_ROW * len(rows)
             solve(K, np.arange(len(rows)), dual.offset, g, v, *limits)
         return v[:, None]
 
@@ -258,6 +276,6 @@ class ClassAscent(DualAscent):
         """By rows, each exactly."""
         V, F = self.V[rows], self.F[rows]
         cost = np.ascontiguousarray(self.task.cost)
-        limits = BLOCK_SHARE, MAX_SWEEPS
+        limits = BLOCK_SHARE, WHOLE_SWEEPS if len(rows) == len(self.V) else MAX_SWEEPS
         ascend_classes(K, self.offset, self.labels[rows], self.price[rows], cost, V, F, *limits)
         return V

@@ -40,6 +40,23 @@ class PairStates:
         check_same_loss(self, task, examples, "; only the kernel, C and X may change")
 
 
+def rows_of_pair(problem: Problem, pair: tuple[int, int]) -> Array:
+    """Rows of the two classes."""
+    return np.flatnonzero(np.isin(problem.examples.labels, pair))
+
+
+def problem_of_pair(problem: Problem, pair: tuple[int, int], index: Array) -> Problem:
+    """The two-class problem of one pair and its rows, the lower class positive."""
+    task = Binary()
+    block = problem.rows.take(index, problem.rows.exact_dtype)
+    if isinstance(problem.kernel, Precomputed):
+        block = block[:, index]
+    labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
+    return replace(
+        problem, rows=as_rows(block), examples=task.encode(labels, problem.examples.weights[index]), task=task
+    )
+
+
 class OneVsOneRun:
     """The pairs one after another.
 
@@ -64,23 +81,16 @@ class OneVsOneRun:
 
     def rows_of(self, pair: tuple[int, int]) -> Array:
         """Rows of the two classes."""
-        return np.flatnonzero(np.isin(self.problem.examples.labels, pair))
+        return rows_of_pair(self.problem, pair)
 
     def two_classes(self, pair: tuple[int, int]) -> Problem:
-        """The problem of one pair, the lower class positive."""
-        problem, index, task = self.problem, self.rows_of(pair), Binary()
-        block = problem.rows.take(index, problem.rows.exact_dtype)
-        if isinstance(problem.kernel, Precomputed):
-            block = block[:, index]
-        labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
-        precision = np.dtype(self.kernel_rows.dtype).name
-        seconds = problem.max_seconds
+        """The problem of one pair, with the time that is left."""
+        seconds = self.problem.max_seconds
         if seconds is not None:
             seconds = max(seconds - (time.perf_counter() - self.begun), 1e-3)
-        return replace(
-            problem, rows=as_rows(block), examples=task.encode(labels, problem.examples.weights[index]), task=task,
-            precision=precision, max_iter=None, max_seconds=seconds, verbose=0,
-        )  # fmt: skip
+        precision = np.dtype(self.kernel_rows.dtype).name
+        problem = replace(self.problem, precision=precision, max_iter=None, max_seconds=seconds, verbose=0)
+        return problem_of_pair(problem, pair, self.rows_of(pair))
 
     def step(self) -> dict[str, Any]:
         """Solve for one pair."""
