@@ -136,8 +136,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             solver.set_params(max_basis=max_basis)
         return solver
 
-    def _drop_zero_weights(self, X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None, Array]:
+    def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array]:
         """Rows of positive weight, with their positions in X: a row of weight 0 is as if it were not there."""
+        weights = check_sample_weight(sample_weight, X.shape[0])
         if weights is None or weights.all():
             return X, y, weights, np.arange(len(y))
         index = np.flatnonzero(weights)
@@ -247,11 +248,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     @property
     def gap_(self) -> float | None:
-        """Share by which the objective could at most be lowered; None where nothing bounds it (sampled cuts)."""
+        """Share of its magnitude by which the objective could at most be lowered; None where nothing bounds it
+        (sampled cuts).
+        """
         check_is_fitted(self, "model_")
-        if self.lower_bound_ is None or not self.objective_ > 0:
-            return None if self.lower_bound_ is None else 0.0
-        return (self.objective_ - self.lower_bound_) / self.objective_
+        if self.lower_bound_ is None:
+            return None
+        return (self.objective_ - self.lower_bound_) / abs(self.objective_) if self.objective_ else 0.0
 
     def _encode(self, y: Array, weights: Array | None) -> tuple[Task, Examples, float]:
         """Loss and examples of labels, and what is taken off targets and scores first."""
@@ -296,7 +299,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         X, y = self._check_X(X, reset=False, y=y)
         limit = check_limit("max_seconds", max_seconds, integer=False)
-        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         model = self.model_
         if isinstance(model.kernel, Precomputed):
             if not np.isin(model.basis, index).all():

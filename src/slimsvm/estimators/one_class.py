@@ -10,7 +10,6 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_sample_weight
 from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
@@ -134,8 +133,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             A parameter or a value in X is out of range; the message names it.
         """
         X = self._check_X(X, reset=True)
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        X, nothing, weights, index = self._drop_zero_weights(X, np.zeros(X.shape[0]), weights)
+        X, nothing, weights, index = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
         task = OneClass(self.nu)
         self._solve(X, nothing, task.encode(nothing, weights), task, weights, index)
         return self
@@ -154,15 +152,6 @@ class OneClassSVM(OutlierMixin, KernelMachine):
                 f"{self.solver!r}"
             )
         return solver
-
-    @property
-    def gap_(self):
-        """Difference of objective and bound, as a share of the larger of their magnitudes; None without a bound."""
-        check_is_fitted(self, "model_")
-        if self.lower_bound_ is None:
-            return None
-        size = max(abs(self.objective_), abs(self.lower_bound_))
-        return (self.objective_ - self.lower_bound_) / size if size else 0.0
 
     def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
         """See `KernelMachine.certificate`; y is ignored, and objective and bound are negative."""

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_sample_weight, class_codes
+from slimsvm.estimators.validation import class_codes
 from slimsvm.tasks import Ordinal
 
 Array = np.ndarray
@@ -124,7 +124,7 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         """
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
-        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         found = np.unique(y)
         self.classes_ = found if self.classes is None else np.asarray(self.classes)
         if self.classes_.ndim != 1 or len(np.unique(self.classes_)) < len(self.classes_):

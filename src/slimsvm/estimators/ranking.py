@@ -139,9 +139,8 @@ class RankSVM(KernelMachine):
 
     def _problem(self, X: Any, y: Array, groups: Any, sample_weight: Any) -> tuple:
         """Rows in the order of their queries: X, y, examples, task, weights and positions in the X given."""
-        weights = check_sample_weight(sample_weight, X.shape[0])
         codes = _group_codes(groups, len(y))
-        X, y, weights, index = self._drop_zero_weights(X, y, weights)
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         task, codes = self._task(), codes[index]
         order = np.argsort(codes, kind="stable")
         if np.any(order[1:] < order[:-1]):

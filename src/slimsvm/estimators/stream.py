@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from slimsvm.estimators.validation import check_sample_weight, class_codes, is_chosen
+from slimsvm.estimators.validation import class_codes, is_chosen
 from slimsvm.kernels import CallableKernel, Precomputed
 from slimsvm.solvers import SOLVERS
 from slimsvm.tasks import Examples, Task
@@ -108,12 +108,11 @@ class StreamingClassifier:
             raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' counts all rows, which partial_fit never sees: give factors")
-        class_codes(y, self.classes_, hint="; classes= in the first call names all that will come")
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        X, y, weights, _ = self._drop_zero_weights(X, y, weights)
+        codes = class_codes(y, self.classes_, hint="; classes= in the first call names all that will come")
+        X, codes, weights, _ = self._weighted_rows(X, codes, sample_weight)
         self.class_weight_ = self._class_weights(self.classes_, None)
-        task, codes = self._task(), np.searchsorted(self.classes_, y)
-        meet_chunk(self, X, y, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        task = self._task()
+        meet_chunk(self, X, codes, task.encode(codes, self._row_weights(codes, weights)), task, weights)
         return self
 
 
@@ -145,7 +144,7 @@ class StreamingRegressor:
         """
         is_first = begin(self)
         X, y = self._check_X(X, reset=is_first, y=y)
-        X, y, weights, _ = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        X, y, weights, _ = self._weighted_rows(X, y, sample_weight)
         task, _, centre = self._encode(y, weights)
         if is_first:
             self._centre = centre

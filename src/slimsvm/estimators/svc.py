@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators.pairwise import pair_labels, pair_scores
 from slimsvm.estimators.ramp import RampMachine
 from slimsvm.estimators.stream import StreamingClassifier
-from slimsvm.estimators.validation import check_cost_matrix, check_option, check_sample_weight, class_codes
+from slimsvm.estimators.validation import check_cost_matrix, check_option, class_codes
 from slimsvm.solvers import Exact
 from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
 
@@ -240,7 +240,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
-        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         self.multilabel_ = y.ndim == 2
         if self.multilabel_:
             self.classes_ = np.arange(y.shape[1])

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.stream import StreamingRegressor
-from slimsvm.estimators.validation import check_finite, check_sample_weight
+from slimsvm.estimators.validation import check_finite
 from slimsvm.tasks import Regression
 
 
@@ -120,7 +120,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
             A parameter or a value in X or y is out of range; the message names it.
         """
         X, y = self._check_X(X, reset=True, y=y)
-        X, y, weights, index = self._drop_zero_weights(X, y, check_sample_weight(sample_weight, X.shape[0]))
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         task, examples, centre = self._encode(y, weights)
         self._solve(X, y, examples, task, weights, index, shift=centre)
         return self
