@@ -1,0 +1,252 @@
+"""The tables, figures and files of `slimsvm bench sampled-cuts`."""
+
+import json
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits
+
+from slimsvm.cli import bench_sampled_cuts, main
+from slimsvm.cli.benching import sampled_cuts_figures
+from slimsvm.cli.benching.sampled_cuts_tables import all_tables, growth, overview
+from slimsvm.cli.benching.tables import latest, slope, summarise
+from slimsvm.cli.benching.trials import add_gaps
+
+
+def record(**given):
+    usual = dict(
+        run=0, part="scaling", data="checkerboard", n_train=1000, n_test=10, n_features=2, C=1.0, gamma=10.0,
+        intercept="none", method="exact", seed=0, oracle="exact", sample_size=None, steps="ours", status="converged",
+        seconds=1.0, cpu_seconds=2.0, load=0.0, train_error=0.01, test_error=0.05, iterations=10, kernel_evals=1e6,
+        n_vectors=50, objective=100.0, lower_bound=None, qp_seconds=0.1, gap=None,
+    )  # fmt: skip
+    return {**usual, **given}
+
+
+# -- tables and figures: from made-up records -------------------------------------------------------------------------
+
+
+def test_gaps_are_to_the_best_bound_of_the_same_problem():
+    records = [
+        record(objective=102.0, lower_bound=98.0),
+        record(objective=110.0, lower_bound=99.0, seed=1),
+        record(objective=120.0, method="violated"),
+        record(objective=90.0, intercept="free", method="scikit-learn SVC"),
+        record(objective=120.0, run=1),
+        record(objective=None, method="trees"),
+    ]
+    add_gaps(records)
+    assert [record["gap"] for record in records] == [
+        pytest.approx(3 / 102),
+        pytest.approx(11 / 110),
+        pytest.approx(21 / 120),
+        None,
+        None,
+        None,
+    ]
+
+
+def test_means_and_deviations():
+    rows = summarise([
+        record(seconds=1.0, gap=None),
+        record(seconds=3.0, seed=1, gap=0.5, status="time limit"),
+        record(method="svc", seconds=7.0),
+        dict(run=0, part="scaling", data="checkerboard", n_train=9, C=1.0, gamma=10.0, method="svc", skipped="why"),
+    ])  # fmt: skip
+    assert [row["method"] for row in rows] == ["exact", "svc", "svc"]
+    assert (rows[0]["seconds"], rows[0]["seconds_std"]) == (2.0, pytest.approx(np.sqrt(2)))
+    assert (rows[0]["gap"], rows[0]["gap_std"]) == (0.5, None)
+    assert (rows[0]["runs"], rows[0]["limited"]) == (2, True)
+    assert (rows[1]["seconds"], rows[1]["seconds_std"], rows[1]["limited"]) == (7.0, None, False)
+    assert (rows[2]["seconds"], rows[2]["runs"], rows[2]["skipped"]) == (None, 0, "why")
+
+
+def test_the_last_run_counts():
+    old, new = record(seconds=9.0), record(run=1, seconds=1.0)
+    other = record(n_train=3000)
+    assert latest([old, other, new]) == [other, new]
+
+
+def test_growth_finds_the_exponents():
+    assert slope([10, 100, 1000], [5, 50, 500]) == pytest.approx(1.0)
+    sizes = (1000, 10_000, 100_000)
+    records = [
+        record(n_train=n, seconds=1e-6 * n**1.5, iterations=n**0.5, kernel_evals=3.0 * n**1.25, C=1.0) for n in sizes
+    ]
+    records += [record(n_train=10**6, seconds=1.0, status="time limit"), record(data="covtype", n_train=100_000)]
+    lines = growth(summarise(records)).splitlines()
+    assert len(lines) == 3
+    assert lines[2] == "| C | checkerboard | exact | 10,000 to 100,000 | 1.50 | 1.00 | 17.78 |"
+
+
+def test_table_1_takes_the_largest_size_of_each_set():
+    records = [
+        record(n_train=1000, method="exact", seconds=1.0),
+        record(n_train=9000, method="exact", seconds=2.0, train_error=0.0123, test_error=0.0345),
+        record(n_train=9000, method="exact", seconds=3.0, train_error=0.0123, test_error=0.0345, seed=1),
+        record(data="adult", part="sample-size", C=100.0, method="scikit-learn SVC", seconds=4.0),
+        record(data="adult", part="sample-size", C=10.0, method="exact"),
+        record(data="adult", part="sample-size", C=100.0, method="violated r=4000", sample_size=4000),
+        record(data="covtype", part="peers"),
+    ]
+    table = all_tables(records)["Table 1: time and error at the largest size"].splitlines()
+    assert table[0].startswith("| method | checkerboard (n = 9,000, C = 1): seconds | checkerboard: training error % |")
+    assert table[0].count("|") == 2 + 6
+    assert table[2:] == [
+        "| exact | 2.5 (0.707) | 1.23 (0.00) | 3.45 (0.00) | – | – | – |",
+        "| scikit-learn SVC | – | – | – | 4 | 1.00 | 5.00 |",
+    ]
+
+
+def test_peers_are_measured_by_svc_in_the_same_run():
+    usual = dict(part="peers", data="adult", C=32.0)
+    records = [
+        record(**usual, method="exact", seconds=2.0, gap=0.0123),
+        record(**usual, method="scikit-learn SVC", seconds=10.0, kernel_evals=None),
+        record(**{**usual, "data": "covtype"}, method="exact", seconds=5.0, status="time limit"),
+        {**record(**{**usual, "data": "covtype"}, method="scikit-learn SVC"), "skipped": "left out above 60,000 rows"},
+        record(**{**usual, "data": "ijcnn1"}, method="exact", seconds=50.0, status="time limit"),
+        record(**{**usual, "data": "ijcnn1"}, method="scikit-learn SVC", seconds=10.0),
+    ]
+    for name in ("seconds", "test_error"):
+        records[3].pop(name)
+    tables = all_tables(records)
+    assert tables["Peers"].splitlines()[2:] == [
+        "| adult, 1,000 × 2 | exact | 2 | 5× | 5.00 | 50 | 1e+06 | 1.2 % |",
+        "| adult, 1,000 × 2 | scikit-learn SVC | 10 | 1× | 5.00 | 50 | – | – |",
+        "| covtype, 1,000 × 2 | exact | > 5 | – | 5.00 | 50 | 1e+06 | – |",
+        "| ijcnn1, 1,000 × 2 | exact | > 50 | < 0.2× | 5.00 | 50 | 1e+06 | – |",
+        "| ijcnn1, 1,000 × 2 | scikit-learn SVC | 10 | 1× | 5.00 | 50 | 1e+06 | – |",
+    ]
+    assert tables["Left out"].endswith("| peers | covtype | 1,000 | scikit-learn SVC | left out above 60,000 rows |")
+    assert "Fixed C₁ = 10⁴" not in tables
+    assert [line["method"] for line in overview(records)] == [
+        "exact",
+        "scikit-learn SVC",
+        "exact",
+        "exact",
+        "scikit-learn SVC",
+    ]
+
+
+def made_up_records():
+    oracles = [("uniform", "paper"), ("violated", "paper"), ("violated", "ours")]
+    records = [
+        record(n_train=n, data=data, method=f"{oracle} {steps}", oracle=oracle, steps=steps, seed=seed)
+        for n in (1000, 3000)
+        for data in ("checkerboard", "covtype")
+        for oracle, steps in oracles
+        for seed in range(2)
+    ]
+    records += [
+        record(part="sample-size", data="adult", C=C, sample_size=r, oracle=oracle, steps=steps)
+        for r in (100, 400)
+        for C in (1.0, 100.0)
+        for oracle, steps in oracles
+    ]
+    records += [
+        record(part="sample-size", data="adult", method="scikit-learn SVC", sample_size=None, kernel_evals=None)
+    ]
+    records += [record(part="fixed-c1", C=10.0)]
+    return records
+
+
+@pytest.fixture
+def _no_png(monkeypatch):
+    """Laying a figure out takes most of a second; the command's test does it."""
+    monkeypatch.setattr(Figure, "savefig", lambda *args, **options: None)
+
+
+@pytest.mark.usefixtures("_no_png")
+def test_every_figure_is_drawn(tmp_path):
+    paths = sampled_cuts_figures.draw_figures(made_up_records(), tmp_path)
+    names = [*(f"sampled-cuts-figure-{k}.png" for k in range(1, 8)), "sampled-cuts-evaluations.png"]
+    assert paths == [tmp_path / name for name in names]
+    assert sampled_cuts_figures.draw_figures([], tmp_path) == []
+
+
+@pytest.mark.usefixtures("_no_png")
+def test_figures_show_what_finished(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        sampled_cuts_figures, "plot_means", lambda found, x, y, by, scale, ax: drawn.append((found, x, y, by, scale))
+    )
+    unfinished = record(n_train=9000, status="time limit")
+    skipped = dict(part="scaling", data="checkerboard", n_train=1, method="svc", skipped="why")
+    sampled_cuts_figures.draw_figures([*made_up_records(), unfinished, skipped], tmp_path)
+    assert [entry[1:] for entry in drawn[:2]] == [("n_train", "seconds", "method", 1.0)] * 2
+    assert {entry["data"] for entry in drawn[0][0]} == {"checkerboard"}
+    assert max(entry["n_train"] for entry in drawn[0][0]) == 3000
+    figure_7 = [entry for entry in drawn if entry[1:3] == ("sample_size", "test_error")]
+    assert [{(entry["oracle"], entry["steps"]) for entry in found} for found, *_ in figure_7] == [
+        {("uniform", "paper")},
+        {("violated", "paper")},
+        {("violated", "ours")},
+    ]
+    assert {entry["C"] for entry in figure_7[0][0]} == {"C = 1", "C = 100"}
+    assert all(entry[4] == 100.0 for entry in figure_7)
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def bench(folder, *more):
+    sizes = ["--sets", "checkerboard", "--max-n", "300", "--seeds", "1", "--max-seconds", "0.3"]
+    return main(["bench", "sampled-cuts", "--output", str(folder), *sizes, *more])
+
+
+def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
+    assert bench(tmp_path, "--parts", "scaling") == 0
+    shown = capsys.readouterr()
+    assert "scikit-learn SVC" in shown.out
+    assert "scaling, checkerboard, n = 300, C = 1: exact, seed 0:" in shown.err
+    first = json.loads((tmp_path / "sampled-cuts.json").read_text())
+    assert len(first["records"]) == 9
+    assert first["runs"][0]["options"]["seeds"] == 1
+    exact = next(record for record in first["records"] if record["method"] == "exact")
+    assert 0 <= exact["gap"] <= 0.01
+    violated = next(record for record in first["records"] if record["method"] == "violated r=400")
+    assert violated["gap"] == pytest.approx((violated["objective"] - exact["lower_bound"]) / violated["objective"])
+    assert (tmp_path / "sampled-cuts-figure-1.png").stat().st_size > 5000
+
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: path.write_bytes(b"drawn again"))
+    with threadpool_limits(1):
+        assert bench(tmp_path, "--parts", "peers", "--append") == 0
+    results = json.loads((tmp_path / "sampled-cuts.json").read_text())
+    assert results["records"][:9] == first["records"]
+    assert len(results["runs"]) == 2
+    peers = results["records"][9:]
+    assert {record["part"] for record in peers} == {"peers"}
+    assert {record["run"] for record in peers} == {1}
+    assert "## Peers" in (tmp_path / "sampled-cuts.md").read_text()
+
+    (tmp_path / "sampled-cuts-figure-1.png").unlink()
+    assert bench(tmp_path, "--redraw") == 0
+    assert json.loads((tmp_path / "sampled-cuts.json").read_text())["records"] == results["records"]
+    assert (tmp_path / "sampled-cuts-figure-1.png").exists()
+
+
+def test_records_survive_a_run_that_breaks_off(tmp_path, monkeypatch):
+    def break_off(parts, scope, session):
+        session.hear(record())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench_sampled_cuts, "run_experiments", break_off)
+    assert bench(tmp_path) == 1
+    assert len(json.loads((tmp_path / "sampled-cuts.json").read_text())["records"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file, and --redraw needs the records in it"),
+        ("{", "not JSON"),
+        ('{"bench": "kernels"}', "not the results of `bench sampled-cuts`"),
+    ],
+)
+def test_redraw_of_what_is_not_there(tmp_path, capsys, content, message):
+    if content is not None:
+        (tmp_path / "sampled-cuts.json").write_text(content)
+    assert bench(tmp_path, "--redraw") == 1
+    assert message in capsys.readouterr().err
