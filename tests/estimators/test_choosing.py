@@ -9,9 +9,10 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
-from slimsvm import SVC, SVR, Refine
+from slimsvm import SVC, SVR, RankSVM, Refine, SequenceSVM, StructuredSVM
 from slimsvm.estimators import choosing
 from slimsvm.kernels import RBF, Laplacian
+from slimsvm.tasks import ExampleTask, FBeta
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +122,7 @@ def test_one_call_without_any_search(noisy_moons):
 @pytest.mark.parametrize("labels", [np.repeat([0, 1, 2], [900, 60, 40]), np.linspace(0, 1, 1000)])
 def test_parts_hold_the_same_shares(labels, monkeypatch):
     monkeypatch.setattr(choosing, "MAX_TRAINING", 700)
-    training, held = choosing._parts(labels, np.random.default_rng(0))
+    training, held = choosing._parts(labels, np.random.default_rng(0), len(labels))
     assert len(training) == 700
     assert len(held) == 200
     assert not set(training) & set(held)
@@ -136,6 +137,94 @@ def test_validation_that_cannot_be():
         SVC(C="validate", kernel="precomputed").fit(np.eye(30), np.arange(30) % 2)
     with pytest.raises(ValueError, match="C must be a positive number or 'validate', found 'best'"):
         SVC(C="best").fit(np.eye(4), [0, 1, 0, 1])
+
+
+def chains(n_sequences, longest, rng):
+    """Sequences of 2 features: (rows, labels, lengths)."""
+    lengths = rng.integers(1, longest + 1, n_sequences)
+    y = rng.integers(0, 2, lengths.sum())
+    return y[:, None] + 0.7 * rng.normal(size=(len(y), 2)), y, lengths
+
+
+class Bit(ExampleTask):
+    """Two labels, as the user would write them."""
+
+    n_outputs = 2
+
+    def features(self, y):
+        return np.eye(2)[list(y)]
+
+    def loss(self, y, other):
+        return float(np.sum(np.array(y) != other))
+
+    def labels(self, n_rows):
+        return [np.array(bits) for bits in np.ndindex(*[2] * n_rows)]
+
+
+def sequence_error(clf, X, y, lengths):
+    return 1 - clf.score(X, y, lengths)
+
+
+def ranking_error(clf, X, y, lengths):
+    return 1 - clf.score(X, y, groups=np.repeat(np.arange(len(lengths)), lengths))
+
+
+def own_error(clf, X, y, lengths):
+    return -clf.score(X, np.split(y, np.cumsum(lengths)[:-1]), lengths)
+
+
+@pytest.mark.parametrize(
+    ("machine", "error"),
+    [(SequenceSVM, sequence_error), (RankSVM, ranking_error), (StructuredSVM, own_error)],
+    ids=["sequences", "queries", "own"],
+)
+def test_whole_examples_are_held_out(machine, error, monkeypatch):
+    """The errors of the trials are those of machines trained by hand on the other sequences, queries or examples."""
+    X, y, lengths = chains(30, 2 if machine is StructuredSVM else 5, np.random.default_rng(0))
+    seen = []
+
+    def parts(*args, real=choosing._parts):
+        seen.append(real(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(choosing, "_parts", parts)
+    monkeypatch.setattr(choosing, "PRICES", (0.01, 1.0))
+    common = {"gamma": 0.5, "solver": "exact-cuts", "tol": 0.01} | ({"task": Bit()} if machine is StructuredSVM else {})
+
+    def fitted(C, rows, lengths):
+        clf, X_, y_ = machine(C=C, **common), X[rows], y[rows]
+        if machine is RankSVM:
+            return clf.fit(X_, y_, groups=np.repeat(np.arange(len(lengths)), lengths))
+        return clf.fit(X_, np.split(y_, np.cumsum(lengths)[:-1]) if machine is StructuredSVM else y_, lengths)
+
+    clf = fitted("validate", np.ones(len(y), bool), lengths)
+    training, held = seen[0]
+    assert len(held) == 6
+    np.testing.assert_array_equal(np.sort(np.append(training, held)), np.arange(30))
+    of_rows = np.isin(np.repeat(np.arange(30), lengths), training)
+    for trial in clf.validation_:
+        by_hand = fitted(trial["C"], of_rows, lengths[training])
+        assert trial["error"] == pytest.approx(error(by_hand, X[~of_rows], y[~of_rows], lengths[held]), abs=1e-12)
+    errors = [trial["error"] for trial in clf.validation_]
+    assert clf.validation_[int(np.argmin(errors))]["C"] == clf.C_
+    assert clf.objective_ == fitted(clf.C_, np.ones(len(y), bool), lengths).objective_
+
+
+def test_examples_that_can_have_no_loss_are_not_counted():
+    """Two queries in which something is to be ranked, among many of one row, choose nothing."""
+    groups = np.append(np.repeat([0, 1], 3), np.arange(2, 40))
+    X, y = np.random.default_rng(0).normal(size=(len(groups), 2)), np.arange(len(groups)) % 3
+    with pytest.raises(ValueError, match="needs at least 10, found 40, and only 2 that can have a loss"):
+        RankSVM(C="validate").fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match=r"needs at least 10, found 1$"):
+        RankSVM(C="validate").fit(X, y)
+
+
+def test_a_loss_over_all_rows_of_ones_own_holds_rows_out():
+    X, y, _ = chains(40, 5, np.random.default_rng(0))
+    clf = StructuredSVM(FBeta(), C="validate", gamma=0.5).fit(X, 2 * y - 1)
+    assert clf.C_ in choosing.PRICES
+    assert -clf.score(X, 2 * y - 1) < 0.5
 
 
 def test_validation_keeps_to_the_time(noisy_moons):

@@ -248,7 +248,8 @@ def test_bad_input_is_named(change, message):
     ("params", "message"),
     [
         ({"loss": "ndcg"}, "loss must be one of 'swaps', 'average_precision'; found 'ndcg'"),
-        ({"C": "validate"}, "C must be a positive number, found 'validate'"),
+        ({"C": "best"}, "C must be a positive number or 'validate', found 'best'"),
+        ({"C": "validate"}, "a fifth of the examples .* needs at least 10, found"),
         (
             {"solver": "exact"},
             "regression and one class, found Swaps",

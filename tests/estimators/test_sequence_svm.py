@@ -172,7 +172,8 @@ def test_bad_input_is_named(X, y, options, message):
     [
         ({"loss": "edit"}, "loss must be one of 'hamming', 'zero-one'; found 'edit'"),
         ({"window": -1}, "window must be an integer >= 0, found -1"),
-        ({"C": "validate"}, "C must be a positive number, found 'validate'"),
+        ({"C": "best"}, "C must be a positive number or 'validate', found 'best'"),
+        ({"C": "validate"}, "a fifth of the examples .* needs at least 10, found"),
         ({"kernel": "precomputed"}, "kernel='precomputed' is not for sequences"),
     ],
 )

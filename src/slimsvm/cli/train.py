@@ -110,7 +110,7 @@ def _add_problem_options(group: Any) -> None:
         "-C",
         type=options.price,
         default=DEFAULTS["C"],
-        help="price of one row's loss, or validate: chosen on a fifth of the rows (default: %(default)s)",
+        help="price of a row's (sequence's, query's) loss; validate: chosen on a fifth of them (default: %(default)s)",
     )
     group.add_argument(
         "--epsilon",

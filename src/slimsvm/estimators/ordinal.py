@@ -40,7 +40,8 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
     thresholds_ : ndarray of shape (n_classes − 1,)
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
         As in `SVC`.
 
     References

@@ -9,7 +9,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.validation import check_finite, check_limit, check_option, check_positive, check_sample_weight
+from slimsvm.estimators.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
 from slimsvm.tasks.ranking import Ranking
@@ -29,8 +29,9 @@ class RankSVM(KernelMachine):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Price of one query's loss, which is of the size of 1 whatever the number of its rows.
+    C : float or "validate", default=1.0
+        Price of one query's loss, which is of the size of 1 whatever the number of its rows; "validate" as in `SVC`,
+        with a fifth of the queries held out (of at least ten with a pair).
     kernel, degree, gamma, coef0
         As in `SVC`.
     loss : {"swaps", "average_precision"}, default="swaps"
@@ -44,7 +45,8 @@ class RankSVM(KernelMachine):
 
     Attributes
     ----------
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
         As in `SVC`.
 
     References
@@ -132,7 +134,6 @@ class RankSVM(KernelMachine):
             A parameter or a value is not as it must be, or no query has two rows of different labels.
         """
         check_option("loss", self.loss, tuple(LOSSES))
-        check_positive("C", self.C)
         X, y = self._check_X(X, reset=True, y=y)
         self._solve(*self._problem(X, y, groups, sample_weight))
         return self

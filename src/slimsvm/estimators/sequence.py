@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.stacking import offsets_of, stack_sequences
-from slimsvm.estimators.validation import check_limit, check_option, check_positive, check_sample_weight, class_codes
+from slimsvm.estimators.validation import check_limit, check_option, check_sample_weight, class_codes
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Chain, Examples
 
@@ -27,8 +27,8 @@ class SequenceSVM(KernelMachine):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Price of one sequence's loss.
+    C : float or "validate", default=1.0
+        Price of one sequence's loss; "validate" as in `SVC`, with a fifth of the sequences held out (of at least ten).
     kernel, degree, gamma, coef0
         As in `SVC`; no precomputed kernel.
     loss : {"hamming", "zero-one"}, default="hamming"
@@ -46,7 +46,8 @@ class SequenceSVM(KernelMachine):
     transitions_ : ndarray of shape (n_labels, n_labels)
         T[a, b]: score of label b after label a.
     start_, end_ : ndarray of shape (n_labels,)
-    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, status_, history_, model_
+    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
         As in `SVC`.
 
     References
@@ -136,7 +137,6 @@ class SequenceSVM(KernelMachine):
             A parameter, a sequence or a label is not as it must be; the message names it.
         """
         check_option("loss", self.loss, ("hamming", "zero-one"))
-        check_positive("C", self.C)
         if self._is_precomputed:
             raise ValueError("kernel='precomputed' is not for sequences; a function of the rows is: kernel=callable")
         rows, offsets = self._rows(X, lengths, reset=True)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.stacking import offsets_of, stack_sequences
-from slimsvm.estimators.validation import check_limit, check_positive, check_sample_weight
+from slimsvm.estimators.validation import check_limit, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Examples, ExampleTask, Task
 from slimsvm.tasks.own import as_objects
@@ -30,8 +30,9 @@ class StructuredSVM(KernelMachine):
     task : Task
         An object of a class of one's own, derived from `slimsvm.tasks.ExampleTask`, or any other task of
         `slimsvm.tasks`. `slimsvm.check_task` finds out whether it keeps its promises.
-    C : float, default=1.0
-        Price of one example's loss.
+    C : float or "validate", default=1.0
+        Price of one example's loss; "validate" as in `SVC`, with a fifth of the examples held out (of at least ten; of
+        rows for losses over all rows).
     kernel, degree, gamma, coef0
         As in `SVC`; no precomputed kernel.
     tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
@@ -43,7 +44,8 @@ class StructuredSVM(KernelMachine):
     ----------
     plain_ : ndarray of shape (n_plain,)
         The task's plain parameters, learned.
-    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_
+    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
         As in `SVC`.
 
     References
@@ -142,7 +144,6 @@ class StructuredSVM(KernelMachine):
         ValueError
             A parameter or an example is not as it must be; the message names it.
         """
-        check_positive("C", self.C)
         rows, examples = self._problem(X, y, lengths, structure, sample_weight, reset=True)
         weights = None
         if sample_weight is not None and examples.n_examples > 1:
