@@ -1,5 +1,8 @@
-"""OneClassSVM by BSCA and BSGD: the exact optimum where all rows fit, near it on a budget, odd rows, limits, files."""
+"""OneClassSVM by BSCA and BSGD: the exact optimum where all rows fit, near it on a budget, odd rows, limits, files,
+rows in chunks.
+"""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -9,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 import slimsvm
-from slimsvm import BSCA, BSGD, OneClassSVM
+from slimsvm import BSCA, BSGD, LASVM, OneClassSVM
 
 BOTH = pytest.mark.parametrize("solver", [BSCA, BSGD])
 
@@ -113,3 +116,116 @@ def test_what_is_wrong_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         machine("bsca").fit(X)
+
+
+# ---- rows in chunks
+
+
+def value_of(clf, X, nu):
+    """The objective of the best multiple of a model, over all rows, from nothing but its arrays."""
+    basis, beta = clf.basis_vectors_, clf.basis_coef_[:, 0]
+    basis = basis.toarray() if sp.issparse(basis) else basis
+    scores = rbf_kernel(X, basis, gamma=0.5) @ beta
+    rho = np.sort(scores)[int(np.ceil(nu * len(X))) - 1]
+    gain = nu * len(X) * rho - np.maximum(0, rho - scores).sum()
+    return -0.5 * gain**2 / (beta @ rbf_kernel(basis, gamma=0.5) @ beta)
+
+
+@BOTH
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("nu", "size"), [(0.1, 100), (0.3, 1200)])
+def test_chunks_come_near_the_fit_of_all_rows(solver, container, nu, size):
+    X = rows(3600)[np.random.default_rng(1).permutation(3600)]
+    optimum = OneClassSVM(gamma=0.5, nu=nu, tol=1e-6).fit(X).objective_
+    clf = machine(solver(60), nu=nu)
+    for part in np.array_split(X, 3600 // size):
+        clf.partial_fit(container(part))
+        assert clf.n_basis_ <= 60
+    value = value_of(clf, X, nu)
+    assert optimum <= value <= 0.9 * optimum
+    assert clf.objective_ == pytest.approx(value, rel=0.15)
+    recent = container(X[-max(1000, size) :])
+    assert abs(np.mean(clf.predict(recent) < 0) - nu) < 0.005
+    assert abs(np.mean(clf.predict(container(rows(4000, 5))) < 0) - nu) < 0.04
+
+
+@BOTH
+def test_a_first_chunk_that_fits_is_the_exact_optimum_and_comes_again(solver):
+    X = rows(60)
+    exact = OneClassSVM(gamma=0.5, nu=0.3, tol=1e-8).fit(X)
+    clf = machine(solver(80), nu=0.3).partial_fit(X)
+    assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+    assert not hasattr(clf, "support_")
+    total = clf._stream.total
+    for _ in range(3):
+        clf.partial_fit(X)
+    assert clf._stream.total == total == 60
+    assert clf._stream.box.n_rows == 60
+    assert len(clf._stream.rows) == 60
+    # With room for every row ascent stays at the optimum; a subgradient step of 1 / t leaves it.
+    assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-4 if solver is BSCA else 0.1)
+    clf.partial_fit(rows(30, 1))
+    assert (clf._stream.total, clf._stream.box.n_rows, len(clf._stream.rows)) == (90, 90, 90)
+
+
+@BOTH
+def test_weights_count_and_rows_of_weight_nought_do_not(solver):
+    X = rows(700)[np.random.default_rng(0).permutation(700)]
+    weights = np.where(np.arange(700) % 5 == 0, 0.0, 2.0)
+    weighted, without = machine(solver(30), nu=0.2), machine(solver(30), nu=0.2)
+    for part in np.array_split(np.arange(700), 7):
+        weighted.partial_fit(X[part], sample_weight=weights[part])
+        kept = part[weights[part] > 0]
+        without.partial_fit(X[kept], sample_weight=weights[kept])
+    np.testing.assert_array_equal(weighted.basis_coef_, without.basis_coef_)
+    assert weighted._stream.total == weights.sum()
+
+
+def test_a_stream_of_one_row_at_a_time_and_of_equal_rows_has_an_answer():
+    clf = machine(BSGD(20), nu=0.2)
+    for row in rows(150)[np.random.default_rng(0).permutation(150)]:
+        clf.partial_fit(row[None])
+    assert np.mean(clf.predict(rows(1000, 3)) < 0) < 0.5
+    assert clf.predict([[0.0, 0.0], [20.0, 20.0]]).tolist() == [1, -1]
+    same = machine(BSCA(20))
+    for _ in range(3):
+        same.partial_fit(np.ones((30, 2))).partial_fit(np.ones((31, 2)))
+    assert same.predict(np.ones((1, 2))).tolist() == [1]
+    around = machine(BSCA(5, maintenance="remove"), kernel="linear", nu=0.05)  # no plane has the origin outside
+    assert np.isfinite(around.partial_fit(rows(100)).partial_fit(rows(100, 1)).decision_function(rows(5))).all()
+
+
+@BOTH
+def test_chunks_go_on_from_pickles_and_not_from_fits(solver, tmp_path):
+    X = rows(400)
+    clf = machine(solver(30)).partial_fit(X[:200])
+    again = pickle.loads(pickle.dumps(clf))
+    for other in (clf, again):
+        other.partial_fit(X[200:])
+    np.testing.assert_array_equal(clf.basis_coef_, again.basis_coef_)
+    clf.save(tmp_path / "model.slim")
+    np.testing.assert_array_equal(slimsvm.load(tmp_path / "model.slim").predict(X), clf.predict(X))
+    with pytest.raises(ValueError, match="trained by fit or read from a file: begin with"):
+        slimsvm.load(tmp_path / "model.slim").partial_fit(X)
+    with pytest.raises(ValueError, match="trained by fit"):
+        clf.fit(X).partial_fit(X)
+
+
+def test_bad_chunks_are_named():
+    X = rows(80)
+    for solver in ("exact", "lasvm", LASVM(), "refine", 3):
+        assert not hasattr(OneClassSVM(solver=solver), "partial_fit")
+    with pytest.raises(AttributeError) as found:
+        OneClassSVM().partial_fit(X)
+    assert "takes rows in chunks ('bsca', 'bsgd'), found 'exact'" in str(found.value.__cause__)
+    clf = machine("bsca").partial_fit(X)
+    with pytest.raises(ValueError, match="features"):
+        clf.partial_fit(X[:, :1])
+    with pytest.raises(ValueError, match=r"row 3|NaN"):
+        clf.partial_fit(np.where(np.arange(80)[:, None] == 3, np.nan, X))
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        clf.partial_fit(X, sample_weight=np.zeros(80))
+    with pytest.raises(ValueError, match="nu must be"):
+        machine("bsgd", nu=0.0).partial_fit(X)
+    with pytest.raises(ValueError, match="partial_fit needs a kernel with a formula"):
+        machine(BSCA(maintenance="remove"), kernel=lambda A, B: A @ B.T).partial_fit(X)

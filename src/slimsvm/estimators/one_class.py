@@ -10,6 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators.stream import StreamingOutlierDetector
 from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
@@ -20,7 +21,7 @@ ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
 ON_BOUNDARY = 1e-8
 
 
-class OneClassSVM(OutlierMixin, KernelMachine):
+class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
     """The region where most rows are, a drop-in for `sklearn.svm.OneClassSVM`.
 
     Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, LIBSVM's scaling; inside is where f(x) ≥ ρ.
@@ -65,6 +66,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     _y_numeric = False
     # What the problem has and the user does not choose.
     C, intercept, max_basis = 1.0, "free", None
+    _solvers = ONE_CLASS_SOLVERS
 
     def __init__(
         self,
@@ -146,7 +148,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def _named_solver(self, rows, task):
         """See `KernelMachine`; only those that know this problem."""
         solver = super()._named_solver(rows, task)
-        if not isinstance(solver, ONE_CLASS_SOLVERS):
+        if not isinstance(solver, self._solvers):
             raise ValueError(
                 "OneClassSVM is trained by solver='exact' or an Exact object, or on a budget 'bsca' or 'bsgd', found "
                 f"{self.solver!r}"

@@ -19,9 +19,10 @@ Array = np.ndarray
 
 def has_partial_fit(estimator: Any) -> bool:
     """Whether the estimator's solver takes rows in chunks."""
-    solver = SOLVERS.get(estimator.solver) if isinstance(estimator.solver, str) else estimator.solver
-    if not hasattr(solver, "partial_solve"):
-        streaming = ", ".join(repr(name) for name, cls in SOLVERS.items() if hasattr(cls, "partial_solve"))
+    known = {name: cls for name, cls in SOLVERS.items() if issubclass(cls, getattr(estimator, "_solvers", object))}
+    solver = known.get(estimator.solver) if isinstance(estimator.solver, str) else type(estimator.solver)
+    if solver not in known.values() or not hasattr(solver, "partial_solve"):
+        streaming = ", ".join(repr(name) for name, cls in known.items() if hasattr(cls, "partial_solve"))
         raise AttributeError(
             f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}"
         )
@@ -149,4 +150,54 @@ class StreamingRegressor:
         if is_first:
             self._centre = centre
         meet_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        return self
+
+
+class StreamingOutlierDetector:
+    """`partial_fit` of one class."""
+
+    @available_if(has_partial_fit)
+    def partial_fit(self: Any, X, y=None, sample_weight=None):
+        """Meet one more chunk of rows: the first is fitted, every later one met once by the steps of the solver.
+
+        The problem is that of all rows met so far. ``offset_`` is the ν-quantile of the scores of the last thousand
+        rows, the only ones that are kept, or of the chunk's where it has more: about a share ν of a stream whose rows
+        do not change is outside. ``objective_`` is that of all rows met, as these rows say. There is no finish. Give
+        a chunk several times in a row for several passes over it; no row counts twice. ``gamma="scale"`` is that of the
+        first chunk, which should be no handful of rows: `BSCA` makes little of a stream that begins with a few.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        OneClassSVM
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import BSGD, OneClassSVM
+        >>> rng = np.random.default_rng(0)
+        >>> clf = OneClassSVM(nu=0.1, solver=BSGD(max_basis=30), random_state=0)
+        >>> for _ in range(10):
+        ...     clf = clf.partial_fit(rng.normal(size=(100, 2)))
+        >>> clf.predict([[0.0, 0.0], [5.0, 5.0]]).tolist()
+        [1, -1]
+        """
+        X = self._check_X(X, reset=begin(self))
+        self._centre = 0.0
+        X, nothing, weights, _ = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
+        task, examples, _ = self._encode(nothing, weights)
+        meet_chunk(self, X, nothing, examples, task, weights)
         return self

@@ -18,6 +18,7 @@ from slimsvm.solvers.box_dual import BudgetState, check_problem
 from slimsvm.solvers.budgeted_one_class import OneClassRun
 from slimsvm.solvers.budgeted_run import BudgetedRun
 from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.one_class_stream import meet_one_class_chunk
 from slimsvm.solvers.plain_ascent import PlainAscentRun
 from slimsvm.solvers.stream import meet_chunk
 from slimsvm.tasks import OneClass
@@ -97,19 +98,22 @@ class BudgetedSolver(Solver):
         if state is not None and not isinstance(state, BudgetState):
             raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
 
-    def partial_solve(self, problem: Problem, state: BudgetState | None = None) -> Fit:
-        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before; see `slimsvm.solvers.stream`.
+    def partial_solve(self, problem: Problem, state: Any = None) -> Fit:
+        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before; see `slimsvm.solvers.stream` and, for
+        one class, `slimsvm.solvers.one_class_stream`.
 
         Parameters
         ----------
         problem : Problem
             Its rows are the chunk.
-        state : BudgetState, optional
+        state : BudgetState or OneClassState, optional
 
         Returns
         -------
         Fit
             Of the rows of the chunk; without a finish.
         """
+        if isinstance(problem.task, OneClass):
+            return meet_one_class_chunk(self, problem, state)
         self.check(problem, False, state)
         return meet_chunk(self, problem, state)

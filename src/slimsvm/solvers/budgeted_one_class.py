@@ -44,6 +44,40 @@ RISE = log(4.0)
 ROUNDING = 1e-12
 
 
+def box_problem(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The box problem of one class, at the price that the problem has."""
+    task = Binary()
+    return replace(
+        problem,
+        task=task,
+        examples=task.encode(np.ones(problem.rows.n_rows), problem.examples.weights),
+        intercept="none",
+        random_state=rng,
+        max_iter=None,
+        max_seconds=None,
+        verbose=0,
+    )
+
+
+def quantile(scores: Array, weights: Array, nu: float) -> float:
+    """The best ρ for these scores: rows of a share ν of the weight are not above it."""
+    order = np.argsort(scores, kind="stable")
+    place = int(np.searchsorted(np.cumsum(weights[order]), nu * float(weights.sum()) * (1 - ROUNDING)))
+    return float(scores[order[min(place, len(order) - 1)]])
+
+
+def best_multiple(
+    model: KernelExpansion, norm: float, rho: float, scores: Array, weights: Array, nu: float, price: float
+) -> tuple[KernelExpansion, float]:
+    """The best multiple of w, of this squared norm, ρ and scores of weighted rows, and its objective.
+
+    ``price`` is C Ω; the rows may be a sample of those that Ω is the weight of.
+    """
+    gain = price * (nu * rho - float(weights @ np.maximum(0.0, rho - scores)) / float(weights.sum()))
+    scale = gain / norm if norm > 0 and gain > 0 else 0.0
+    return replace(model, coef=scale * model.coef, intercept=np.array([-scale * rho])), 0.0 - 0.5 * scale * gain
+
+
 class OneClassRun:
     """Trials of C'; every step is one."""
 
@@ -51,13 +85,8 @@ class OneClassRun:
         assert isinstance(problem.task, OneClass)
         self.problem, self.solver, self.nu = problem, solver, problem.task.nu
         self.kernel_rows, rng = problem.bind(), problem.generator()
-        task = Binary()
         n, examples = self.kernel_rows.n_rows, problem.examples
-        box = task.encode(np.ones(n), examples.weights)
-        self.box = replace(
-            problem, task=task, examples=box, intercept="none", random_state=rng, max_iter=None, max_seconds=None,
-            verbose=0,
-        )  # fmt: skip
+        self.box = box_problem(problem, rng)
         solver.check(self.box, solver.finish, state)
         self.has_all = n <= solver.max_basis
         # Up to this price no score reaches 1, and every dual variable is at its bound.
@@ -104,13 +133,10 @@ class OneClassRun:
             scores = rows.scores(rows.points_of(model.basis), model.coef)[:, 0].astype(np.float64)
             norm = float(np.sum(model.coef * (between(rows, model.basis, model.basis.copy()) @ model.coef)))
         share = (norm + price * float(weights @ np.maximum(0.0, 1.0 - scores))) / (price * total)
-        order = np.argsort(scores, kind="stable")
-        quantile = int(np.searchsorted(np.cumsum(weights[order]), nu * total * (1 - ROUNDING)))
-        rho = float(scores[order[min(quantile, len(order) - 1)]])
-        gain = self.problem.C * (nu * total * rho - float(weights @ np.maximum(0.0, rho - scores)))
-        scale = gain / norm if norm > 0 and gain > 0 else 0.0
-        scaled = replace(model, coef=scale * model.coef, intercept=np.array([-scale * rho]))
-        return scaled, 0.0 - 0.5 * scale * gain, share
+        scaled, objective = best_multiple(
+            model, norm, quantile(scores, weights, nu), scores, weights, nu, self.problem.C * total
+        )
+        return scaled, objective, share
 
     def _raise_bound(self, fit: Fit) -> None:
         """D of the trial's dual variables, brought to the sum there must be; known where its vectors are all rows."""

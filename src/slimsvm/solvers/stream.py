@@ -40,13 +40,20 @@ def digest_of(problem: Problem) -> bytes:
     return total.digest()
 
 
+def comes_again(digest: bytes, problem: Problem, state: BudgetState | None) -> bool:
+    """Whether the chunk is the one that the state was left by."""
+    if state is None or state.digest != digest:
+        return False
+    return same_fields(state.examples, problem.examples) and same_fields(state.task, problem.task)
+
+
 class StreamRun(BudgetedRun):
     """One pass over a chunk."""
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         n = problem.rows.n_rows
         self.digest = digest_of(problem)
-        self.is_again = state is not None and state.digest == self.digest and self._same(problem, state)
+        self.is_again = comes_again(self.digest, problem, state)
         self.n_before = 0 if state is None else state.n_rows - (state.n_last if self.is_again else 0)
         if state is not None and not self.is_again:
             state = replace(state, alpha=None, basis_rows=np.full(len(state.coef), -1))
@@ -54,10 +61,6 @@ class StreamRun(BudgetedRun):
         self.n_rows = self.n_before + n
         if not self.is_dual:  # n C ω_i of a step counts the rows of all chunks
             self.steps = self.steps._replace(price=self.steps.price * (self.n_rows / n))
-
-    @staticmethod
-    def _same(problem: Problem, state: BudgetState) -> bool:
-        return same_fields(state.examples, problem.examples) and same_fields(state.task, problem.task)
 
     def _report(self, record: dict[str, Any]) -> None:
         """Nothing that needs more than the steps themselves."""
@@ -73,12 +76,16 @@ class StreamRun(BudgetedRun):
         return fit
 
 
+def without_finish(solver: Any, **parameters: Any) -> Any:
+    """The solver with steps only."""
+    steps_only = {"finish": False, "descent_epochs": 0, "patience": None}
+    return type(solver)(**solver.get_params(deep=False) | steps_only | parameters)
+
+
 def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
     """One pass over the problem's rows, from the state of the pass before."""
-    once = type(solver)(
-        **solver.get_params(deep=False) | {"epochs": 1, "finish": False, "descent_epochs": 0, "patience": None}
-    )
+    problem = replace(problem, max_iter=None)
     with one_blas_thread():
-        run = StreamRun(replace(problem, max_iter=None), once, state)
-        status, history = iterate(run, replace(problem, max_iter=None), time.perf_counter(), (), type(solver).__name__)
+        run = StreamRun(problem, without_finish(solver, epochs=1), state)
+        status, history = iterate(run, problem, time.perf_counter(), (), type(solver).__name__)
         return run.finish(status, history)
