@@ -6,6 +6,8 @@ r"""Subspace pursuit by Newton's method: CPSP's loop for the tasks that have a s
         while there is room: add the best vectors for the residual g − ĝ to the basis, several at a time
         Newton's steps on the smoothed problem within the basis, until objective − bound is a share of the loss
     then go on within the basis until the gap is within the tolerance
+    closing (not in the paper; sweeps > 0): move all vectors together by a few sweeps of descent, solve for their
+        coefficients in the same way, and keep the outcome if its objective is lower
 
 Joachims and Yu's Algorithm 2 takes the latest cut; near the optimum within the basis its residual is noise of a
 single vertex, while C₁ g of the soft argmax is the solution itself and its residual the direction in which the
@@ -13,7 +15,8 @@ objective falls. Bound and theorem are the same: with δ = ‖g − ĝ‖ of thi
 
     objective within the basis − C₁² δ²/2 − gap  ≤  the kernel's own optimum.
 
-Parts: `solvers.convex_finish` (steps and bound), `solvers.subspace` (the growing factor), `bases.preimage`.
+Parts: `solvers.convex_finish` (steps and bound), `solvers.subspace` (the growing factor), `bases.preimage`,
+`solvers.closing`.
 """
 
 from __future__ import annotations
@@ -27,13 +30,16 @@ from slimsvm.bases.preimage import Residual
 from slimsvm.cuts import CutsState
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.closing import closing_descent
 from slimsvm.solvers.convex_finish import FIRST_TAU, ConvexFinish, Point, tolerances
+from slimsvm.solvers.refine import RefineRun
 from slimsvm.solvers.subspace import GrowingSubspace
 
 Array = np.ndarray
 
-# Vectors added at a time: this share of those there are, and at least so many.
-GROWTH, FIRST_VECTORS = 0.1, 4
+# Vectors added at a time: this share of those there are (more of them where all are moved in the end), and at least so
+# many.
+GROWTH, MOVED_GROWTH, FIRST_VECTORS = 0.1, 0.2, 4
 # While the basis grows Newton's steps end at a gap of this share of the loss, or after so many.
 GROWING_SHARE, GROWING_STEPS = 0.02, 3
 # Soft argmaxes below this share of the largest are left out of a residual.
@@ -57,6 +63,9 @@ class Found:
     coef: Array
     intercept: Array
     objective: float
+    bound: float
+    loss: float
+    training_error: float
 
 
 class GrowingFinish(ConvexFinish):
@@ -106,20 +115,21 @@ class PursuitRun:
         Where vectors come from.
     max_basis : int
     vectors_per_cut : int or None
-        None: a tenth of those there are, at least 4.
+        None: a tenth of those there are, a fifth before a closing descent, at least 4.
     tol_relative : float
     record_delta : bool
+    sweeps : int
+        Sweeps of the closing descent.
     state : PursuitState or None
     """
 
     def __init__(self, problem: Problem, preimage: Any, max_basis: int, vectors_per_cut: int | None,
-                 tol_relative: float, record_delta: bool, state: CutsState | None):  # fmt: skip
+                 tol_relative: float, record_delta: bool, sweeps: int, state: CutsState | None):  # fmt: skip
         self.problem, self.preimage, self.max_basis = problem, preimage, max_basis
         self.vectors_per_cut, self.record_delta = vectors_per_cut, record_delta
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
+        self.space = self._new_space()
         m = problem.task.n_outputs
-        constant = 0.0 if problem.intercept == "none" else 1.0
-        self.space = GrowingSubspace(self.kernel_rows, constant, max_basis, problem.memory_limit // 2)
         start = np.zeros((0, m)), np.zeros(m)
         if isinstance(state, PursuitState) and state.model is not None:
             state.check(problem.task, problem.examples)
@@ -132,12 +142,22 @@ class PursuitRun:
         self.delta: float | None = None
         self.lower_bound: float | None = 0.0 if record_delta else None
         self.growing, self.converged = self.space.rank < max_basis, False
+        # A basis that does not grow, that of a warm start, is not moved either.
+        self.sweeps = sweeps if self.growing else 0
+        self.descent: RefineRun | None = None
         self.newton.aim(GROWING_SHARE if self.growing else None)
+        self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
         self._note()
 
+    def _new_space(self) -> GrowingSubspace:
+        constant = 0.0 if self.problem.intercept == "none" else 1.0
+        return GrowingSubspace(self.kernel_rows, constant, self.max_basis, self.problem.memory_limit // 2)
+
     def step(self) -> dict[str, Any]:
-        """One cut with its vectors and Newton's steps, or one of these once the basis is complete."""
-        newton, self.n_added, self.delta = self.newton, 0, None
+        """One cut with its vectors and Newton's steps, one of these once the basis is complete, or a closing sweep."""
+        newton, self.n_added, self.gained, self.delta = self.newton, 0, 0.0, None
+        if self.descent is not None:
+            return self._sweep(self.descent)
         if self.growing:
             self._grow()
             if not self.growing:
@@ -147,28 +167,51 @@ class PursuitRun:
             if newton.converged:
                 break
             record = newton.step()
-        self.converged = not self.growing and newton.converged
         if self.record_delta:
             self._certify()
         self._note()
-        task, examples = self.problem.task, self.problem.examples
-        predicted = task.decode(newton.best.scores, np.zeros(0), examples)
-        return record | {
-            "loss": newton.loss() / self.problem.C1,
-            "training_error": task.error(predicted, examples),
+        # Of vectors that were moved, Newton's method may also end where they cannot come below those that were not.
+        self.converged = not self.growing and (newton.converged or newton.bound >= self.found.objective)
+        if self.converged and self.sweeps:
+            seed = int(self.rng.integers(2**31 - 1))
+            self.descent = closing_descent(self.problem, self.kernel_rows, self._model(), self.sweeps, seed)
+            self.sweeps, self.converged = 0, False
+        return record | self._said()
+
+    def _said(self) -> dict[str, Any]:
+        """What is on record after every step."""
+        found = self.found
+        return {
+            "objective": found.objective,
+            "bound_in_basis": found.bound,
+            "loss": found.loss,
+            "training_error": found.training_error,
             "lower_bound": self.lower_bound,
-            "gap": None if self.lower_bound is None else newton.objective - self.lower_bound,
-            "n_basis": self.space.rank,
+            "gap": None if self.lower_bound is None else found.objective - self.lower_bound,
+            "n_basis": found.basis.shape[0],
             "n_added": self.n_added,
             "residual_gain": self.gained,
             "refused": self.refused,
             "delta": self.delta,
         }
 
+    def _sweep(self, descent: RefineRun) -> dict[str, Any]:
+        """A sweep of the closing descent; after the last one Newton's method goes on over the vectors as they are."""
+        record = descent.step()
+        if descent.converged:
+            model, self.descent = descent.finish(Status.CONVERGED, []).model, None
+            self.space = self._new_space()
+            kept = self.space.extend(model.basis)
+            start = model.coef[kept], model.intercept
+            self.newton = GrowingFinish(self.problem, self.space, self.rng, *self.tolerances, start)
+            self.newton.aim(None)
+        return {"tau": None, "sampled_rows": None, "objective_estimate": record["objective_estimate"]} | self._said()
+
     def _grow(self) -> None:
         """Add vectors for the residual of the present cut."""
         space = self.space
-        n = self.vectors_per_cut or max(FIRST_VECTORS, int(np.ceil(GROWTH * space.rank)))
+        growth = MOVED_GROWTH if self.sweeps else GROWTH
+        n = self.vectors_per_cut or max(FIRST_VECTORS, int(np.ceil(growth * space.rank)))
         residual, _ = self._residual()
         vectors = self.preimage.find(residual, self.rng, min(n, self.max_basis - space.rank))
         rank = space.rank
@@ -200,17 +243,29 @@ class PursuitRun:
         self.lower_bound = max(self.lower_bound or 0.0, share * linear - 0.5 * share**2 * square)
 
     def _note(self) -> None:
-        """Keep the model as it is now in one piece, which an interrupt cannot tear."""
-        newton, space = self.newton, self.space
+        """Keep the model as it is now in one piece, which an interrupt cannot tear, unless there is a better one."""
+        newton, space, problem = self.newton, self.space, self.problem
+        if not self.growing and newton.objective > self.found.objective:
+            return
         basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
-        self.found = Found(basis, *space.coefficients(newton.best.u), newton.objective)
+        predicted = problem.task.decode(newton.best.scores, np.zeros(0), problem.examples)
+        self.found = Found(
+            basis,
+            *space.coefficients(newton.best.u),
+            newton.objective,
+            newton.bound,
+            newton.loss() / problem.C1,
+            problem.task.error(predicted, problem.examples),
+        )
+
+    def _model(self) -> KernelExpansion:
+        found, dtype = self.found, np.dtype(self.kernel_rows.dtype).name
+        return KernelExpansion(found.basis, found.coef, found.intercept, np.zeros(0), self.problem.kernel, dtype)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best model over the basis."""
-        found, problem = self.found, self.problem
-        dtype = np.dtype(self.kernel_rows.dtype).name
-        model = KernelExpansion(found.basis, found.coef, found.intercept, np.zeros(0), problem.kernel, dtype)
-        counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": self.newton.bound}
+        found, problem, model = self.found, self.problem, self._model()
+        counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": found.bound}
         state = PursuitState((), problem.task, problem.examples, True, model)
         bound = None if self.lower_bound is None else min(self.lower_bound, found.objective)
         return Fit(model, status, found.objective, bound, history, counters, state)
