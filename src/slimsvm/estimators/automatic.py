@@ -25,11 +25,12 @@ def choose_solver(
     With a cap on vectors they are learned by descent where the kernel has a derivative, the loss is a sum over examples
     (that of sequences is) and rows are not sparse with many features; otherwise found by subspace pursuit. Without a
     cap, up to 5,000 rows are solved for by exact cuts. More, of two classes or several, are left to `Compact`, which
-    learns as few vectors as do as well as the exact SVM on rows held out, unless the kernel is a function or a matrix,
-    or a copy of the rows does not fit into memory: then, and for other losses, the problem is solved by exact cuts, or
-    above 300,000 rows by sampled ones. So is regression: what few vectors lose shows in every target, not only near a
-    boundary, and the search costs more than the exact solution. A linear machine without a cap, where explicit weights
-    are cheaper (`solvers.weights`), is solved by exact cuts in them, and sequences by block-coordinate Frank-Wolfe.
+    learns as few vectors as do as well as the exact SVM on rows held out, and solves exactly where none do, unless the
+    kernel is a function or a matrix, or a copy of the rows does not fit into memory: then, and for other losses, the
+    problem is solved by exact cuts, or above 300,000 rows by sampled ones. So is regression: what few vectors lose
+    shows in every target, not only near a boundary, and the search costs more than the exact solution. A linear machine
+    without a cap, where explicit weights are cheaper (`solvers.weights`), is solved by exact cuts in them, and
+    sequences by block-coordinate Frank-Wolfe.
 
     Parameters
     ----------

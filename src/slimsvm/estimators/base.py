@@ -26,7 +26,8 @@ from slimsvm.estimators.validation import (
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers import SOLVERS, Certificate, Compact, ExactCuts, Fit, Problem, Solver, certify
+from slimsvm.solvers import SOLVERS, Certificate, Compact, Fit, Problem, Solver, certify
+from slimsvm.solvers.compact import exact_solver
 from slimsvm.tasks import Examples, OverAllRows, Task
 
 Array = np.ndarray
@@ -177,7 +178,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if not is_chosen(self.C):
             return problem
         # Few vectors are looked for once, at the price that the exact SVM does best with.
-        judge = ExactCuts() if isinstance(self.solver_, Compact) else self.solver_
+        judge = exact_solver(problem.task) if isinstance(self.solver_, Compact) else self.solver_
         C, self.validation_ = choose_C(problem, judge)
         return replace(problem, C=C)
 

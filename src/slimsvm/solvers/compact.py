@@ -1,23 +1,24 @@
 r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is without a cap.
 
-    hold out a fifth of the rows; solve for the others by exact cuts: error e* on the rows held out, k* vectors
-    for k = 100, 400, 1600, … while k*/14 is well above, then k*/14 and k*/7:
+    hold out a fifth of the rows; solve for the others exactly: error e* on the rows held out, k* vectors
+    for k = 25, 100, 400, 1600, … while k*/14 is well above, then k*/14 and k*/9:
         learn k vectors from the same rows; error e
         stop if e − e* is within the slack; give up if it does not fall as fast as it must
-    solve for the coefficients of the learned vectors over all rows; without such vectors, exact cuts over all rows
+    solve for the coefficients of the learned vectors over all rows; without such vectors solve exactly for all rows,
+    from the dual point of the first solution
 
 The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most a quarter of a point,
-and at most a quarter of e* unless that is under a tenth of a point; for regression at most a hundredth of e*. The
+and at most a quarter of e* unless that is under a twentieth of a point; for regression at most a hundredth of e*. The
 errors are those of the same rows, so that what is chance in one is in the other too. The search is given up when, at
-the rate of the last two sizes, the excess would still be over one and a half times the slack at k*/7.
+the rate of the last two sizes, the excess would still be over twice the slack at k*/9.
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
 the rows held out, and with one within its basis (``bound_in_basis``). Nothing of this asks the clock: the same
 ``random_state`` gives the same model.
 
-Parts: `solvers.cuts` for the reference, `solvers.refine` or `solvers.cpsp` for the vectors, `solvers.low_rank` for the
-coefficients.
+Parts: `solvers.exact` for the reference of two classes, `solvers.cuts` for that of other losses; `solvers.refine` or
+`solvers.cpsp` for the vectors, `solvers.low_rank` for the coefficients.
 """
 
 from __future__ import annotations
@@ -39,24 +40,28 @@ from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status
 from slimsvm.solvers.box_dual import exact_objective
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, ViolatedCuts
+from slimsvm.solvers.dual import DualState
+from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.refine import Refine
-from slimsvm.tasks import Examples, Regression
+from slimsvm.tasks import Binary, Examples, Regression, Task
 
 Array = np.ndarray
 
 # One row in so many is held out, at most so many; and the most rows the exact SVM is asked of.
 EVERY, MAX_HELD, MAX_REFERENCE = 5, 20_000, 100_000
 # Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
-FIRST_SIZE, FACTOR, SHARES = 100, 4, (1 / 14, 1 / 7)
+FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
 # What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
 # most so much, and at most this share of the exact SVM's error, unless that is less than so much; for regression at
 # most that share of it.
-GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.0025, 0.25, 0.001
+GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.0025, 0.25, 0.0005
 REGRESSION_SHARE = 0.01
 # The search is given up where more than so many times that is expected at the largest size.
-HOPELESS = 1.5
-# Rows up to which exact cuts take the place of learned vectors that do not do; sampled ones above.
+HOPELESS = 2.0
+# The reference of two classes is solved for to so many times ``tol``: a gap of about a hundredth, as exact cuts have.
+REFERENCE_TOL = 10
+# Rows up to which an exact solution takes the place of learned vectors that do not do; sampled cuts above.
 MAX_EXACT_ROWS = 300_000
 # Of max_seconds, the shares of the exact SVM and of each size.
 REFERENCE_SHARE, SIZE_SHARE = 0.4, 0.5
@@ -134,17 +139,30 @@ class _Search:
 
     def run(self) -> Fit:
         """The model of the fewest vectors that will do."""
-        reference = self._solve(ExactCuts(), self.reference, "reference", REFERENCE_SHARE)
+        part, solver = self.reference, exact_solver(self.problem.task)
+        if isinstance(solver, Exact):
+            part = replace(part, tol=REFERENCE_TOL * part.tol)
+        reference = self._solve(solver, part, "reference", REFERENCE_SHARE)
         if reference.status is not Status.CONVERGED:
             return self._stopped(reference, reference.status)
         found, status = self._few(reference)
         if status is not Status.CONVERGED:
             return self._stopped(reference, status)
         if found is None:
-            whole = ExactCuts() if self.problem.rows.n_rows <= MAX_EXACT_ROWS else ViolatedCuts()
-            return self._end(self._solve(whole, self.problem, "exact", 1.0), None)
+            return self._end(self._whole(solver, reference), None)
         fit = self._solve(LowRank(found.n_basis), self.problem, "coefficients", 1.0, LowRankState(found, None))
         return self._end(fit, reference.lower_bound)
+
+    def _whole(self, solver: Solver, reference: Fit) -> Fit:
+        """All rows solved exactly, by cuts that are sampled where there are very many rows."""
+        problem, state = self.problem, None
+        if problem.rows.n_rows > MAX_EXACT_ROWS:
+            solver = ViolatedCuts()
+        elif isinstance(reference.state, DualState):
+            v = np.zeros(problem.rows.n_rows)
+            v[self.asked] = reference.state.v
+            state = DualState(v, problem.C, problem.task, problem.examples)
+        return self._solve(solver, problem, "exact", 1.0, state)
 
     def _few(self, reference: Fit) -> tuple[KernelExpansion | None, Status]:
         """A model of few vectors that will do, or None, and how the last attempt ended."""
@@ -221,6 +239,11 @@ class _Search:
         if bound is not None:
             fit.lower_bound = min(bound, fit.objective)
         return fit
+
+
+def exact_solver(task: Task) -> Exact | ExactCuts:
+    """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
+    return Exact() if isinstance(task, Binary) else ExactCuts()
 
 
 def parts(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
