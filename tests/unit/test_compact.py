@@ -40,7 +40,7 @@ def test_few_vectors_do_as_well(fitted):
     assert fitted.score(X_test, y_test) > exact.score(X_test, y_test) - 0.005
     errors = [record["held_out_error"] for record in fitted.history_ if "held_out_error" in record]
     assert len(errors) == len(stages(fitted)) - 1
-    assert errors[-1] <= errors[0] + 0.0025
+    assert errors[-1] <= errors[0] + 0.003
     assert fitted.status_ == "converged"
 
 
@@ -77,15 +77,24 @@ def test_without_such_vectors_the_exact_model_of_all_rows(monkeypatch):
 
 def test_the_exact_model_of_all_rows_begins_at_that_of_a_part(monkeypatch):
     """Several classes, whose exact solution has no dual point to begin at, begin anew."""
+    begun, solve = [], compact.Exact.solve
+
+    def noting(solver, problem, state=None, callbacks=()):
+        begun.append(state)
+        return solve(solver, problem, state, callbacks)
+
     monkeypatch.setattr(compact, "slack", lambda *args: -1.0)
-    X, y = moons(900)
-    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
-    records = {stage: [record for record in clf.history_ if record["stage"] == stage] for stage in stages(clf)}
-    reference, whole = records["reference"][-1], records["exact"]
-    assert 0.99 * reference["objective"] <= whole[0]["lower_bound"]
-    cold = SVC(C=10.0, gamma=1.0, solver="exact", random_state=0).fit(X, y)
-    assert cold.history_[0]["lower_bound"] < 0.9 * reference["objective"]
+    monkeypatch.setattr(compact.Exact, "solve", noting)
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0, tol=1e-7).fit(X, y)
+    first, second = begun
+    assert first is None
+    v = np.zeros(len(X))
+    v[clf.support_] = clf.dual_coef_[0]
+    assert np.count_nonzero(second.v) > 0.6 * len(clf.support_)
+    assert np.linalg.norm(second.v - v) < 0.7 * np.linalg.norm(v)
     several = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y + 2 * (X[:, 0] > 0.5))
+    assert len(begun) == 2
     assert stages(several)[-1] == "exact"
 
 
@@ -198,7 +207,7 @@ def problem_of(task, labels):
 
 @pytest.mark.parametrize(
     ("share", "error", "expected"),
-    [(0.3, 0.1, 0.0025), (0.3, 0.006, 0.0015), (0.3, 0.001, 0.0005), (0.03, 0.01, 0.001), (0.1, 0.2, 0.0)],
+    [(0.3, 0.1, 0.003), (0.3, 0.006, 0.0015), (0.3, 0.001, 0.0005), (0.03, 0.01, 0.001), (0.1, 0.2, 0.0)],
 )
 def test_slack_of_classes(share, error, expected):
     labels = np.where(np.arange(1000) < 1000 * share, 1, -1)
@@ -216,9 +225,21 @@ def test_when_there_is_no_hope():
     def trials(*excess):
         return [Trial(100 * 4**i, 0.1 + e) for i, e in enumerate(excess)]
 
-    assert not hopeless([], 0.1, 0.0025, 7000)
-    assert not hopeless(trials(0.09), 0.1, 0.0025, 7000)
-    assert hopeless(trials(0.09, 0.055), 0.1, 0.0025, 7000)
-    assert not hopeless(trials(0.01, 0.005), 0.1, 0.0025, 7000)
-    assert hopeless(trials(0.01, 0.011), 0.1, 0.0025, 7000)
-    assert not hopeless(trials(0.004, 0.0045), 0.1, 0.0025, 7000)
+    assert not hopeless([], 0.1, 0.005, 7000)
+    assert not hopeless(trials(0.09), 0.1, 0.005, 7000)
+    assert hopeless(trials(0.09, 0.055), 0.1, 0.005, 7000)
+    assert not hopeless(trials(0.01, 0.005), 0.1, 0.005, 7000)
+    assert hopeless(trials(0.01, 0.011), 0.1, 0.005, 7000)
+    assert not hopeless(trials(0.004, 0.0045), 0.1, 0.005, 7000)
+
+
+def test_long_trials_must_have_better_prospects(monkeypatch):
+    X, y = moons(600)
+    seen = []
+    monkeypatch.setattr(compact, "hopeless", lambda trials, least, most, largest: seen.append(most))
+    for work, times in ((np.inf, compact.HOPELESS), (0.0, compact.HOPELESS_IF_DEAR)):
+        monkeypatch.setattr(compact, "DEAR_WORK", work)
+        monkeypatch.setattr(compact, "slack", lambda *args: 0.125)
+        SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
+        assert set(seen) == {0.125 * times}
+        seen.clear()

@@ -1,5 +1,7 @@
 """Noise on the rows while vectors are learned: what it is, and what it does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,7 @@ from slimsvm.kernels import RBF, Linear
 from slimsvm.numerics import refine
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, descent
-from slimsvm.tasks import Binary
+from slimsvm.tasks import Binary, Multiclass, Regression
 
 
 def noisy(step, width, rows=4000, norms=True):
@@ -73,3 +75,29 @@ def test_other_kernels_and_sparse_rows():
     rows = as_rows(sp.csr_array(problem.rows.take(np.arange(600), np.float32)))
     with pytest.raises(ValueError, match=r"noise=0.3 needs dense rows, found a sparse matrix"):
         Refine(5, noise=0.3).solve(Problem(rows, problem.examples, Binary(), RBF(0.1), C=1.0))
+
+
+@pytest.mark.parametrize(
+    ("d", "task", "learn_metric", "form", "width"),
+    [
+        (100, Binary(), False, np.asarray, 0.4),
+        (100, Multiclass(2), False, np.asarray, 0.4),
+        (99, Binary(), False, np.asarray, 0.0),
+        (100, Regression(0.1), False, np.asarray, 0.0),
+        (100, Binary(), True, np.asarray, 0.0),
+        (100, Binary(), False, sp.csr_array, 0.0),
+    ],
+    ids=["wide", "classes", "narrow", "regression", "metric", "sparse"],
+)
+def test_noise_by_itself_is_for_classes_of_wide_dense_rows(d, task, learn_metric, form, width):
+    problem = problem_of(n=100, d=d)
+    labels = (problem.examples.labels > 0).astype(int) if isinstance(task, Multiclass) else problem.examples.labels
+    rows = as_rows(form(problem.rows.take(np.arange(100), np.float32)))
+    problem = replace(problem, rows=rows, task=task, examples=task.encode(labels))
+    options = {"epochs": 2, "learn_metric": learn_metric, "finish": False}
+    auto, same = (Refine(5, noise=noise, **options).solve(problem).model for noise in ("auto", width))
+    np.testing.assert_array_equal(auto.basis, same.basis)
+    np.testing.assert_array_equal(auto.coef, same.coef)
+    if form is np.asarray:
+        other = Refine(5, noise=0.4 - width, **options).solve(problem).model
+        assert not np.array_equal(auto.coef, other.coef)

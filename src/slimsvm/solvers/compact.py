@@ -7,10 +7,11 @@ r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is wit
     solve for the coefficients of the learned vectors over all rows; without such vectors solve exactly for all rows,
     from the dual point of the first solution
 
-The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most a quarter of a point,
+The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most 0.3 points,
 and at most a quarter of e* unless that is under a twentieth of a point; for regression at most a hundredth of e*. The
 errors are those of the same rows, so that what is chance in one is in the other too. The search is given up when, at
-the rate of the last two sizes, the excess would still be over twice the slack at k*/9.
+the rate of the last two sizes, the excess would still be over twice the slack at k*/9; over one and a half times where
+one pass over all rows and k vectors takes ten billion multiplications, a second of one core.
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
@@ -55,10 +56,13 @@ FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
 # What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
 # most so much, and at most this share of the exact SVM's error, unless that is less than so much; for regression at
 # most that share of it.
-GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.0025, 0.25, 0.0005
+GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.003, 0.25, 0.0005
 REGRESSION_SHARE = 0.01
-# The search is given up where more than so many times that is expected at the largest size.
-HOPELESS = 2.0
+# The search is given up where more than so many times that is expected at the largest size; or, from so many
+# multiplications in a pass on, more than so many times.
+HOPELESS, DEAR_WORK, HOPELESS_IF_DEAR = 2.0, 1e10, 1.5
+# What a kernel value costs beside its inner product, in multiplications.
+MAP_WORK = 16
 # The reference of two classes is solved for to so many times ``tol``: a gap of about a hundredth, as exact cuts have.
 REFERENCE_TOL = 10
 # Rows up to which an exact solution takes the place of learned vectors that do not do; sampled cuts above.
@@ -173,7 +177,8 @@ class _Search:
             sizes = [k for k in sizes if k >= self.known.n_basis]
         trials: list[Trial] = []
         for k in sizes:
-            if hopeless(trials, least, allowed, sizes[-1]):
+            times = HOPELESS if self._work(k) < DEAR_WORK else HOPELESS_IF_DEAR
+            if hopeless(trials, least, times * allowed, sizes[-1]):
                 break
             solver = self.solver.learner(k)
             if not trials and self.known is not None and self.known.n_basis <= k and isinstance(solver, Refine):
@@ -190,6 +195,11 @@ class _Search:
                 return fit.model, fit.status
         self.search += ": none does, all rows are solved exactly"
         return None, Status.CONVERGED
+
+    def _work(self, k: int) -> float:
+        """Multiplications in a pass over the training rows and k vectors."""
+        rows = self.training.rows
+        return k * (rows.n_stored + MAP_WORK * rows.n_rows)
 
     def _solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
         """One solver's fit, in a share of the time that is left; its records join the history."""
@@ -283,12 +293,12 @@ def sizes_for(n_exact: int) -> list[int]:
     return sizes + last
 
 
-def hopeless(trials: list[Trial], least: float, allowed: float, largest: int) -> bool:
-    """Whether the excess over the least error will still be large with the largest number of vectors."""
+def hopeless(trials: list[Trial], least: float, most: float, largest: int) -> bool:
+    """Whether the excess over the least error will still be over ``most`` with the largest number of vectors."""
     if len(trials) < 2:
         return False
     (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])
     if now >= before or k_2 <= k_1:
-        return now > HOPELESS * allowed
+        return now > most
     expected = now * (now / before) ** (np.log(largest / k_2) / np.log(k_2 / k_1))
-    return bool(expected > HOPELESS * allowed)
+    return bool(expected > most)

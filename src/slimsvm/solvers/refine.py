@@ -43,7 +43,7 @@ from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel, known_loss
 from slimsvm.solvers.starts import expansion_of
 from slimsvm.solvers.subspace import Coefficients
-from slimsvm.tasks import losses
+from slimsvm.tasks import Binary, Multiclass, losses
 
 Array = np.ndarray
 
@@ -64,6 +64,8 @@ LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
 MAX_PUSH, PUSH_SAMPLE = 2.0, 500
 # epochs="auto" for examples of several rows: so many sweeps, or as many as make so many steps.
 LONG_EPOCHS, LONG_STEPS = 80, 1000
+# noise="auto": that of dense rows of so many features, where classes are learned in the kernel's own metric.
+AUTO_NOISE, NOISE_FEATURES = 0.4, 100
 # A sweep whose objective is this many times the best so far means that the rate is too high.
 DIVERGED = 2.0
 # Rows that the features' spread is taken from.
@@ -117,7 +119,7 @@ class RefineRun:
         block: Any = self.kernel_rows.rows.take(index, np.float64)
         square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
         spread = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
-        noise = solver.noise * spread if solver.noise else None
+        noise = self._noise() * spread if self._noise() else None
         # Halfway between one rate for all features and one in proportion to each one's spread.
         spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
         rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
@@ -138,6 +140,14 @@ class RefineRun:
             pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
             noise=noise,
         )
+
+    def _noise(self) -> float:
+        """Standard deviation of the noise, in that of each feature."""
+        if not _is_auto(self.solver.noise):
+            return self.solver.noise
+        rows, is_classes = self.kernel_rows, type(self.problem.task) in (Binary, Multiclass)
+        is_wide = rows.n_features >= NOISE_FEATURES and not rows.rows.is_sparse
+        return AUTO_NOISE if is_wide and is_classes and not self.solver.learn_metric else 0.0
 
     def _mean_kernel_value(self, basis: Any, index: Array) -> float:
         """Of some rows and basis vectors, without its sign."""
@@ -281,9 +291,10 @@ class Refine(Solver):
         How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
         an eighth of the loss at the start (times √(50/max_basis) above 50 vectors); for few rows (fewer than eight per
         feature), on each feature in units of one row's loss.
-    noise : float, default=0.0
+    noise : float or "auto", default="auto"
         Standard deviation of what is added to the rows, anew at every step, in standard deviations of each feature:
-        against vectors that fit single rows (dense rows only).
+        against vectors that fit single rows (dense rows only). "auto": 0.4 where two classes or several are told apart
+        by 100 features and more, all of one gamma; otherwise 0.
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
     finish : bool, default=True
@@ -323,7 +334,7 @@ class Refine(Solver):
         rate=0.1,
         learn_metric=False,
         metric_pull=1.0,
-        noise=0.0,
+        noise="auto",
         averaging=0.05,
         finish=True,
         tol_relative="auto",
@@ -349,10 +360,10 @@ class Refine(Solver):
         for name in ("rate",) if _is_auto(self.tol_relative) else ("rate", "tol_relative"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
-        for name in ("metric_pull", "noise"):
+        for name in ("metric_pull",) if _is_auto(self.noise) else ("metric_pull", "noise"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ValueError(f"{name} must be a number >= 0, found {getattr(self, name)!r}")
-        if self.noise and problem.rows.is_sparse:
+        if not _is_auto(self.noise) and self.noise and problem.rows.is_sparse:
             raise ValueError(f"noise={self.noise!r} needs dense rows, found a sparse matrix")
         if not 0 <= self.averaging <= 1:
             raise ValueError(f"averaging must be between 0 and 1, found {self.averaging!r}")
