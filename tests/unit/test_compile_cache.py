@@ -36,12 +36,12 @@ from numba.core import event
 
 with event.install_recorder("numba:compile") as recorder:
     exec({script!r})
-print(len([1 for _, happened in recorder.buffer if happened.is_start]))
+print(*[happened.data["dispatcher"].py_func.__qualname__ for _, happened in recorder.buffer if happened.is_start])
 """
 
 
-def n_compiled(script, folder):
-    """How many functions a fresh process compiles: what it finds in the cache, or never compiles, does not count."""
+def compiled(script, folder):
+    """Functions that a fresh process compiles: what it finds in the cache, or never compiles, does not count."""
     run = subprocess.run(
         [sys.executable, "-c", REPORT.format(script=script)],
         capture_output=True,
@@ -51,10 +51,13 @@ def n_compiled(script, folder):
         timeout=600,
     )
     assert run.returncode == 0, run.stderr
-    return int(run.stdout.splitlines()[-1])
+    return run.stdout.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize("script", [TINY, pytest.param(MANY, marks=pytest.mark.full)], ids=["tiny", "many"])
 def test_a_second_process_compiles_nothing(script, tmp_path):
-    assert n_compiled(script, tmp_path) >= 5  # the first one has everything to do
-    assert n_compiled(script, tmp_path) == 0
+    first = compiled(script, tmp_path)
+    assert "kernel_tiles" in first
+    # What Numba makes of the error of `out[a:b] = values`: see `numerics.copying`.
+    assert not [name for name in first if "shape_context" in name]
+    assert not compiled(script, tmp_path)

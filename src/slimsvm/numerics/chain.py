@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.copying import copy_row
+
 EXAMPLES_PER_TILE = 64
 HAMMING, ZERO_ONE = 0, 1
 CHAIN_LOSSES = {"hamming": HAMMING, "zero-one": ZERO_ONE}
@@ -116,7 +118,7 @@ def augmented_labels(scores, to, start, end, y, loss, path):
         first += 1
     if other > truth or (other == truth and path[first] < y[first]):
         return 1.0
-    path[:] = y
+    copy_row(y, path)
     return 0.0
 
 

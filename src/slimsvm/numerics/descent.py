@@ -10,6 +10,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.copying import copy_row
 from slimsvm.numerics.maps import EXP2, SUMS
 from slimsvm.numerics.refine import SCORES, SEQUENCES, group_gradient
 from slimsvm.numerics.team import DONE, LIMIT, PATIENCE, add, load, phase_done, store, take
@@ -54,7 +55,7 @@ def add_up(C1, parameters, kind, sums, moments):
     for g in range(norm + 1):
         by_coef += sums.coef[g]
         weight += sums.weight[g]
-    norm_weight[:] = sums.weight[norm]
+    copy_row(sums.weight[norm], norm_weight)
     if m == 1:
         for j in range(k):
             weight[j] = by_coef[j, 0] * coef[j, 0]
@@ -89,7 +90,7 @@ def feature_gradient(c, parameters, kind, sums, moments):
     (d, k), m = parameters.basis.shape, coef.shape[1]
     n_groups, dtype = sums.basis.shape[0], coef.dtype.type
     out, norm = moments.gradient[c * k : (c + 1) * k], sums.basis[n_groups - 1, c]
-    out[:] = norm
+    copy_row(norm, out)
     for g in range(n_groups - 1):
         out += sums.basis[g, c]
     if m == 1:
@@ -192,7 +193,8 @@ def descend(
                     store(sync, LIMIT, -1)
                     break
                 for g in range(n_groups - 1):
-                    stats[:2] += sums.stats[g]
+                    stats[0] += sums.stats[g, 0]
+                    stats[1] += sums.stats[g, 1]
                 stats[2] = sums.stats[n_groups - 1, 0]
                 add_up(settings.C1, parameters, kind, sums, moments)
                 if loss.code == SEQUENCES:

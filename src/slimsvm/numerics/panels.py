@@ -14,6 +14,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.copying import copy_row
 from slimsvm.numerics.maps import EXP2, POWER, TANH
 from slimsvm.numerics.simd import (
     EXP2_FLOAT32,
@@ -170,7 +171,7 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
                         for r in range(min(ROWS, n_rows - b)):
                             place = (start + b + r) * out.shape[2] + base_at
                             size, begin = min(panel, out.shape[2] - base_at), S_at + r * stride
-                            flat[place : place + size] = S[begin : begin + size]
+                            copy_row(S[begin : begin + size], flat[place : place + size])
             for b in range(0, n_rows, ROWS):
                 for c in range(m):
                     place = b * columns + segment * m + c

@@ -19,6 +19,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.copying import copy_rows
 from slimsvm.numerics.maps import EXP2, IDENTITY, POWER, SUMS, TANH, map_tile
 from slimsvm.numerics.sequence_tiles import count_sequences, edge, sequence_loss_tile, tile_end
 
@@ -323,7 +324,7 @@ def data_gradient(rows, index, bounds, share, step, loss, parameters, kind, tile
         kernel_tile(rows, kind.form == CSR, n, scratch, parameters, kind)
         score_tile(n, parameters.coef, parameters.intercept, scratch)
         if loss.code == SCORES:
-            loss.given[start - batch : start - batch + n] = scratch.scores[:n]
+            copy_rows(scratch.scores[:n], loss.given[start - batch : start - batch + n])
             continue
         if loss.code == SEQUENCES:
             part = sums.plain[group]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.copying import copy_row, copy_rows
 from slimsvm.numerics.maps import SUMS
 
 SUB_BLOCK = 32  # rows turned into float64 at a time
@@ -35,9 +36,9 @@ def times_tiles(values, coef, lo, hi, out):
                 out[i, 0] = total
         else:
             for i in range(size):
-                wide[i] = values[start + i, :k]
+                copy_row(values[start + i, :k], wide[i])
             np.dot(wide[:size], coef, part[:size])
-            out[start : start + size] = part[:size]
+            copy_rows(part[:size], out[start : start + size])
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
@@ -59,13 +60,13 @@ def transposed_panels(values, coef, lo, hi, out):
                     row = values[i, a : a + size]
                     for j in range(size):
                         sums[j] += weight * row[j]
-            out[a : a + size, 0] = sums
+            copy_row(sums, out[a : a + size, 0])
         else:
             for start in range(0, n, SUB_BLOCK):
                 rows = min(SUB_BLOCK, n - start)
                 if np.any(coef[start : start + rows] != 0.0):
                     for i in range(rows):
-                        wide[i, :size] = values[start + i, a : a + size]
+                        copy_row(values[start + i, a : a + size], wide[i, :size])
                     np.dot(wide[:rows].T, coef[start : start + rows], total)
                     for j in range(size):
                         for c in range(m):

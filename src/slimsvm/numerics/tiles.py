@@ -7,6 +7,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from slimsvm.numerics.copying import copy_row
 from slimsvm.numerics.maps import SUMS
 
 GEMM, MANHATTAN = range(2)  # forms of dense rows
@@ -29,7 +30,7 @@ def gather(rows, index, first, n, lo, form, chosen, tile, tile_half):
             chosen[i] = row
             tile_half[i] = rows.half[row]
             if form <= MANHATTAN:
-                tile[i] = rows.values[row * rows.n_features : (row + 1) * rows.n_features]
+                copy_row(rows.values[row * rows.n_features : (row + 1) * rows.n_features], tile[i])
         else:
             chosen[i] = -1
             tile_half[i] = 0
