@@ -80,20 +80,23 @@ class Residual:
         if self.whiten is not None:
             z = self.whiten(vectors)
             gram -= z @ z.T
-        rho, usable = rho.copy(), own > 0
+        rho, rest, usable = rho.copy(), np.diagonal(gram).copy(), own > 0
+        # Columns of the Cholesky factor of what is left of the vectors' products, one for each that was chosen.
+        columns = np.empty((len(own), min(n, len(own))))
         chosen: list[int] = []
         while len(chosen) < n:
-            rest = np.diagonal(gram)
             usable &= rest > RANK_TOLERANCE[self.kernel_rows.dtype] * own
             gain = np.divide(np.sum(rho**2, axis=1), rest, out=np.zeros_like(own), where=usable)
             j = int(np.argmax(gain))
             if not gain[j] > 0:
                 break
-            chosen.append(j)
-            usable[j] = False
-            column = gram[:, j] / np.sqrt(rest[j])
+            t = len(chosen)
+            column = (gram[:, j] - columns[:, :t] @ columns[j, :t]) / np.sqrt(rest[j])
+            columns[:, t] = column
             rho -= np.outer(column, rho[j] / column[j])
-            gram -= np.outer(column, column)
+            rest -= column**2
+            usable[j] = False
+            chosen.append(j)
         return np.array(chosen, dtype=np.int64)
 
     def terms(self, rng: np.random.Generator, dtype: Any = np.float64) -> list[tuple[Any, Array]]:
@@ -240,7 +243,7 @@ class FixedPoint:
             for t in range(lo, hi):
                 terms, _, coef = tiles[t]
                 weights = blocks[t] * (coef @ total_rho.T)
-                sums[t], totals[t], sizes[t] = (terms.T @ weights).T, weights.sum(axis=0), np.abs(weights).sum(axis=0)
+                sums[t], totals[t], sizes[t] = weights.T @ terms, weights.sum(axis=0), np.abs(weights).sum(axis=0)
 
         for _ in range(self.max_iter):
             run_tiles(look, len(tiles), n_jobs)
