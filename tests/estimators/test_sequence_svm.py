@@ -158,8 +158,15 @@ GOOD = weather(3)
         ([[0.0], [1.0]], ["a", "b"], {"lengths": [1, 2]}, "lengths must add up to the rows of X, 2; found 3"),
         ([[0.0], [1.0]], ["a", "b"], {"lengths": [1.0, 1.0]}, "lengths must be integers >= 0"),
         ([[0.0], [1.0]], ["a"], {"lengths": [1, 1]}, r"one label per row: 2 rows, found shape \(1,\)"),
-        (*GOOD, {"sample_weight": [1.0]}, "3 rows, found 1 weights"),
-        (*GOOD, {"sample_weight": [1.0, 0.0, 1.0]}, "weights of a task's examples must be positive"),
+        (*GOOD, {"sample_weight": [1.0]}, "one entry per sequence: 3 sequences, found 1 weights"),
+        (*GOOD, {"sample_weight": [1.0, 0.0, 1.0]}, "must be finite and > 0; found 0.0 at sequence 1"),
+        (GOOD[0], None, {}, "y must hold a label for every row, found None"),
+        ([[[0.0], [1.0]]], [["a", None]], {}, "y must hold a label for every row; found None in row 1"),
+        ([[[0.0], [1.0]]], [[1.0, np.nan]], {}, "y must hold a label for every row; found nan in row 1"),
+        ([[[0.0]], [[1.0]]], [["a"], [1]], {}, "y must hold strings or numbers; found both"),
+        ([[[0.0]], [[1.0]]], [np.array(["a"], object), np.array([1], object)], {}, "strings or numbers; found both"),
+        ([np.eye(2), np.eye(2)], ["a", "b"] * 2, {"lengths": [2, 2]}, "found a list and lengths"),
+        (np.eye(3), [["a", "b"], ["b"]], {"lengths": [2, 1]}, "one label per row: 3 rows, found a list of sequences"),
     ],
 )
 def test_bad_input_is_named(X, y, options, message):
@@ -185,3 +192,11 @@ def test_bad_parameters_are_named(params, message):
 def test_before_fit():
     with pytest.raises(NotFittedError):
         SequenceSVM().predict(GOOD[0])
+    with pytest.raises(NotFittedError):
+        SequenceSVM().transitions_  # noqa: B018
+
+
+def test_no_row_has_no_score():
+    clf = SequenceSVM().fit(*GOOD)
+    with pytest.raises(ValueError, match="score needs at least one row, found empty sequences only"):
+        clf.score([[], []], [[], []])

@@ -364,7 +364,7 @@ GOOD = sequences(4)
         ({}, [[[np.nan, 0]]], [(0,)], {}, "X contains NaN at row 0"),
         ({}, np.zeros((2, 2)), [(0,), (1,)], {"lengths": [1, 2]}, "lengths must add up to the rows of X, 2; found 3"),
         ({}, np.zeros((2, 2)), [(0,), (1,)], {"lengths": [0.5, 1]}, "lengths must be integers >= 0"),
-        ({}, *GOOD, {"sample_weight": [1.0]}, "4 rows, found 1 weights"),
+        ({}, *GOOD, {"sample_weight": [1.0]}, "4 examples, found 1 weights"),
         ({"task": Chain(2)}, *GOOD, {"structure": [1] * 4}, "structure is for tasks derived from ExampleTask"),
         ({"solver": "refine", "task": FBeta()}, np.eye(2), [0, 1], {}, "needs a loss that is a sum over examples"),
         (

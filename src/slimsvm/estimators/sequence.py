@@ -10,8 +10,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.stacking import offsets_of, stack_sequences
-from slimsvm.estimators.validation import check_limit, check_option, check_sample_weight, class_codes
+from slimsvm.estimators.stacking import check_one_array, offsets_of, stack_sequences
+from slimsvm.estimators.validation import check_labels, check_limit, check_option, check_sample_weight, class_codes
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Chain, Examples
 
@@ -147,7 +147,7 @@ class SequenceSVM(KernelMachine):
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two labels, found 1: {self.classes_[0]!s}")
         task = Chain(len(self.classes_), self.loss)
-        weights = check_sample_weight(sample_weight, len(offsets) - 1)
+        weights = check_sample_weight(sample_weight, len(offsets) - 1, "sequence")
         examples = task.encode(np.split(codes, offsets[1:-1]), weights)
         by_row = None if weights is None else np.repeat(weights, np.diff(offsets))
         self._solve(rows, labels, examples, task, by_row, np.arange(len(labels)))
@@ -156,18 +156,21 @@ class SequenceSVM(KernelMachine):
     @property
     def transitions_(self) -> Array:
         """T[a, b]: score of label b after label a."""
+        check_is_fitted(self, "model_")
         k = len(self.classes_)
         return self.model_.plain[: k * k].reshape(k, k)
 
     @property
     def start_(self) -> Array:
         """Score of every label in the first row."""
+        check_is_fitted(self, "model_")
         k = len(self.classes_)
         return self.model_.plain[k * k : k * k + k]
 
     @property
     def end_(self) -> Array:
         """Score of every label in the last row."""
+        check_is_fitted(self, "model_")
         k = len(self.classes_)
         return self.model_.plain[k * k + k :]
 
@@ -214,8 +217,15 @@ class SequenceSVM(KernelMachine):
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            There is no row, or y does not fit X.
         """
         predicted, offsets = self._predicted(X, lengths)
+        if not len(predicted):
+            raise ValueError("score needs at least one row, found empty sequences only")
         return float(np.mean(predicted == self._labels(y, offsets, lengths is None)))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None) -> Certificate:
@@ -248,7 +258,9 @@ class SequenceSVM(KernelMachine):
         labels = self._labels(y, offsets, lengths is None)
         codes = class_codes(labels, self.classes_, "labels")
         task = Chain(len(self.classes_), self.loss)
-        examples = task.encode(np.split(codes, offsets[1:-1]), check_sample_weight(sample_weight, len(offsets) - 1))
+        examples = task.encode(
+            np.split(codes, offsets[1:-1]), check_sample_weight(sample_weight, len(offsets) - 1, "sequence")
+        )
         return self._certify(rows, task, examples, self.model_, limit)
 
     # -- sequences to rows --------------------------------------------------------------------------------------
@@ -270,6 +282,8 @@ class SequenceSVM(KernelMachine):
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
         if lengths is None:
             X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
+        else:
+            check_one_array(X, "sequence")
         is_empty = not reset and not np.any(lengths)
         X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
         offsets = offsets_of(lengths, X.shape[0], "sequence")
@@ -277,6 +291,8 @@ class SequenceSVM(KernelMachine):
 
     def _labels(self, y: Any, offsets: Array, as_list: bool) -> Array:
         """All labels in one array."""
+        if y is None:
+            raise ValueError("y must hold a label for every row, found None")
         if as_list:
             if len(y) != len(offsets) - 1:
                 raise ValueError(f"y must have one entry per sequence: {len(offsets) - 1} sequences, found {len(y)}")
@@ -286,10 +302,16 @@ class SequenceSVM(KernelMachine):
                     raise ValueError(
                         f"y must have one label per row: sequence {e} has {length} rows, found shape {np.shape(labels)}"
                     )
-            y = np.concatenate([np.asarray(labels) for labels in y if len(labels)] or [np.zeros(0)])
+            parts = [np.asarray(labels) for labels in y if len(labels)] or [np.zeros(0)]
+            if len({part.dtype.kind in "US" for part in parts if part.dtype != object}) > 1:
+                raise ValueError("y must hold strings or numbers; found both")
+            y = np.concatenate(parts)
+        elif isinstance(y, (list, tuple)) and any(np.ndim(label) for label in y):
+            raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found a list of sequences")
         labels = np.asarray(y)
         if labels.shape != (offsets[-1],):
             raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found shape {labels.shape}")
+        check_labels(labels)
         return labels
 
 

@@ -54,6 +54,12 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
     return np.concatenate([check_array(part, ensure_all_finite=False) for part in filled]), lengths
 
 
+def check_one_array(X: Any, noun: str) -> None:
+    """With lengths, X must be one array of all rows."""
+    if isinstance(X, (list, tuple)) and len(X) and (sp.issparse(X[0]) or getattr(X[0], "ndim", 1) == 2):
+        raise ValueError(f"X must be a list of {noun}s, or one array together with lengths; found a list and lengths")
+
+
 def offsets_of(lengths: Any, n_rows: int, noun: str) -> Array:
     """Where each example begins among ``n_rows`` rows below each other, and where the last one ends."""
     lengths = np.asarray(lengths)

@@ -10,7 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.stacking import offsets_of, stack_sequences
+from slimsvm.estimators.stacking import check_one_array, offsets_of, stack_sequences
 from slimsvm.estimators.validation import check_limit, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Examples, ExampleTask, Task
@@ -240,7 +240,7 @@ class StructuredSVM(KernelMachine):
         self._check_task()
         rows, offsets = self._rows(X, lengths, reset)
         labels = list(y) if isinstance(self.task, ExampleTask) else y
-        weights = check_sample_weight(sample_weight, len(labels))
+        weights = check_sample_weight(sample_weight, len(labels), "example" if self.task.decomposes else "row")
         if structure is None:
             examples = self.task.encode(labels, weights)
         elif isinstance(self.task, ExampleTask):
@@ -288,6 +288,8 @@ class StructuredSVM(KernelMachine):
             X, is_one = np.asarray(X), True
         if lengths is None and not is_one:
             X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "example")
+        elif lengths is not None:
+            check_one_array(X, "example")
         rows = self._check_X(X, reset=reset) if X is not None else np.zeros((0, self.n_features_in_))
         if lengths is None:
             return rows, None

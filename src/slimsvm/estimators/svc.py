@@ -347,7 +347,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             raise ValueError(f"y must have one label for each of the {len(scores)} rows of X, found shape {y.shape}")
         codes = class_codes(y, self.classes_)
         task = self._task_over_all_rows(len(self.classes_))
-        return task.measure(scores, task.encode(2 * codes - 1))
+        return float(task.measure(scores, task.encode(2 * codes - 1)))
 
     def decision_function(self, X):
         """Scores.

@@ -76,8 +76,10 @@ def _refuse(name: str, value: Any, row: int, column: int) -> None:
     raise ValueError(f"{name} contains {found} at row {row}, column {column}; only finite numbers are accepted")
 
 
-def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones."""
+def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.ndarray | None:
+    """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones. What else than a row a
+    weight may be of (``noun``) must have a positive one.
+    """
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):
@@ -89,20 +91,32 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, found {weights.ndim} dimensions")
     if len(weights) != n:
-        raise ValueError(f"sample_weight must have one entry per row: {n} rows, found {len(weights)} weights")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        raise ValueError(f"sample_weight must have one entry per {noun}: {n} {noun}s, found {len(weights)} weights")
+    least = ">= 0" if noun == "row" else "> 0"
+    bad = np.flatnonzero(~(np.isfinite(weights) & ((weights >= 0) if noun == "row" else (weights > 0))))
     if len(bad):
-        raise ValueError(f"sample_weight must be finite and >= 0; found {weights[bad[0]]} at row {bad[0]}")
+        raise ValueError(f"sample_weight must be finite and {least}; found {weights[bad[0]]} at {noun} {bad[0]}")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row: there is nothing to learn from")
     return weights
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Labels of rows: all numbers or all strings, and none missing."""
+    values = y.tolist() if y.dtype == object else []
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([value is None or value != value for value in values])
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"y must hold a label for every row; found {y[row]} in row {row}")
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise ValueError("y must hold strings or numbers; found both")
 
 
 def class_codes(y: np.ndarray, classes: np.ndarray, noun: str = "classes", hint: str = "") -> np.ndarray:
     """Positions of labels in the sorted ``classes``, all of which must be known; ``hint`` ends the message."""
     unknown = ~np.isin(y, classes)
     if unknown.any():
-        found = f"{y[unknown][0]!r} in row {int(np.argmax(unknown))}"
+        found = f"{y[unknown].tolist()[0]!r} in row {int(np.argmax(unknown))}"
         raise ValueError(f"y must hold the {noun} {classes.tolist()}; found {found}{hint}")
     return np.searchsorted(classes, y)
 
