@@ -377,6 +377,7 @@ def print_report(report: dict[str, Any]) -> None:
         + "".join(f", {report[name]:,} {name[2:]}" for name in ("n_queries", "n_sequences") if name in report)
         + (f", {len(classes)} classes" if classes else ""),
         "kernel": report["kernel"],
+        "price C": f"{report['C']:g}",
         "solver": report["solver"],
         "status": f"{report['status']}, {report['n_iter']:,} iterations",
         "seconds": f"{report['seconds']:.2f}",
