@@ -72,6 +72,10 @@ def test_scores_need_no_queries(folder, tmp_path, capsys):
     out, err = run(capsys, "predict", model, plain)
     assert len(out.split()) == 2
     assert err == ""
+    plain.write_text("1 qid:1 1:0.5\n2 qid:2 3:-1\n")  # nothing to rank: scores, and why no quality is told
+    alone, err = run(capsys, "predict", model, plain)
+    assert alone == out
+    assert "no query has two rows of different labels" in err
 
 
 def test_sequences(folder, tmp_path, capsys):

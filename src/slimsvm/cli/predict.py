@@ -75,7 +75,13 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     if part.y is None:
         return {}
     if isinstance(estimator, RankSVM):
-        return quality(estimator, part, predicted) if "groups" in part.extra else {}
+        if "groups" not in part.extra:
+            return {}
+        try:
+            return quality(estimator, part, predicted)
+        except ValueError as error:  # nothing to rank in any query: the scores are wanted all the same
+            say(f"{part.name}: {error}")
+            return {}
     if hasattr(estimator, "classes_"):
         if not np.isin(as_classes(part.y, estimator.classes_), estimator.classes_).any():
             say(f"{part.name}: none of its labels is a class of the model, so no error is told")
