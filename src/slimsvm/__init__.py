@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         SequenceSVM,
         StructuredSVM,
     )
+    from slimsvm.estimators.checkpoint import Checkpoint
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
     from slimsvm.estimators.files import load
@@ -50,6 +51,7 @@ __all__ = [
     "LASVM",
     "SVC",
     "SVR",
+    "Checkpoint",
     "Condense",
     "CrossTrainedSVC",
     "CrossTraining",
@@ -87,6 +89,7 @@ _HOMES = {
     "LASVM": "solvers",
     "SVC": "estimators",
     "SVR": "estimators",
+    "Checkpoint": "estimators.checkpoint",
     "Condense": "estimators.editors",
     "CrossTrainedSVC": "estimators",
     "CrossTraining": "estimators.editors",

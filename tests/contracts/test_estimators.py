@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import naive
 from contracts.estimator_cases import BOTH, outputs, problem
-from slimsvm import SVC, SVR, UniformCuts, ViolatedCuts
+from slimsvm import BSCA, BSGD, SVC, SVR, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.kernels import RBF, Precomputed
 from slimsvm.solvers import SOLVERS
@@ -36,6 +36,17 @@ def test_scikit_learns_checks_pass_without_exception(name):
 )
 def test_scikit_learns_checks_pass_with_sampled_cuts(estimator):
     check_estimator(estimator, on_skip=None, expected_failed_checks=EXPECTED)
+
+
+@pytest.mark.parametrize("solver", [BSCA(), BSGD()], ids=repr)
+def test_scikit_learns_checks_pass_on_a_budget(solver):
+    check_estimator(SVR(solver=solver, random_state=0), on_skip=None)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("solver", [BSCA(), BSGD()], ids=repr)
+def test_scikit_learns_checks_of_classifiers_pass_on_a_budget(solver):
+    check_estimator(SVC(solver=solver, random_state=0), on_skip=None)
 
 
 @pytest.mark.full

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
 from slimsvm import BSCA, BSGD, LASVM, OneClassSVM
@@ -205,10 +206,29 @@ def test_chunks_go_on_from_pickles_and_not_from_fits(solver, tmp_path):
     np.testing.assert_array_equal(clf.basis_coef_, again.basis_coef_)
     clf.save(tmp_path / "model.slim")
     np.testing.assert_array_equal(slimsvm.load(tmp_path / "model.slim").predict(X), clf.predict(X))
-    with pytest.raises(ValueError, match="trained by fit or read from a file: begin with"):
+    with pytest.raises(ValueError, match="trained by another solver, or read from a file: begin with"):
         slimsvm.load(tmp_path / "model.slim").partial_fit(X)
-    with pytest.raises(ValueError, match="trained by fit"):
-        clf.fit(X).partial_fit(X)
+    with pytest.raises(ValueError, match="trained by another solver"):
+        OneClassSVM().fit(X).set_params(solver=solver(30)).partial_fit(X)
+
+
+@BOTH
+def test_chunks_go_on_from_a_fit(solver):
+    X = rows(2000)[np.random.default_rng(1).permutation(2000)]
+    clf = machine(solver(60), nu=0.3).fit(X[:1000])
+    value = clf.objective_
+    clf.partial_fit(X[1000:1001])
+    assert clf._stream.total == 1001
+    for part in np.array_split(X[1001:], 5):
+        clf.partial_fit(part)
+    optimum = OneClassSVM(gamma=0.5, nu=0.3, tol=1e-6).fit(X).objective_
+    assert optimum <= value_of(clf, X, 0.3) <= 0.9 * optimum < value
+    assert abs(np.mean(clf.predict(X) < 0) - 0.3) < 0.03
+
+
+@pytest.mark.parametrize("solver", [BSCA(), BSGD()], ids=repr)
+def test_scikit_learns_checks_pass(solver):
+    check_estimator(OneClassSVM(solver=solver, random_state=0), on_skip=None)
 
 
 def test_bad_chunks_are_named():

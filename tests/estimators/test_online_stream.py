@@ -146,7 +146,7 @@ def test_what_is_wrong_with_a_chunk_is_said():
         machine(kernel=lambda A, B: A @ B.T).partial_fit(X, y)
     with pytest.raises(ValueError, match="pool must be"):
         machine(solver=LASVM(pool=0)).partial_fit(X, y)
-    with pytest.raises(ValueError, match="trained by fit"):
+    with pytest.raises(ValueError, match="trained by another solver"):
         clf.fit(X, y).partial_fit(X, y)
 
 

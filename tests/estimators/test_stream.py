@@ -126,11 +126,46 @@ def test_pickles_go_on_and_files_do_not(solver, tmp_path):
     clf.save(tmp_path / "model.slim")
     read = slimsvm.load(tmp_path / "model.slim")
     np.testing.assert_array_equal(read.predict(X), clf.predict(X))
-    with pytest.raises(ValueError, match="trained by fit or read from a file: begin with"):
+    with pytest.raises(ValueError, match="trained by another solver, or read from a file: begin with"):
         read.partial_fit(X, y)
-    with pytest.raises(ValueError, match="trained by fit"):
-        clf.fit(X, y).partial_fit(X, y)
+    with pytest.raises(ValueError, match="trained by another solver"):
+        SVC(solver="exact").fit(X, y).set_params(solver=solver(40)).partial_fit(X, y)
     assert clone(clf).partial_fit(X, y).n_basis_ <= 40
+
+
+@BOTH
+@pytest.mark.parametrize("n", [400, 30])
+def test_chunks_go_on_from_a_fit(solver, n):
+    """Its model is where they begin: in one pass BSGD's steps are those of the rows after n."""
+    X, y = rows(800)
+    clf = machine(solver, gamma="scale", intercept="none", precision="float64").fit(X[:n], y[:n])
+    before, kernel, t = clf.model_, clf.kernel_, clf._state.n_steps
+    clf.partial_fit(X[n : n + 1], y[n : n + 1])
+    f, sign = before.scores(X[n : n + 1])[0, 0], 2 * y[n] - 1
+    if solver is BSCA:
+        kept, step = 1.0, sign * np.clip(1 - sign * f, 0, 2)
+    else:
+        kept, step = n / (n + 1), 2.0 * sign * (sign * f < 1)
+    near = kernel.block(X[:n], X[n : n + 1])[:, 0]
+    change = clf.decision_function(X[:n]) - (kept * before.scores(X[:n])[:, 0] + step * near)
+    room = before.n_basis < 40  # otherwise two points merge
+    assert np.abs(change).max() < (1e-8 if room else 0.2)
+    assert clf.kernel_ == kernel
+    assert (t == n) is False
+    for part in np.array_split(np.arange(n + 1, 800), 4):
+        clf.partial_fit(X[part], y[part])
+    assert clf.score(X, y) > 0.8
+    assert clf._stream.n_rows == 800
+
+
+@BOTH
+def test_regression_goes_on_from_a_fit_with_its_centre(solver):
+    X, _ = rows(600)
+    y = X[:, 0] + 70
+    reg = SVR(gamma=0.2, C=5.0 if solver is BSCA else 0.05, solver=solver(60), random_state=0).fit(X[:300], y[:300])
+    reg.partial_fit(X[300:] + 0.0, y[300:])
+    assert reg.score(X, y) > (0.8 if solver is BSCA else 0.5)
+    assert abs(reg.predict(X).mean() - 70) < 0.3
 
 
 def test_only_solvers_that_take_chunks_have_it():

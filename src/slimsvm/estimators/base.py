@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -26,11 +27,42 @@ from slimsvm.estimators.validation import (
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers import SOLVERS, Certificate, Compact, Fit, Problem, Solver, certify
+from slimsvm.solvers import SOLVERS, Certificate, Compact, Fit, Problem, Solver, Status, certify
 from slimsvm.solvers.compact import exact_solver
 from slimsvm.tasks import Examples, OverAllRows, Task
 
 Array = np.ndarray
+
+
+class _Iterations:
+    """Tells scikit-learn's callbacks of every iteration, with the model of it where the solver's run has one."""
+
+    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], index: Array):
+        self.machine, self.context, self.seen, self.index = machine, context, seen, index
+        self.run: Any = None
+        self.history: list[dict[str, Any]] = []
+
+    def watch(self, run: Any) -> None:
+        """See `Solver.solve`."""
+        self.run = run
+
+    def __call__(self, record: dict[str, Any]) -> Any:
+        self.history.append(record)
+        subtask = self.context.subcontext(task_name="iteration")
+        subtask.call_on_fit_task_begin(**self.seen)
+        return subtask.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
+
+    def fitted(self) -> dict[str, Any] | None:
+        """Attributes of the estimator as if the fit had stopped here."""
+        if not getattr(self.run, "has_models", False):
+            return None
+        counter = self.run.kernel_rows.counter
+        n_evals = counter.n
+        fit = self.run.finish(Status.STOPPED, list(self.history))
+        counter.add(n_evals - counter.n)  # what callbacks ask for is not the fit's
+        stopped = copy(self.machine)
+        stopped._keep(fit, self.index)
+        return dict(vars(stopped))
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -192,32 +224,25 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         context = self._init_callback_context(max_subtasks=problem.max_iter)
         seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
         context.call_on_fit_task_begin(**seen)
-        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen))
+        self._centre = shift
+        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
         if isinstance(task, OverAllRows) and not task.has_threshold:
-            shift = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
-        if shift:
-            fit.model = replace(fit.model, intercept=fit.model.intercept + shift)
-        if isinstance(self.kernel_, Precomputed):
-            fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
+            self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
         self._keep(fit, index)
-        self.__dict__.pop("_stream", None)  # partial_fit does not go on from here
+        self.__dict__.pop("_stream", None)  # of earlier chunks
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _callbacks(self, context: Any, seen: dict[str, Any]) -> tuple:
+    def _callbacks(self, context: Any, seen: dict[str, Any], index: Array) -> tuple:
         """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
-        if not getattr(self, "_skl_callbacks", None):
-            return ()
-
-        def iteration_done(record):
-            subtask = context.subcontext(task_name="iteration")
-            subtask.call_on_fit_task_begin(**seen)
-            return subtask.call_on_fit_task_end(**seen)
-
-        return (iteration_done,)
+        return (_Iterations(self, context, seen, index),) if getattr(self, "_skl_callbacks", None) else ()
 
     def _keep(self, fit: Fit, index: Array) -> None:
         """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
+        if self._centre:
+            fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
+        if isinstance(fit.model.kernel, Precomputed):
+            fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
         self.model_, self.kernel_ = fit.model, fit.model.kernel
         self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
         self.n_basis_ = fit.model.n_basis

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
+from slimsvm.rows import is_sparse
 from slimsvm.solvers import SOLVERS, Solver
-from slimsvm.tasks import TASKS, Task
+from slimsvm.solvers.box_dual import BudgetState
+from slimsvm.tasks import TASKS, Examples, Task
 
 PLAIN = (str, int, float, bool, type(None))
+STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
+CSR_PARTS = ("data", "indices", "indptr")
 
 
-def save(estimator, path) -> None:
-    """Write a fitted estimator; see its ``save``."""
+def save(estimator, path, with_state: bool = False) -> None:
+    """Write a fitted estimator; see its ``save``. With what a warm start needs, where a budgeted solver left it."""
     header, arrays = estimator.model_.to_file_parts()
     fitted: dict[str, Any] = {
         name: getattr(estimator, name)
@@ -34,6 +39,18 @@ def save(estimator, path) -> None:
     header["estimator"] = type(estimator).__name__
     header["params"] = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     header["fitted"] = {name: _plain(value) for name, value in fitted.items()}
+    if with_state:
+        state = estimator._state
+        header["state"] = {
+            "C": state.C, "n_steps": state.n_steps, "task": _plain(state.task), "random": state.random,
+        }  # fmt: skip
+        basis = {"": state.basis}
+        if is_sparse(state.basis):
+            header["state"]["shape"] = list(state.basis.shape)
+            basis = {"_" + name: getattr(state.basis, name) for name in CSR_PARTS}
+        arrays |= {f"state_basis{name}": part for name, part in basis.items()}
+        arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
+        arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
     write_model(path, header, arrays)
 
 
@@ -76,6 +93,8 @@ def load(path):
         if "classes" in arrays:
             classes = arrays["classes"]
             estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
+        if "state" in header:
+            estimator._state = _state(header["state"], arrays)
     except (KeyError, TypeError) as error:
         raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
     for name, value in fitted.items():
@@ -86,6 +105,25 @@ def load(path):
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
     return estimator
+
+
+def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:
+    """What a checkpoint was written with."""
+    if "shape" in header:
+        parts = tuple(arrays[f"state_basis_{name}"] for name in CSR_PARTS)
+        basis: Any = sp.csr_array(parts, shape=tuple(header["shape"]))
+    else:
+        basis = arrays["state_basis"]
+    kept: dict[str, Any] = {name: arrays.get(f"state_{name}") for name in STATE_ARRAYS}
+    return BudgetState(
+        basis=basis,
+        C=header["C"],
+        n_steps=header["n_steps"],
+        task=_object(header["task"]),
+        examples=Examples(labels=arrays["state_labels"], weights=arrays["state_weights"]),
+        random=header["random"],
+        **kept,
+    )
 
 
 UNSAVED = {"unsaved": True}

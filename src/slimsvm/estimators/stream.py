@@ -34,32 +34,39 @@ def meet_chunk(machine: Any, X: Any, y: Array, examples: Examples, task: Task, w
     if is_chosen(machine.C):
         raise ValueError("C='validate' tries values on all rows, which partial_fit never sees: give a number")
     problem = machine._set_up(X, examples, task, weights)
+    if isinstance(machine.kernel_, (CallableKernel, Precomputed)):
+        raise ValueError(
+            f"partial_fit needs a kernel with a formula, found {machine.kernel_!r}, which has values of the rows "
+            "at hand only"
+        )
     if not hasattr(machine, "_stream"):
-        if isinstance(machine.kernel_, (CallableKernel, Precomputed)):
-            raise ValueError(
-                f"partial_fit needs a kernel with a formula, found {machine.kernel_!r}, which has values of the rows "
-                "at hand only"
-            )
-        # One generator for all calls: a number would repeat the first chunk's order.
-        machine._stream, machine._stream_parts = None, (machine.kernel_, machine.solver_, problem.generator())
+        machine._stream, machine._stream_parts = None, (machine.kernel_, machine.solver_, None)
     machine.kernel_, machine.solver_, generator = machine._stream_parts
+    # One generator for all calls: a number would repeat the first chunk's order.
+    generator = problem.generator() if generator is None else generator
+    machine._stream_parts = machine.kernel_, machine.solver_, generator
     problem = replace(problem, kernel=machine.kernel_, random_state=generator)
     fit = machine.solver_.partial_solve(problem, machine._stream)
     machine._stream, machine.C_ = fit.state, problem.C
-    if machine._centre:
-        fit.model = replace(fit.model, intercept=fit.model.intercept + machine._centre)
     machine._keep(fit, np.arange(len(y)))
 
 
 def begin(machine: Any) -> bool:
-    """Whether this is the first chunk; refuses to go on from a fit."""
-    is_first = not hasattr(machine, "_stream")
-    if is_first and hasattr(machine, "model_"):
+    """Whether this is the first chunk; after a fit of a budgeted solver chunks go on from its model."""
+    if hasattr(machine, "_stream"):
+        return False
+    if not hasattr(machine, "model_"):
+        return True
+    solver: Any = getattr(machine, "solver_", None)
+    state = getattr(machine, "_state", None)
+    if state is None or not hasattr(solver, "after_fit"):
         raise ValueError(
-            "partial_fit goes on from earlier calls of partial_fit, but this estimator was trained by fit or read from "
-            "a file: begin with sklearn.base.clone of it"
+            "partial_fit goes on from earlier calls of partial_fit and from fits by 'bsca' and 'bsgd', but this "
+            "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
         )
-    return is_first
+    model = replace(machine.model_, intercept=machine.model_.intercept - machine._centre)
+    machine._stream, machine._stream_parts = solver.after_fit(model, state), (machine.kernel_, solver, None)
+    return False
 
 
 class StreamingClassifier:
@@ -73,7 +80,8 @@ class StreamingClassifier:
         `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows met so far; its steps come down to C, so that a C above 1 asks
         for many passes. `BSCA` leaves the rows of earlier chunks the dual variables they had; give a chunk several
         times in a row for several passes over it, in which its own go on, as those of `LASVM` do.
-        ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest.
+        ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest. After
+        ``fit`` with `BSCA` or `BSGD` chunks go on from its model, of whose rows only the number is known.
 
         Parameters
         ----------
@@ -93,7 +101,8 @@ class StreamingClassifier:
         AttributeError
             The solver takes no chunks.
         ValueError
-            A value is out of range, a label is none of the classes, or the estimator was trained by `fit`.
+            A value is out of range, a label is none of the classes, or the estimator was trained by `fit` with another
+            solver.
         """
         is_first = begin(self)
         X, y = self._check_X(X, reset=is_first, y=y)
@@ -141,7 +150,7 @@ class StreamingRegressor:
         AttributeError
             The solver takes no chunks.
         ValueError
-            A value is out of range, or the estimator was trained by `fit`.
+            A value is out of range, or the estimator was trained by `fit` with another solver.
         """
         is_first = begin(self)
         X, y = self._check_X(X, reset=is_first, y=y)
@@ -182,7 +191,7 @@ class StreamingOutlierDetector:
         AttributeError
             The solver takes no chunks.
         ValueError
-            A value is out of range, or the estimator was trained by `fit`.
+            A value is out of range, or the estimator was trained by `fit` with another solver.
 
         Examples
         --------

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators.pairwise import pair_labels, pair_scores
 from slimsvm.estimators.ramp import RampMachine
 from slimsvm.estimators.stream import StreamingClassifier
-from slimsvm.estimators.validation import check_cost_matrix, check_option, class_codes
+from slimsvm.estimators.validation import check_cost_matrix, check_option, class_codes, takes_label_sets
 from slimsvm.solvers import Exact
 from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
 
@@ -150,7 +150,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = takes_label_sets(self.solver)
         return tags
 
     def __init__(

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.solvers import BSCA, BSGD, BVM, CVM, LASVM, SOLVERS, Exact
+
 BLOCK_VALUES = 1 << 20
+# Solvers of problems with one label per row.
+ONE_LABEL = (BSCA, BSGD, BVM, CVM, LASVM, Exact)
 
 
 def check_positive(name: str, value: Any, otherwise: str = "") -> float:
@@ -169,3 +173,9 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     else:
         variance = weighted_sum(mean, 2) / total
     return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+def takes_label_sets(solver: Any) -> bool:
+    """Whether a solver, or the one of that name, trains rows with several labels."""
+    found = SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+    return found is None or not issubclass(found, ONE_LABEL)

@@ -167,7 +167,8 @@ class Run(Protocol):
         """One iteration; returns its record and sets ``converged``.
 
         An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
-        runs with a true attribute ``ends_in_passes``. Others plan their time themselves.
+        runs with a true attribute ``ends_in_passes``. Others plan their time themselves. Of a run with a true attribute
+        ``has_models`` `finish` may be asked after every step, and the run goes on.
         """
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
@@ -193,7 +194,8 @@ class Solver(BaseEstimator):
         state : object, optional
             ``Fit.state`` of an earlier fit of the same rows.
         callbacks : iterable of callables
-            Each is called with every iteration's record; a true answer stops the fit.
+            Each is called with every iteration's record; a true answer stops the fit. Those with a method ``watch`` are
+            shown the `Run` first.
 
         Returns
         -------
@@ -201,8 +203,11 @@ class Solver(BaseEstimator):
         """
         with one_blas_thread():
             begun = time.perf_counter()
-            run = self.start(problem, state)
-            status, history = iterate(run, problem, begun, tuple(callbacks), type(self).__name__)
+            run, callbacks = self.start(problem, state), tuple(callbacks)
+            for callback in callbacks:
+                if hasattr(callback, "watch"):
+                    callback.watch(run)
+            status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
             fit = run.finish(status, history)
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit

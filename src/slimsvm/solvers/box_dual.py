@@ -40,6 +40,8 @@ class BudgetState:
         The loss they belong to.
     n_rows, n_last, digest
         Of streams: rows met so far, those of the last chunk, and what tells whether the same rows come again.
+    random : dict or None
+        State of the random numbers, to go on with where the fit is given no generator.
     """
 
     basis: Any
@@ -54,6 +56,7 @@ class BudgetState:
     n_rows: int = 0
     n_last: int = 0
     digest: bytes = b""
+    random: dict[str, Any] | None = None
 
     def check(self, problem: Problem) -> None:
         """Refuse to go on with other examples: each has its own dual variable."""

@@ -12,15 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.budget import get_budget_rule
+from slimsvm.model import KernelExpansion
 from slimsvm.numerics.budget_steps import DUAL
 from slimsvm.solvers.base import Fit, Problem, Solver
 from slimsvm.solvers.box_dual import BudgetState, check_problem
 from slimsvm.solvers.budgeted_one_class import OneClassRun
 from slimsvm.solvers.budgeted_run import BudgetedRun
 from slimsvm.solvers.cuts import check_count
-from slimsvm.solvers.one_class_stream import meet_one_class_chunk
+from slimsvm.solvers.one_class_stream import meet_one_class_chunk, one_class_after_fit
 from slimsvm.solvers.plain_ascent import PlainAscentRun
-from slimsvm.solvers.stream import meet_chunk
+from slimsvm.solvers.stream import AfterFit, after_fit, meet_chunk
 from slimsvm.tasks import OneClass
 
 SELECTIONS = ("permutation", "uniform", "adaptive")
@@ -106,7 +107,7 @@ class BudgetedSolver(Solver):
         ----------
         problem : Problem
             Its rows are the chunk.
-        state : BudgetState or OneClassState, optional
+        state : BudgetState, OneClassState or AfterFit, optional
 
         Returns
         -------
@@ -114,6 +115,20 @@ class BudgetedSolver(Solver):
             Of the rows of the chunk; without a finish.
         """
         if isinstance(problem.task, OneClass):
+            state = one_class_after_fit(state) if isinstance(state, AfterFit) else state
             return meet_one_class_chunk(self, problem, state)
+        state = after_fit(state) if isinstance(state, AfterFit) else state
         self.check(problem, False, state)
         return meet_chunk(self, problem, state)
+
+    def after_fit(self, model: KernelExpansion, state: BudgetState) -> AfterFit:
+        """A state for `partial_solve`, so that chunks go on from a fit.
+
+        Parameters
+        ----------
+        model : KernelExpansion
+            The fit's.
+        state : BudgetState
+            ``Fit.state``.
+        """
+        return AfterFit(model, state)

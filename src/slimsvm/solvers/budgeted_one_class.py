@@ -81,6 +81,8 @@ def best_multiple(
 class OneClassRun:
     """Trials of C'; every step is one."""
 
+    has_models = True
+
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         assert isinstance(problem.task, OneClass)
         self.problem, self.solver, self.nu = problem, solver, problem.task.nu

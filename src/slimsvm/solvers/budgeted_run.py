@@ -51,9 +51,13 @@ DRIFT = 0.5
 class BudgetedRun:
     """Epochs on one problem; the last one also finishes the coefficients."""
 
+    has_models = True
+
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         self.problem, self.solver = problem, solver
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
+        if state is not None and state.random and not isinstance(problem.random_state, np.random.Generator):
+            self.rng.bit_generator.state = state.random  # a number would repeat the order of the fit before
         rule = get_budget_rule(solver.maintenance)
         m, n = problem.task.n_outputs, self.kernel_rows.n_rows
         self.model = BudgetedModel(self.kernel_rows, solver.max_basis, m, rule, problem.memory_limit // 2)
@@ -267,8 +271,8 @@ class BudgetedRun:
         basis_rows = self.model.basis_rows
         state = BudgetState(
             self.model.basis, self.model.coef * self.unit, self.intercept * self.unit, basis_rows,
-            self.alpha if self.is_dual else None, self.problem.C, int(self.t[0]), self.problem.task,
-            self.problem.examples,
+            self.alpha.copy() if self.is_dual else None, self.problem.C, int(self.t[0]), self.problem.task,
+            self.problem.examples, random=dict(self.rng.bit_generator.state),
         )  # fmt: skip
         counters = {
             "kernel_evals": evals,

@@ -25,7 +25,7 @@ from slimsvm.solvers.base import Fit, Problem
 from slimsvm.solvers.box_dual import BudgetState
 from slimsvm.solvers.budgeted_one_class import best_multiple, box_problem, quantile
 from slimsvm.solvers.online_stream import stacked
-from slimsvm.solvers.stream import comes_again, digest_of, meet_chunk, without_finish
+from slimsvm.solvers.stream import AfterFit, after_fit, comes_again, digest_of, meet_chunk, without_finish
 from slimsvm.tasks import OneClass
 
 Array = np.ndarray
@@ -88,6 +88,14 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
     fit.state = OneClassState(_divided(box, rho), total, *_kept(recent))
     fit.basis_rows = None  # of the rows of one chunk
     return fit
+
+
+def one_class_after_fit(fit: AfterFit) -> OneClassState:
+    """The model of a fit, in units of the box problem in which ρ is 1."""
+    rho = -float(fit.model.intercept[0])
+    price = 1.0 / rho if rho > 0 else fit.state.C
+    box = replace(after_fit(fit), coef=price * fit.model.coef, intercept=np.zeros(1), C=price)
+    return OneClassState(box, box.examples.total_weight, fit.model.basis[:0], np.zeros(0))
 
 
 def _begun(state: BudgetState, digest: bytes) -> BudgetState:

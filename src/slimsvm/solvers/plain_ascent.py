@@ -44,6 +44,8 @@ TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): SMALL_TOLERANCE}
 class PlainAscentRun:
     """Coordinate ascent; the k-th step makes k sweeps over the rows."""
 
+    has_models = True
+
     def __init__(self, problem: Problem, finish: bool, state: BudgetState | None, name: str):
         self.problem, self.with_finish, self.name = problem, finish, name
         self.kernel_rows = problem.bind()

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from slimsvm.model import KernelExpansion
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Status, iterate
@@ -76,6 +77,30 @@ class StreamRun(BudgetedRun):
         return fit
 
 
+@dataclass(frozen=True)
+class AfterFit:
+    """A fit that chunks go on from: its model, finished or not, and the state it left."""
+
+    model: KernelExpansion
+    state: BudgetState
+
+
+def after_fit(fit: AfterFit) -> BudgetState:
+    """The model of a fit, of whose rows only the number is known."""
+    model, state = fit.model, fit.state
+    n = state.examples.n_examples
+    return replace(
+        state,
+        basis=model.basis,
+        coef=model.coef,
+        intercept=model.intercept,
+        basis_rows=np.full(model.n_basis, -1),
+        alpha=None,
+        n_steps=n,  # as after one pass, whatever the epochs: a row's share of BSGD's w is 1 / n_steps
+        n_rows=n,
+    )
+
+
 def without_finish(solver: Any, **parameters: Any) -> Any:
     """The solver with steps only."""
     steps_only = {"finish": False, "descent_epochs": 0, "patience": None}
@@ -83,7 +108,7 @@ def without_finish(solver: Any, **parameters: Any) -> Any:
 
 
 def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
-    """One pass over the problem's rows, from the state of the pass before."""
+    """One pass over the problem's rows, from the state of the pass or fit before."""
     problem = replace(problem, max_iter=None)
     with one_blas_thread():
         run = StreamRun(problem, without_finish(solver, epochs=1), state)
