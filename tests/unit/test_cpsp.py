@@ -362,6 +362,9 @@ def test_who_gets_sweeps(problem):
         return sum("objective_estimate" in record for record in records)
 
     assert swept(X, y, 2) == AUTO_SWEEPS
+    with pytest.MonkeyPatch.context() as patched:  # a start that loses nearly everything
+        patched.setattr("slimsvm.solvers.closing.SHRINK", 10.0)
+        assert swept(X, y, 2) == 0
     assert swept(X, y, 2, "training-rows") == 0
     assert swept(X[1:], y[1:], 2) == 0
     assert swept(sp.csr_array(X), y, 2) == 0

@@ -31,6 +31,8 @@ SHRINK = 0.1
 # sweeps="auto": so many for up to so many vectors, growing with their number, if there are so many rows (1,000 steps of
 # 512 rows) and they are dense; else none.
 AUTO_SWEEPS, AUTO_VECTORS, AUTO_ROWS = 20, 500, 25_600
+# And none where small coefficients lose more than this share of ‖w‖²: sweeps did not make up for it (Adult, cod-rna).
+AUTO_LOSS = 1 / 3
 
 
 def n_sweeps(sweeps: int | str, problem: Problem, preimage: Any, max_basis: int) -> int:
@@ -49,10 +51,18 @@ def n_sweeps(sweeps: int | str, problem: Problem, preimage: Any, max_basis: int)
     return int(sweeps)
 
 
-def closing_descent(problem: Problem, rows: KernelRows, model: KernelExpansion, sweeps: int, seed: int) -> RefineRun:
-    """A descent of so many sweeps from a model, whose coefficients are made small; each of its steps is a sweep."""
+def closing_descent(
+    problem: Problem, rows: KernelRows, model: KernelExpansion, sweeps: int, most_lost: float, seed: int
+) -> RefineRun | None:
+    """A descent of so many sweeps from a model, whose coefficients are made small; each of its steps is a sweep.
+
+    None where that loses more than the share ``most_lost`` of ‖w‖².
+    """
     gram = between(rows, model.basis, model.basis[:])
     start = replace(model, coef=small_coefficients(gram, model.coef))
+    lost = start.coef - model.coef
+    if np.sum(lost * (gram @ lost)) > most_lost * np.sum(model.coef * (gram @ model.coef)):
+        return None
     solver = Refine(max_basis=model.n_basis, initial=start, epochs=sweeps, finish=False)
     run = solver.start(replace(problem, max_iter=None, max_seconds=None, random_state=seed))
     run.kernel_rows.counter = rows.counter

@@ -29,7 +29,7 @@ from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.cuts import Cut, CutsState, ExactOracle, ProjectedScores
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
-from slimsvm.solvers.closing import n_sweeps
+from slimsvm.solvers.closing import AUTO_LOSS, n_sweeps
 from slimsvm.solvers.cuts import CuttingPlaneSolver
 from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
 from slimsvm.solvers.pursuit import PursuitRun, PursuitState
@@ -139,8 +139,8 @@ class CPSP(CuttingPlaneSolver):
     sweeps : int or "auto", default="auto"
         With Newton's method: sweeps over the rows that move all vectors together at the end, as `Refine` does, after
         which coefficients are solved for anew; the outcome is kept if its objective is lower. "auto": 20 (more above
-        500 vectors, in proportion) for 25,600 dense rows and more, else 0. With 0, and always with cutting planes and
-        training rows, a vector stays where the pursuit found it, as the paper has it.
+        500 vectors, in proportion) for 25,600 dense rows and more where they can be expected to help, else 0. With 0,
+        and always with cutting planes and training rows, a vector stays where the pursuit found it: the paper's way.
     record_delta : bool, default=False
         Record δ, the length of the latest cut's residual, as ``delta``; with Newton's method also the lower bound on
         the kernel's own optimum that follows. Costs as many kernel values per cut as it has pairs of rows.
@@ -195,9 +195,9 @@ class CPSP(CuttingPlaneSolver):
         sweeps = n_sweeps(self.sweeps, problem, preimage, self.max_basis)
         if newton:
             tol_relative = np.inf if self.tol_relative is None else self.tol_relative
-            return PursuitRun(
-                problem, preimage, self.max_basis, self.vectors_per_cut, tol_relative, self.record_delta, sweeps, state
-            )
+            most_lost = AUTO_LOSS if isinstance(self.sweeps, str) else np.inf
+            closing = self.record_delta, sweeps, most_lost
+            return PursuitRun(problem, preimage, self.max_basis, self.vectors_per_cut, tol_relative, *closing, state)
         if sweeps and self.sweeps != "auto":
             raise ValueError(
                 f"sweeps={self.sweeps!r} needs method='newton', found cutting planes; use sweeps=0 or Refine"

@@ -120,11 +120,14 @@ class PursuitRun:
     record_delta : bool
     sweeps : int
         Sweeps of the closing descent.
+    most_lost : float
+        There is none where its start would lose more than this share of ‖w‖².
     state : PursuitState or None
     """
 
     def __init__(self, problem: Problem, preimage: Any, max_basis: int, vectors_per_cut: int | None,
-                 tol_relative: float, record_delta: bool, sweeps: int, state: CutsState | None):  # fmt: skip
+                 tol_relative: float, record_delta: bool, sweeps: int, most_lost: float,
+                 state: CutsState | None):  # fmt: skip
         self.problem, self.preimage, self.max_basis = problem, preimage, max_basis
         self.vectors_per_cut, self.record_delta = vectors_per_cut, record_delta
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
@@ -143,7 +146,7 @@ class PursuitRun:
         self.lower_bound: float | None = 0.0 if record_delta else None
         self.growing, self.converged = self.space.rank < max_basis, False
         # A basis that does not grow, that of a warm start, is not moved either.
-        self.sweeps = sweeps if self.growing else 0
+        self.sweeps, self.most_lost = sweeps if self.growing else 0, most_lost
         self.descent: RefineRun | None = None
         self.newton.aim(GROWING_SHARE if self.growing else None)
         self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
@@ -174,8 +177,9 @@ class PursuitRun:
         self.converged = not self.growing and (newton.converged or newton.bound >= self.found.objective)
         if self.converged and self.sweeps:
             seed = int(self.rng.integers(2**31 - 1))
-            self.descent = closing_descent(self.problem, self.kernel_rows, self._model(), self.sweeps, seed)
-            self.sweeps, self.converged = 0, False
+            asked = self.sweeps, self.most_lost, seed
+            self.descent = closing_descent(self.problem, self.kernel_rows, self._model(), *asked)
+            self.sweeps, self.converged = 0, self.descent is None
         return record | self._said()
 
     def _said(self) -> dict[str, Any]:
