@@ -25,7 +25,7 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
     for record in result["no_budget"]:
         assert len(record["curve"]) == 5
     for record in result["lemma_2"]:
-        assert (record["rows"], record["epochs"]) == (300, 400)
+        assert (record["rows"], record["epochs"]) == (300, 150)
         assert record["observed"] == pytest.approx(record["limit"], rel=0.1)
     comparison = result["acceptance"][0]
     last = [[p["test_error"] for p in r["curve"]] for r in result["records"] if r["method"] == "bsgd"]
