@@ -80,12 +80,12 @@ def test_other_kernels_and_sparse_rows():
 @pytest.mark.parametrize(
     ("d", "task", "learn_metric", "form", "width"),
     [
-        (100, Binary(), False, np.asarray, 0.4),
-        (100, Multiclass(2), False, np.asarray, 0.4),
-        (99, Binary(), False, np.asarray, 0.0),
-        (100, Regression(0.1), False, np.asarray, 0.0),
-        (100, Binary(), True, np.asarray, 0.0),
-        (100, Binary(), False, sp.csr_array, 0.0),
+        (200, Binary(), False, np.asarray, 0.4),
+        (200, Multiclass(2), False, np.asarray, 0.4),
+        (199, Binary(), False, np.asarray, 0.0),
+        (200, Regression(0.1), False, np.asarray, 0.0),
+        (200, Binary(), True, np.asarray, 0.0),
+        (200, Binary(), False, sp.csr_array, 0.0),
     ],
     ids=["wide", "classes", "narrow", "regression", "metric", "sparse"],
 )

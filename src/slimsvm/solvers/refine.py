@@ -65,7 +65,7 @@ MAX_PUSH, PUSH_SAMPLE = 2.0, 500
 # epochs="auto" for examples of several rows: so many sweeps, or as many as make so many steps.
 LONG_EPOCHS, LONG_STEPS = 80, 1000
 # noise="auto": that of dense rows of so many features, where classes are learned in the kernel's own metric.
-AUTO_NOISE, NOISE_FEATURES = 0.4, 100
+AUTO_NOISE, NOISE_FEATURES = 0.4, 200
 # A sweep whose objective is this many times the best so far means that the rate is too high.
 DIVERGED = 2.0
 # Rows that the features' spread is taken from.
@@ -294,7 +294,7 @@ class Refine(Solver):
     noise : float or "auto", default="auto"
         Standard deviation of what is added to the rows, anew at every step, in standard deviations of each feature:
         against vectors that fit single rows (dense rows only). "auto": 0.4 where two classes or several are told apart
-        by 100 features and more, all of one gamma; otherwise 0.
+        by 200 features and more, all of one gamma; otherwise 0.
     averaging : float, default=0.05
         Share of the steps, at the end, whose parameters are averaged.
     finish : bool, default=True
