@@ -73,6 +73,33 @@ def test_comparators_in_pieces(tmp_path, monkeypatch):
     assert all(r["n"] == 60 and r["status"] for r in records)
 
 
+def test_what_was_measured_is_there_when_a_run_is_cut_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_cross_training, "load", lambda name: small(0))
+    wanted = bench_cross_training.make
+
+    def until_the_second(part, method, *rest):
+        if method == "default":
+            raise KeyboardInterrupt
+        return wanted(part, method, *rest)
+
+    monkeypatch.setattr(bench_cross_training, "make", until_the_second)
+    argv = [
+        "bench",
+        "cross-training",
+        "--parts",
+        "sets",
+        "--sets",
+        "banana",
+        "--n-jobs",
+        "1",
+        "--output",
+        str(tmp_path),
+    ]
+    assert main(argv) != 0
+    records = json.loads((tmp_path / "cross-training.json").read_text())["records"]
+    assert [r["method"] for r in records] == ["exact"]
+
+
 def test_mcnemar():
     one, other = np.zeros(100, bool), np.zeros(100, bool)
     assert bench_cross_training.mcnemar(one, other) == 1.0

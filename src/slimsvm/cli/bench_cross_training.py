@@ -3,8 +3,8 @@
 overlap: two unit squares, vectors at the bound and free, against the overlap (figure 1). gaussians: two Gaussians in
 ten dimensions, linear kernel, vectors against n (figure 3). noise: MNIST 3 against 8 with labels turned round, for
 several n (figure 4). sets: table 1 with McNemar's paired test; --large adds covtype. comparators: LASVM, CVM, BVM and
-models of few vectors beside them. --quick: overlap and gaussians in seconds. With --append records of earlier runs
-stay, so that it can be run in pieces.
+models of few vectors beside them. --quick: overlap and gaussians in seconds. Results are on disk after every fit; with
+--append records of earlier runs stay, so that it can be run in pieces.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.cli import options
 from slimsvm.cli.benching.comparators import COMPARATORS, COMPARED
 from slimsvm.cli.benching.cross_training_figures import draw
+from slimsvm.cli.benching.results import save
 from slimsvm.cli.output import say
 from slimsvm.datasets import load, two_gaussians
 
@@ -110,7 +111,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     for part in args.parts:
         for seed in range(args.seeds):
             for trial in TRIALS[part](args, seed):
-                records.extend(compare(part, trial, args, seed))
+                for record in compare(part, trial, args, seed):
+                    records.append(record)
+                    save(together(earlier, records), path)  # what was measured is there if the run is cut short
+    return together(earlier, records)
+
+
+def together(earlier: list[dict[str, Any]], records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Records of earlier runs that were not measured again and new ones, and what is made of them."""
     done = {identity(record) for record in records}
     records = [record for record in earlier if identity(record) not in done] + records
     return {"records": records, "growth": growth(records), "table": summary(records)}

@@ -11,17 +11,19 @@ and what section 4.3 needed beside it: the smaller class of what is kept gets ba
 right, the nearest to the margin first, until both classes have as many.
 
 Not the paper's: κ = 0 unless asked, since with rows that a machine has seen among the s the variance keeps rows with
-turned labels; and the last machine takes in rows only until it has so many vectors (`editing.growing`).
+turned labels; and the last machine is one of few vectors, with the best coefficients for all rows (`editing.growing`).
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.editing.first_stage import (
     PATIENCE,
@@ -37,7 +39,7 @@ from slimsvm.editing.first_stage import (
     train,
     worthwhile_threshold,
 )
-from slimsvm.editing.growing import Limit, grow
+from slimsvm.editing.growing import Found, Limit, Spanned, grow
 from slimsvm.kernels import Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
@@ -46,7 +48,7 @@ from slimsvm.tasks import Binary
 Array = np.ndarray
 
 
-# Where a limited machine errs more than the first ones by more than this, the limit is lifted.
+# Where a machine of few vectors errs more than the first ones by more than this, the limit is lifted.
 MOST_LOST = 0.01
 # The lowest price whose machine has at most so many times the fewest vectors: a higher one only fits more closely.
 AS_FEW = 1.1
@@ -96,6 +98,15 @@ class CrossTrained:
     trials: list[dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What the validation rows chose (or was given): price, threshold, and what was tried."""
+
+    C: float
+    threshold: float
+    trials: list[dict[str, Any]]
+
+
 class CrossTrainer(Solver):
     """Cross-training as a solver of two-class problems: it chooses the rows, the prices and the threshold itself.
 
@@ -112,7 +123,7 @@ class CrossTrainer(Solver):
     balance : bool
         Whether the smaller class gets rows back.
     max_basis : int, "auto" or None
-        At most so many vectors for the last machine; see `editing.growing`.
+        At most so many vectors for the last machine; see `editing.growing`. None: all that it has on the kept rows.
     second_stage : bool
         False: the mean of the first machines instead of a last one (bagging).
     """
@@ -140,8 +151,8 @@ class CrossTrainer(Solver):
     def solve(self, problem: Problem, state: Any = None, callbacks=()) -> Fit:
         """Edit and train; ``callbacks`` see the iterations of the last machine. There is no warm start.
 
-        The objective is that of the last machine over the rows that were kept, before its threshold was moved; NaN for
-        the mean of machines.
+        The objective is that of the last machine before its threshold was moved, over all rows, or with
+        ``max_basis=None`` over those that were kept; NaN for the mean of machines.
         """
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
         edited = self.edit(problem, rng, clock)
@@ -195,47 +206,68 @@ class CrossTrainer(Solver):
         return rows[np.argsort(confidence[rows], kind="stable")[:lacking]]
 
     def _last(self, problem: Problem, edited: Edited, rng: np.random.Generator, clock: Clock, callbacks: tuple) -> Fit:
-        """Second stage: price and threshold by the validation rows, then the machine of all kept rows."""
-        seed, kernel_evals = int(rng.integers(2**30)), edited.first.kernel_evals
-        most, price, threshold = self.max_basis, self.C, 0.0
-        trials: list[dict[str, Any]] = []
-
-        def train_last(price: float, usable: Array) -> tuple[Array, Fit]:
-            nonlocal kernel_evals
-            found = self._train(problem, edited, most, usable, price, np.random.default_rng(seed), clock, callbacks)
-            kernel_evals += found[2]
-            return found[:2]
-
-        validating = edited.split.validating
-        if len(validating):
-            price, threshold, wrong, trials, n_evals = self._choose(problem, edited, train_last)
-            kernel_evals += n_evals
-            first_wrong = edited.first.margins[:, validating].mean(axis=0) <= 0
-            lost = wrong.mean() - first_wrong.mean()
-            if most == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE):
-                # So few vectors cannot do what the first machines can.
-                most = None
-                price, threshold, wrong, trials, n_evals = self._choose(problem, edited, train_last)
-                kernel_evals += n_evals
-        rows, fit = train_last(price, np.arange(problem.rows.n_rows))
-        fit.model = replace(fit.model, intercept=fit.model.intercept - threshold)
-        fit.counters["kernel_evals"] = kernel_evals
-        fit.basis_rows = None if fit.basis_rows is None else rows[fit.basis_rows]
-        fit.state = CrossTrained(replace(edited, kept=rows), price, trials)
+        """Second stage: a machine of few vectors, or that of all kept rows."""
+        seed, spent = int(rng.integers(2**30)), edited.first.kernel_evals
+        fit = None
+        if self.max_basis is not None:
+            fit, evals = self._few(problem, edited, seed, clock, callbacks)
+            spent += evals
+        if fit is None:
+            fit, evals = self._whole(problem, edited, clock, callbacks)
+            spent += evals
+        fit.counters["kernel_evals"] = spent
         return fit
 
+    def _few(
+        self, problem: Problem, edited: Edited, seed: int, clock: Clock, callbacks: tuple
+    ) -> tuple[Fit | None, int]:
+        """Few vectors with the best coefficients for all rows, and evaluations.
+
+        None where the number was left to us and so few cannot do what the first machines can.
+        """
+        validating, training = edited.split.validating, edited.split.training
+        found = self._vectors(problem, edited, training, seed, clock)
+        choice, spent = Choice(self.C, 0.0, []), found.kernel_evals
+        if len(validating):
+            machine = Spanned(problem, training, found, clock)
+            choice, wrong, evals = self._choose(problem, edited, machine.fit, middle)
+            spent += evals
+            first_wrong = edited.first.margins[:, validating].mean(axis=0) <= 0
+            lost = wrong.mean() - first_wrong.mean()
+            if self.max_basis == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE):
+                return None, spent
+        fit = Spanned(problem, np.arange(problem.rows.n_rows), found, clock, problem.verbose).fit(choice.C, callbacks)
+        return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
+
+    def _whole(self, problem: Problem, edited: Edited, clock: Clock, callbacks: tuple) -> tuple[Fit, int]:
+        """The machine of all kept rows, and evaluations."""
+
+        def train_on(rows: Array, price: float, callbacks: tuple = (), verbose: int = 0) -> Fit:
+            part = some_rows(problem, rows, C=price, max_seconds=clock.left())
+            return self.inner.solve(replace(part, verbose=verbose), callbacks=callbacks)
+
+        choice, spent = Choice(self.C, 0.0, []), 0
+        if len(edited.split.validating):
+            kept = np.intersect1d(edited.kept, edited.split.training)
+            choice, _, spent = self._choose(problem, edited, lambda price: train_on(kept, price), fewest)
+        fit = train_on(edited.kept, choice.C, callbacks, problem.verbose)
+        fit.basis_rows = None if fit.basis_rows is None else edited.kept[fit.basis_rows]
+        return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
+
     def _choose(
-        self, problem: Problem, edited: Edited, train_last: Callable[[float, Array], tuple[Array, Fit]]
-    ) -> tuple[float, float, Array, list[dict[str, Any]], int]:
-        """Price and threshold of the last machine, where it errs, what was tried, and evaluations for judging."""
+        self, problem: Problem, edited: Edited, train_at: Callable[[float], Fit], rule: Callable[..., int]
+    ) -> tuple[Choice, Array, int]:
+        """Price and threshold of the last machine, where it errs, and evaluations."""
         validation = some_rows(problem, edited.split.validating)
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
         for price in PRICES if self.C is None else (self.C,):
             begun = time.perf_counter()
-            _, fit = train_last(price, edited.split.training)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the machine that is kept says so itself
+                fit = train_at(price)
             scores, labels = scores_of(fit.model, validation.rows, problem.n_jobs), validation.examples.labels
-            kernel_evals += fit.model.n_basis * len(labels)
+            kernel_evals += fit.counters["kernel_evals"] + fit.model.n_basis * len(labels)
             thresholds.append(worthwhile_threshold(scores, labels))
             errors.append((scores > thresholds[-1]) != (labels > 0))
             trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fit.model.n_basis}
@@ -245,30 +277,50 @@ class CrossTrainer(Solver):
             least = min(errors, key=np.sum)
             if sum(is_worse(wrong, least, SURE) for wrong in errors[-PATIENCE:]) >= PATIENCE:
                 break
-        least = min(errors, key=np.sum)
-        as_good = [j for j, wrong in enumerate(errors) if not is_worse(wrong, least, SURE)]
-        fewest = min(trials[j]["n_basis"] for j in as_good)
-        number = next(j for j in as_good if trials[j]["n_basis"] <= AS_FEW * fewest)
-        return trials[number]["C"], thresholds[number], errors[number], trials, kernel_evals
+        number = rule(errors, [trial["n_basis"] for trial in trials])
+        return Choice(trials[number]["C"], thresholds[number], trials), errors[number], kernel_evals
 
-    def _train(
-        self, problem: Problem, edited: Edited, most: Any, usable: Array, C: float, rng: np.random.Generator,
-        clock: Clock, callbacks: tuple,
-    ) -> tuple[Array, Fit, int]:  # fmt: skip
-        """Train on the usable of the kept rows, or as many as ``most`` vectors allow: which, the fit, evaluations."""
+    def _vectors(self, problem: Problem, edited: Edited, usable: Array, seed: int, clock: Clock) -> Found:
+        """Vectors of a machine of some of the usable kept rows, as many as ``max_basis`` allows."""
+        rng = np.random.default_rng(seed)
 
         def fit_to(rows: Array) -> Fit:
-            part = some_rows(problem, rows, C=C, max_seconds=clock.left(), random_state=rng)
-            return self.inner.solve(replace(part, verbose=problem.verbose), callbacks=callbacks)
+            part = some_rows(problem, rows, C=edited.first.C, max_seconds=clock.left(), random_state=rng)
+            return self.inner.solve(part)
 
         kept, labels = np.intersect1d(edited.kept, usable), problem.examples.labels
-        limit = Limit.of(most, kept, usable, labels, rng)
+        limit = Limit.of(self.max_basis, kept, usable, labels, rng)
         if limit is None:
             fit = fit_to(kept)
-            return kept, fit, fit.counters["kernel_evals"]
+            return Found.of(kept, fit, fit.counters["kernel_evals"])
         right = kept[edited.mean[kept] >= 0]
         offered = right if len(np.unique(labels[right])) == 2 else kept
         return grow(problem, offered, limit, fit_to, rng)
+
+
+def fewest(errors: list[Array], n_basis: list[int]) -> int:
+    """Of prices that err alike the lowest whose machine has about the fewest vectors: its number."""
+    as_good = _alike(errors, SURE)
+    least = min(n_basis[j] for j in as_good)
+    return next(j for j in as_good if n_basis[j] <= AS_FEW * least)
+
+
+def middle(errors: list[Array], n_basis: list[int]) -> int:
+    """The middle one of prices that err alike, the lower of two: chance moves it less than the best one."""
+    as_good = _alike(errors, 1.0)
+    return as_good[(len(as_good) - 1) // 2]
+
+
+def _alike(errors: list[Array], deviations: float) -> list[int]:
+    least = min(errors, key=np.sum)
+    return [j for j, wrong in enumerate(errors) if not is_worse(wrong, least, deviations)]
+
+
+def _as_chosen(fit: Fit, edited: Edited, choice: Choice) -> Fit:
+    """The last machine with its threshold, and the record of how it came about."""
+    fit.model = replace(fit.model, intercept=fit.model.intercept - choice.threshold)
+    fit.state = CrossTrained(edited, choice.C, choice.trials)
+    return fit
 
 
 def _bag(problem: Problem, edited: Edited) -> Fit:

@@ -24,8 +24,9 @@ from slimsvm.solvers import Fit, Problem, Solver, Status
 
 Array = np.ndarray
 
-# Prices that are tried, from the lowest; no more after so many in a row that do not lower the error, or, for the last
-# machine, err more. One is too few: at the lowest prices a machine that calls all rows the larger class may seem good.
+# Prices that are tried, from the lowest; no more after so many in a row that do not lower the error (by a standard
+# error), or, for the last machine, err more. One is too few: at the lowest prices a machine that calls all rows the
+# larger class may seem good.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 # Rows of a subset where the size is not given: at least so many, or half of all.
 LEAST_SIZE = 1000
@@ -200,7 +201,7 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
     parts : Split
     C : float or None
         None: of `PRICES` the highest at which the mean of the machines that have not seen a row errs least, give or
-        take one standard error.
+        take two standard errors.
     seed : int
     clock : Clock
 
@@ -224,7 +225,8 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         judging = np.isin(np.arange(len(labels)), parts.validating)
     if C is None and not judging.any():
         raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
-    least, chosen, trials, kernel_evals = np.zeros(0, bool), None, [], 0
+    least = gained = np.zeros(0, bool)
+    chosen, latest, trials, kernel_evals = None, 0, [], 0
     for price in PRICES if C is None else (C,):
         begun = time.perf_counter()
         fits = _side_by_side(subsets, solver, price, problem.n_jobs, clock)
@@ -241,11 +243,14 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         vectors = float(np.mean([machine.n_basis for machine in machines]))
         trials.append({"C": price, "error": error, "n_basis": vectors, "seconds": time.perf_counter() - begun})
         if chosen is None or wrong.sum() < least.sum():
-            least, lowest = wrong, len(trials) - 1
+            least = wrong
+        # What is no more than chance is no reason to go on: at high prices overlapping classes take very long.
+        if chosen is None or is_worse(gained, wrong):
+            gained, latest = wrong, len(trials) - 1
         # The highest of prices that err alike: its machines tell right from wrong most clearly.
-        if chosen is None or not is_worse(wrong, least):
+        if chosen is None or not is_worse(wrong, least, SURE):
             chosen = price, machines, fits, margins
-        if len(trials) - 1 - lowest >= PATIENCE:
+        if len(trials) - 1 - latest >= PATIENCE:
             break
     assert chosen is not None
     price, machines, fits, margins = chosen

@@ -1,4 +1,4 @@
-"""The last machine of cross-training on few of the rows it might have: until it has so many vectors.
+"""The last machine of cross-training with few vectors: where they come from, and their coefficients.
 
 Where labels are right an SVM still has more vectors the more rows it sees (on MNIST 3 against 8 as n^0.7). Hart's rule,
 by the machine itself:
@@ -7,24 +7,32 @@ by the machine itself:
     repeat: rows that are no vectors go, some of those with y_i f(x_i) < 0 come (where there are none, below ½, then
             below 1); train;   until the limit is reached or no row is left to come
 
-The limit follows from the data: with "auto" the sample is what is kept of 2,000 rows, and its machine may grow by three
-fifths. So the number of vectors is that of 2,000 rows, within a quarter more or less, whatever n is.
+The limit follows from the data: with "auto" the sample is what is kept of 2,000 rows, and three quarters of that number
+are to be vectors. So there are about as many whatever n is.
+
+What that machine knows is little: it saw few rows, and none that the first machines call wrong. So it gives its vectors
+alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.low_rank`: a convex problem
+of few numbers). Hence it matters little at which price the vectors were found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from slimsvm.editing.first_stage import scores_of, some_rows
-from slimsvm.solvers import Fit, Problem, Status
+from slimsvm.editing.first_stage import Clock, scores_of, some_rows
+from slimsvm.model import KernelExpansion
+from slimsvm.solvers import Fit, LowRank, Problem, Status
+from slimsvm.solvers.low_rank import LowRankState
 
 Array = np.ndarray
 
-# "auto": rows whose kept ones make the first sample, and by which factor its machine's vectors may grow.
-REFERENCE_ROWS, FACTOR = 2000, 1.6
+# "auto": rows whose kept ones make the first sample, from how many on (what 2,000 leave beside validation rows), and
+# vectors, as a share of what is kept of so many rows.
+REFERENCE_ROWS, LEAST_ROWS, SHARE = 2000, 1500, 0.75
 # A given number of vectors: the first sample has this share of it in rows.
 FIRST_SHARE = 0.25
 # Rows that come in one round: at most this share of the vectors there are.
@@ -38,30 +46,74 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Limit:
-    """Rows to begin with, and how many vectors there may be: ``most``, or `FACTOR` times as many as at first."""
+    """Rows to begin with, and how many vectors there may be; ``filled``: so many, if need be no support vectors."""
 
     sample: Array
-    most: int | None
+    most: int
+    filled: bool
 
     @classmethod
-    def of(cls, max_basis: int | str | None, kept: Array, usable: Array, labels: Array, rng) -> Limit | None:
+    def of(cls, max_basis: int | str, kept: Array, usable: Array, labels: Array, rng) -> Limit | None:
         """The limit that ``max_basis`` stands for; None where it rules nothing out."""
-        if max_basis is None:
-            return None
         if isinstance(max_basis, str):
-            if len(usable) <= REFERENCE_ROWS:
+            if len(usable) < LEAST_ROWS:
                 return None
-            drawn = rng.choice(usable, REFERENCE_ROWS, replace=False)
-            return cls(_of_both(np.intersect1d(kept, drawn), kept, labels, 1, rng), None)
+            drawn = rng.choice(usable, min(REFERENCE_ROWS, len(usable)), replace=False)
+            most = max(2, int(SHARE * REFERENCE_ROWS * len(kept) / len(usable)))
+            return cls(_of_both(np.intersect1d(kept, drawn), kept, labels, 1, rng), most, filled=True)
         if len(kept) <= max_basis:
             return None
         size = max(2, int(FIRST_SHARE * max_basis))
-        return cls(_of_both(np.zeros(0, np.int64), kept, labels, size // 2, rng), max_basis)
+        return cls(_of_both(np.zeros(0, np.int64), kept, labels, size // 2, rng), max_basis, filled=False)
+
+
+class Found(NamedTuple):
+    """Vectors, the rows they are (None: they are none), and evaluations of all that led to them."""
+
+    basis: Any
+    basis_rows: Array | None
+    kernel_evals: int
+
+    @classmethod
+    def of(cls, rows: Array, fit: Fit, kernel_evals: int) -> Found:
+        """The vectors of a machine that was trained on ``rows``."""
+        return cls(fit.model.basis, None if fit.basis_rows is None else rows[fit.basis_rows], kernel_evals)
+
+
+class Spanned:
+    """The best coefficients of vectors that were found, over some rows and at any price.
+
+    Parameters
+    ----------
+    problem : Problem
+    index : int64 ndarray
+        Positions of the rows that count, ascending; vectors that are rows are among them.
+    found : Found
+    clock : Clock
+    verbose : int, default=0
+    """
+
+    def __init__(self, problem: Problem, index: Array, found: Found, clock: Clock, verbose: int = 0):
+        part, self.index, self.clock = replace(some_rows(problem, index), verbose=verbose), index, clock
+        # Few rows are not solved for to rounding as elsewhere: the threshold moves afterwards, and prices are many.
+        self.part = replace(part, precision="float64") if part.is_small else part
+        rows, n_basis = found.basis_rows, found.basis.shape[0]
+        dtype = np.dtype(self.part.bind().dtype).name
+        start = KernelExpansion(found.basis, np.zeros((n_basis, 1)), np.zeros(1), np.zeros(0), problem.kernel, dtype)
+        self.solver = LowRank(max_basis=n_basis)
+        self.start = LowRankState(start, None if rows is None else np.searchsorted(index, rows))
+
+    def fit(self, price: float, callbacks: tuple = ()) -> Fit:
+        """The machine of this price; `Fit.basis_rows` are positions in the whole problem."""
+        part = replace(self.part, C=price, max_seconds=self.clock.left())
+        fit = self.solver.solve(part, self.start, callbacks)
+        fit.basis_rows = None if fit.basis_rows is None else self.index[fit.basis_rows]
+        return fit
 
 
 def grow(
     problem: Problem, offered: Array, limit: Limit, fit_to: Callable[[Array], Fit], rng: np.random.Generator
-) -> tuple[Array, Fit, int]:
+) -> Found:
     """Train on more and more of the offered rows.
 
     Parameters
@@ -76,17 +128,15 @@ def grow(
 
     Returns
     -------
-    rows, fit, kernel_evals
-        The rows of the last training, ascending.
+    Found
     """
     everything, labels = some_rows(problem, offered).rows, problem.examples.labels
     rows, fit = limit.sample, fit_to(limit.sample)
     kernel_evals = fit.counters["kernel_evals"]
-    most = int(FACTOR * fit.model.n_basis) if limit.most is None else limit.most
     for _ in range(MOST_ROUNDS):
         vectors = fit.model.n_basis
-        room = min(most - vectors, max(1, int(GROWTH * vectors)))
-        if fit.status == Status.INTERRUPTED or room <= NEAR * most:
+        room = min(limit.most - vectors, max(1, int(GROWTH * vectors)))
+        if fit.status == Status.INTERRUPTED or room <= NEAR * limit.most:
             break
         margins = labels[offered] * scores_of(fit.model, everything, problem.n_jobs)
         kernel_evals += len(offered) * vectors
@@ -100,10 +150,16 @@ def grow(
             break
         larger = fit_to(tried)
         kernel_evals += larger.counters["kernel_evals"]
-        if larger.model.n_basis > most:
+        if larger.model.n_basis > limit.most:
             break
         rows, fit = tried, larger
-    return rows, fit, kernel_evals
+    found = Found.of(rows, fit, kernel_evals)
+    if limit.filled and found.basis_rows is not None and found.basis.shape[0] < limit.most:
+        others = np.setdiff1d(offered, found.basis_rows)
+        others = rng.choice(others, min(limit.most - len(found.basis_rows), len(others)), replace=False)
+        vectors = np.union1d(found.basis_rows, others)
+        found = Found(problem.rows.take(vectors, problem.rows.exact_dtype), vectors, kernel_evals)
+    return found
 
 
 def _of_both(rows: Array, kept: Array, labels: Array, least: int, rng: np.random.Generator) -> Array:

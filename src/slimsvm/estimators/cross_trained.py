@@ -22,18 +22,19 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
     Machines of random subsets are trained side by side. Rows that they place on the wrong side, and rows that are
-    surely right, are discarded; the last machine is trained on the others. For more classes wrap it in
+    surely right, are discarded; the others give the last machine its vectors, whose coefficients are the best for all
+    rows (or, as published, are what the last machine is trained on: ``max_basis=None``). For more classes wrap it in
     `sklearn.multiclass.OneVsRestClassifier`.
 
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the lowest
-        with the fewest vectors (give or take a tenth) of those that err least on the validation rows, give or take two
-        standard errors of the difference.
+        Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the middle one of those
+        that err least on the validation rows, give or take a standard error of the difference. With
+        ``max_basis=None``: the lowest with the fewest vectors (give or take a tenth) of those within two.
     first_C : float or "validate", default="validate"
-        Price for the machines of the subsets; "validate" takes the highest price at which machines err least, give or
-        take one standard error, on rows that they have not seen.
+        Price for the machines of the subsets, and that which vectors are found with; "validate" takes the highest price
+        at which machines err least, give or take two standard errors, on rows that they have not seen.
     kernel : {"rbf", "laplacian", "poly", "linear", "sigmoid"}, Kernel or callable, default="rbf"
         As in `SVC`; no kernel matrix.
     degree : int, default=3
@@ -45,19 +46,21 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         The paper's r: half of it from each class, or all rows of a class that has fewer. None: the share 1/n_subsets of
         all rows, but at least 1,000 or half of them. Larger subsets: better decisions, fewer vectors discarded.
     validation_size : int or None, default=None
-        Rows that thresholds and the last machine's price are chosen by; then they are edited as the others, and join
-        in its last training. None: a third of subset_size. 0: no thresholds; C must be a number then.
+        Rows that thresholds and the last machine's price are chosen by; then they join in its last training. None: a
+        third of subset_size. 0: no thresholds; C must be a number then.
     variances : float, default=0.0
         Rows are discarded if their mean margin is beyond 0 or 1 by so many variances: 1 in the paper, which discards
         less. 0 goes by the mean alone.
     balance : bool, default=True
         Whether the smaller class of the kept rows gets surely right rows back.
     max_basis : int, "auto" or None, default="auto"
-        Most vectors of the last machine. It is trained on a sample of the kept rows and takes in, round by round, rows
-        that it has wrong, until it has as many. "auto": the sample is what is kept of 2,000 rows, and its machine may
-        grow by three fifths, so that the number of vectors is about the same for any number of rows from 2,000 on;
-        where it then errs more on the validation rows than the first machines do (by a point, and by two standard
-        errors), None. None: all kept rows, as the paper.
+        Most vectors of the last machine. A machine is trained on a sample of the kept rows and takes in, round by
+        round, rows that it has wrong, until it has as many; its vectors' coefficients are then fitted to all rows,
+        those with wrong labels too. "auto": the sample is what is kept of 2,000 rows, and three quarters of that number
+        are vectors (fewer where some lie in the span of the others), so that it is about the same for any number of
+        rows from 2,000 on; below, the vectors of the machine of all kept rows. Where that then errs more on the
+        validation rows than the first machines do (by a point, and by two standard errors), None. None: the machine of
+        all kept rows, as in the paper.
     second_stage : bool, default=True
         False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
     solver : str or Solver, default="exact"
@@ -79,7 +82,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     ----------
     classes_ : ndarray of shape (2,)
     sample_indices_ : int64 ndarray
-        Positions of the rows that the last machine was trained on, ascending.
+        Positions of the rows that were kept, ascending: those that the last machine, or the one that gives its vectors,
+        could be trained on.
     C_, first_C_ : float
     validation_, first_validation_ : list of dict
         ``C``, ``error``, ``n_basis`` and ``seconds`` of every price that was tried for the last and the first machines:
@@ -93,8 +97,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     support_, support_vectors_, dual_coef_, n_support_
         As in scikit-learn.
     objective_, lower_bound_ : float
-        Of the last machine's problem over the rows it was trained on, before its threshold was moved; NaN and None for
-        the mean of machines.
+        Of the last machine's problem before its threshold was moved: over all rows and without a bound, or with
+        ``max_basis=None`` over the rows that were kept. NaN and None for the mean of machines.
     status_, history_, n_iter_
         Of the last machine.
     n_kernel_evals_ : int
