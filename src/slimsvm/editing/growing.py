@@ -7,8 +7,8 @@ by the machine itself:
     repeat: rows that are no vectors go, some of those with y_i f(x_i) < 0 come (where there are none, below ½, then
             below 1); train;   until the limit is reached or no row is left to come
 
-The limit follows from the data: with "auto" the sample is what is kept of 2,000 rows, and three quarters of that number
-are to be vectors. So there are about as many whatever n is.
+The limit follows from the data: with "auto" the sample is what is kept of 2,000 rows, and there are to be as many
+vectors as these are rows. So there are about as many whatever n is.
 
 What that machine knows is little: it saw few rows, and none that the first machines call wrong. So it gives its vectors
 alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.low_rank`: a convex problem
@@ -30,9 +30,9 @@ from slimsvm.solvers.low_rank import LowRankState
 
 Array = np.ndarray
 
-# "auto": rows whose kept ones make the first sample, from how many on (what 2,000 leave beside validation rows), and
-# vectors, as a share of what is kept of so many rows.
-REFERENCE_ROWS, LEAST_ROWS, SHARE = 2000, 1500, 0.75
+# "auto": there are as many vectors as rows are kept of so many; from how many rows on (what 2,000 leave beside
+# validation rows).
+REFERENCE_ROWS, LEAST_ROWS = 2000, 1500
 # A given number of vectors: the first sample has this share of it in rows.
 FIRST_SHARE = 0.25
 # Rows that come in one round: at most this share of the vectors there are.
@@ -59,7 +59,7 @@ class Limit:
             if len(usable) < LEAST_ROWS:
                 return None
             drawn = rng.choice(usable, min(REFERENCE_ROWS, len(usable)), replace=False)
-            most = max(2, int(SHARE * REFERENCE_ROWS * len(kept) / len(usable)))
+            most = max(2, int(REFERENCE_ROWS * len(kept) / len(usable)))
             return cls(_of_both(np.intersect1d(kept, drawn), kept, labels, 1, rng), most, filled=True)
         if len(kept) <= max_basis:
             return None
@@ -157,8 +157,8 @@ def grow(
     if limit.filled and found.basis_rows is not None and found.basis.shape[0] < limit.most:
         others = np.setdiff1d(offered, found.basis_rows)
         others = rng.choice(others, min(limit.most - len(found.basis_rows), len(others)), replace=False)
-        vectors = np.union1d(found.basis_rows, others)
-        found = Found(problem.rows.take(vectors, problem.rows.exact_dtype), vectors, kernel_evals)
+        joined = np.union1d(found.basis_rows, others)
+        found = Found(problem.rows.take(joined, problem.rows.exact_dtype), joined, kernel_evals)
     return found
 
 

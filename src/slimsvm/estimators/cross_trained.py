@@ -56,9 +56,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     max_basis : int, "auto" or None, default="auto"
         Most vectors of the last machine. A machine is trained on a sample of the kept rows and takes in, round by
         round, rows that it has wrong, until it has as many; its vectors' coefficients are then fitted to all rows,
-        those with wrong labels too. "auto": the sample is what is kept of 2,000 rows, and three quarters of that number
-        are vectors (fewer where some lie in the span of the others), so that it is about the same for any number of
-        rows from 2,000 on; below, the vectors of the machine of all kept rows. Where that then errs more on the
+        those with wrong labels too. "auto": the sample is what is kept of 2,000 rows, and as many are vectors (fewer
+        where some lie in the span of the others), so that their number is about the same for any number of rows from
+        2,000 on; below, the vectors of the machine of all kept rows. Where that then errs more on the
         validation rows than the first machines do (by a point, and by two standard errors), None. None: the machine of
         all kept rows, as in the paper.
     second_stage : bool, default=True
