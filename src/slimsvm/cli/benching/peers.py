@@ -56,14 +56,18 @@ class LibSVM:
 
     def fit(self, X: Any, y: Array) -> LibSVM:
         """Train."""
-        self.model = self.util.svm_train(np.asarray(y, float), X, self.options)
+        self.model = self.util.svm_train(np.asarray(y, float), self._rows(X), self.options)
         self.support_ = np.asarray(self.model.get_sv_indices()) - 1
         self.dual_coef_ = np.asarray(self.model.get_sv_coef()).T
         return self
 
     def predict(self, X: Any) -> Array:
         """Labels."""
-        return np.asarray(self.util.svm_predict(np.zeros(X.shape[0]), X, self.model, "-q")[0])
+        return np.asarray(self.util.svm_predict(np.zeros(X.shape[0]), self._rows(X), self.model, "-q")[0])
+
+    @staticmethod
+    def _rows(X: Any) -> Any:
+        return sp.csr_matrix(X) if sp.issparse(X) else X  # it knows no sparse arrays
 
 
 PEERS: dict[str, Callable[[float, float, int], Any]] = {
