@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import slimsvm
 from slimsvm import SVC, CrossTrainedSVC, CrossTraining
 from slimsvm.datasets import checkerboard, two_gaussians
+from slimsvm.editing import growing
 from slimsvm.editing.first_stage import best_threshold, split, worthwhile_threshold
 
 PLAIN = {"C": 1.0, "first_C": 1.0, "validation_size": 0, "gamma": 0.3, "variances": 1.0, "max_basis": None}
@@ -257,11 +258,13 @@ def test_coefficients_are_the_best_for_all_rows():
     assert clf.C_ == 3.0
 
 
-def test_where_few_vectors_will_not_do_there_are_more():
-    """A board of 400 squares: what is kept of 2,000 rows knows it badly, what is kept of 12,000 well."""
-    X, y = checkerboard(12_000, side=20, random_state=0)
-    X_new, y_new = checkerboard(3000, side=20, random_state=1)
-    parameters = {"gamma": 10.0, "first_C": 100.0, "subset_size": 6000}
+def test_where_few_vectors_will_not_do_there_are_more(monkeypatch):
+    """A board of 64 squares: what is kept of 400 rows knows it badly, what is kept of 2,500 well."""
+    monkeypatch.setattr(growing, "REFERENCE_ROWS", 400)
+    monkeypatch.setattr(growing, "LEAST_ROWS", 300)
+    X, y = checkerboard(2500, side=8, random_state=0)
+    X_new, y_new = checkerboard(2000, side=8, random_state=1)
+    parameters = {"gamma": 10.0, "first_C": 100.0, "subset_size": 1200}
     clf, few = fitted(X, y, **parameters), fitted(X, y, **parameters, C=100.0, validation_size=0)
     assert clf.n_basis_ > 1.5 * few.n_basis_
     assert clf.score(X_new, y_new) > few.score(X_new, y_new) + 0.05

@@ -161,7 +161,7 @@ def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kep
     by_levels(monkeypatch, first=200, kept=kept)
     monkeypatch.setattr(kernel_cache, "COMPUTED_SET", 64)
     monkeypatch.setattr(exact, "STEP_WORK", 20_000)
-    task, (X, y) = (Binary(), classes(1500)) if kind == "classes" else (Regression(0.1), targets(1500))
+    task, (X, y) = (Binary(), classes(1500)) if kind == "classes" else (Regression(0.1), targets(700))
     problem = problem_of(X, y, task, intercept=intercept, precision="float64", C=100.0, tol=1e-4, kernel=RBF(5.0))
     fit = Exact().solve(problem)
     evals = [record["kernel_evals"] for record in fit.history]
