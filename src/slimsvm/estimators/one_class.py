@@ -136,8 +136,8 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         """
         X = self._check_X(X, reset=True)
         X, nothing, weights, index = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
-        task = OneClass(self.nu)
-        self._solve(X, nothing, task.encode(nothing, weights), task, weights, index)
+        task, examples, _ = self._encode(nothing, weights)
+        self._solve(X, nothing, examples, task, weights, index)
         return self
 
     def _set_up(self, X, examples, task, weights):
