@@ -67,7 +67,7 @@ class LibSVM:
 
     @staticmethod
     def _rows(X: Any) -> Any:
-        return sp.csr_matrix(X) if sp.issparse(X) else X  # it knows no sparse arrays
+        return sp.csr_matrix(X) if hasattr(X, "indptr") else X  # it knows no sparse arrays
 
 
 PEERS: dict[str, Callable[[float, float, int], Any]] = {
