@@ -93,6 +93,15 @@ def test_a_metric_is_learned_by_refine():
     assert choose_solver(ROWS, RBF(1.0), Binary(), 7, True).max_basis == 7
 
 
+def test_with_a_metric_to_be_learned_many_rows_are_searched_too():
+    X = np.zeros((MAX_SMALL_N + 1, 2))
+    chosen = choose_solver(as_rows(X), RBF(1.0), Binary(), None, True)
+    assert chosen.get_params() == Compact("refine", learn_metric=True).get_params()
+    assert choose_solver(as_rows(X), RBF(1.0), Binary(), 7, True).get_params() == Refine(7).get_params()
+    assert type(choose_solver(as_rows(X), RBF(1.0), Binary(), None, True, X.nbytes - 1)) is Refine
+    assert type(choose_solver(as_rows(X), RBF(1.0), Regression(), None, True)) is Refine
+
+
 @pytest.mark.parametrize(
     "kernel",
     ["rbf", "poly", "linear", "laplacian", lambda X, Z: (X @ Z.T + 1.0) ** 2],

@@ -116,6 +116,25 @@ def test_every_way_to_vectors(vectors, form):
     assert clf.lower_bound_ <= clf.objective_
 
 
+def test_a_metric_of_their_own():
+    """Six features of noise, which the exact SVM's kernel counts like the others."""
+    X, y = moons(1500)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=(len(X), 6))])
+    isotropic = SVC(C=10.0, kernel=RBF(0.3), solver=Compact(), random_state=0).fit(X, y)
+    clf = SVC(C=10.0, kernel=RBF(0.3), gamma="learn", solver=Compact(), random_state=0).fit(X, y)
+    gamma = np.array(clf.kernel_.gamma)
+    assert gamma[:2].min() > 3 * gamma[2:].max()
+    assert clf.n_basis_ < isotropic.n_basis_
+    assert clf.score(X, y) > 0.9
+    assert stages(clf)[-1] == "coefficients"
+    assert clf.lower_bound_ is None
+    scores = clf.decision_function(X)
+    norm = clf.model_.norm_squared() + clf.intercept_[0] ** 2
+    hinge = np.maximum(0, 1 - np.where(y > 0, 1, -1) * scores).sum()
+    assert clf.objective_ == pytest.approx(0.5 * norm + 10 * hinge, rel=1e-6)
+    assert 0.99 * clf.objective_ < clf.counters_["bound_in_basis"] <= clf.objective_
+
+
 def test_several_classes_and_regression():
     X, y = moons(600)
     clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y + 2 * (X[:, 0] > 0.5))

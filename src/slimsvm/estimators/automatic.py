@@ -30,7 +30,8 @@ def choose_solver(
     problem is solved by exact cuts, or above 300,000 rows by sampled ones. So is regression: what few vectors lose
     shows in every target, not only near a boundary, and the search costs more than the exact solution. A linear machine
     without a cap, where explicit weights are cheaper (`solvers.weights`), is solved by exact cuts in them, and
-    sequences by block-coordinate Frank-Wolfe.
+    sequences by block-coordinate Frank-Wolfe. With a metric to be learned it is `Refine` where there is a cap or `Compact`
+    would not be taken, and `Compact` that learns it otherwise.
 
     Parameters
     ----------
@@ -46,8 +47,13 @@ def choose_solver(
     -------
     Solver
     """
+    if learns_metric and max_basis is not None:
+        return Refine(max_basis)
+    n_bytes = rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
+    has_room = rows.in_memory and n_bytes <= memory_limit
+    may_search = rows.n_rows > MAX_SMALL_N and isinstance(task, Binary | Multiclass) and has_room
     if learns_metric:
-        return Refine() if max_basis is None else Refine(max_basis)
+        return Compact("refine", learn_metric=True) if may_search else Refine()
     folding = kernel.folding(rows.n_features)
     has_derivative = folding is not None and not folding.manhattan
     is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
@@ -57,8 +63,6 @@ def choose_solver(
     is_learned = has_derivative and task.decomposes and not is_text
     if max_basis is not None:
         return Refine(max_basis) if is_learned else CPSP(max_basis, preimage)
-    n_bytes = rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
-    can_search = folding is not None and rows.in_memory and n_bytes <= memory_limit
-    if rows.n_rows > MAX_SMALL_N and isinstance(task, Binary | Multiclass) and can_search:
+    if may_search and folding is not None:
         return Compact("refine" if is_learned else preimage)
     return ExactCuts() if rows.n_rows <= MAX_EXACT_N else ViolatedCuts()

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.kernels import Precomputed
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Refine, Solver
+from slimsvm.solvers import Compact, Problem, Refine, Solver
 from slimsvm.tasks import Examples, Task
 
 # Prices that are tried, from the lowest; no more after so many in a row without a lower error.
@@ -27,7 +27,7 @@ TRIAL_SHARE = 0.1
 
 def learning_metric(solver: Solver, is_sparse: bool) -> Solver:
     """The solver that learns the metric as well; an error if it cannot, or if the rows are sparse."""
-    if not isinstance(solver, Refine):
+    if not (isinstance(solver, Refine) or (isinstance(solver, Compact) and solver.vectors == "refine")):
         raise ValueError(
             f"gamma='learn' needs solver='refine' (or 'auto', which takes it then), found solver={solver!r}"
         )

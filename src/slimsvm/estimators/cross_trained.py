@@ -15,6 +15,7 @@ from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators.base import KernelMachine
 from slimsvm.estimators.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
 from slimsvm.solvers import Fit, Problem
+from slimsvm.solvers.base import make_ready
 from slimsvm.tasks import Binary
 
 
@@ -221,6 +222,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """
         X, y, codes = self._check_data(X, y)
         problem = self._set_up(X, Binary().encode(codes), Binary(), None)
+        make_ready(self.solver_, problem)
         return self.solver_.edit(problem, problem.generator(), Clock(problem.max_seconds))
 
     def _check_data(self, X, y):

@@ -63,11 +63,11 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
         A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes, with ``max_basis`` or
-        ``gamma="learn"``, "refine" (learned vectors); "cpsp" for kernels or losses without derivatives and for sparse
-        rows of more than 1,000 features. Without either, up to 5,000 rows "exact-cuts". More rows are searched for as
-        few learned vectors as err no more than the exact SVM (by a quarter of a point) on a fifth of them that is held
-        out, and solved for by "exact-cuts" (above 300,000 rows "violated-cuts") if there are none, and for losses over
+        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes, with ``max_basis``,
+        "refine" (learned vectors); "cpsp" for kernels or losses without derivatives and for sparse rows of more than
+        1,000 features. Without, up to 5,000 rows "exact-cuts" ("refine" with 100 vectors where ``gamma="learn"``). More
+        rows are searched for as few learned vectors as err no more than the exact SVM (by a quarter of a point) on a
+        fifth of them that is held out, with ``gamma="learn"`` in a metric of their own, and solved for by "exact-cuts" (above 300,000 rows "violated-cuts") if there are none, and for losses over
         all rows, functions of yours as kernels, and rows on disk: see `slimsvm.solvers.Compact`. For the optimum
         itself, whatever the number of vectors, ask for "exact" or "exact-cuts".
     max_basis : int or None, default=None
@@ -83,7 +83,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         ``classes_[1]`` is the positive class; that measure is trained and scored; rows have no weights then. Losses
         that only rank set ``intercept_`` so that as many training rows are predicted positive as they ask for.
     max_seconds : float or None, default=None
-        Stop after about this time with the best model so far and a warning.
+        Stop after about this time with the best model so far and a warning. What has to be compiled first (a minute and
+        more, once on a machine) does not count.
     precision : {"auto", "float32", "float64"}, default="auto"
         Of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, float32 elsewhere;
         sums and objectives are always float64.

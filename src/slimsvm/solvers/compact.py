@@ -37,7 +37,7 @@ from tqdm import tqdm
 
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, make_ready
 from slimsvm.solvers.box_dual import exact_objective
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, ViolatedCuts
@@ -95,6 +95,9 @@ class Compact(Solver):
     ----------
     vectors : {"refine", "fixed-point", "training-rows"}, default="refine"
         How vectors are found: by `Refine`, or by `CPSP` with one of these preimages.
+    learn_metric : bool, default=False
+        `Refine` learns one scale per feature with the vectors, from the kernel given, whose exact SVM they are measured
+        by. The model's objective is then that of its own kernel, which nothing bounds from below.
 
     Notes
     -----
@@ -103,17 +106,21 @@ class Compact(Solver):
     one of all says in ``search`` what was tried and what came of it, which ``verbose`` prints.
     """
 
-    def __init__(self, vectors="refine"):
+    def __init__(self, vectors="refine", learn_metric=False):
         self.vectors = vectors
+        self.learn_metric = learn_metric
 
     def learner(self, k: int) -> Refine | CPSP:
         """The solver that learns k vectors."""
-        return Refine(k) if self.vectors == "refine" else CPSP(k, self.vectors)
+        if self.vectors == "refine":
+            return Refine(k, learn_metric=self.learn_metric)
+        return CPSP(k, self.vectors)
 
     def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
         """See `Solver.solve`."""
         if state is not None and not isinstance(state, CompactState):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
+        make_ready(self, problem)
         return _Search(problem, self, state, tuple(callbacks)).run()
 
 
@@ -154,8 +161,9 @@ class _Search:
             return self._stopped(reference, status)
         if found is None:
             return self._end(self._whole(solver, reference), None)
-        fit = self._solve(LowRank(found.n_basis), self.problem, "coefficients", 1.0, LowRankState(found, None))
-        return self._end(fit, reference.lower_bound)
+        problem = replace(self.problem, kernel=found.kernel)
+        fit = self._solve(LowRank(found.n_basis), problem, "coefficients", 1.0, LowRankState(found, None))
+        return self._end(fit, None if self.solver.learn_metric else reference.lower_bound)
 
     def _whole(self, solver: Solver, reference: Fit) -> Fit:
         """All rows solved exactly, by cuts that are sampled where there are very many rows."""

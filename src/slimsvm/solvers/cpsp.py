@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.cuts import Cut, CutsState, ExactOracle, ProjectedScores
@@ -185,8 +186,7 @@ class CPSP(CuttingPlaneSolver):
         preimage.check(problem.kernel, problem.rows.is_sparse)
         if self.method not in ("auto", "newton", "cutting-planes"):
             raise ValueError(f"method must be 'auto', 'newton' or 'cutting-planes', found {self.method!r}")
-        has_smoothed = problem.task.is_smoothable and problem.examples.offsets is None
-        newton = self.method == "newton" or (self.method == "auto" and has_smoothed)
+        newton = self._is_newton(problem)
         if state is not None and isinstance(state, PursuitState) != newton:
             raise ValueError(
                 f"CPSP with method={'newton' if newton else 'cutting-planes'!r} can only be warm-started from a CPSP "
@@ -204,3 +204,14 @@ class CPSP(CuttingPlaneSolver):
             )
         plan = Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot)
         return CPSPRun(problem, self, plan, state)
+
+    def _is_newton(self, problem: Problem) -> bool:
+        has_smoothed = problem.task.is_smoothable and problem.examples.offsets is None
+        return self.method == "newton" or (self.method == "auto" and has_smoothed)
+
+    def stand_in(self, problem: Problem) -> CPSP:
+        """With one closing sweep, where a few examples alone would have none."""
+        preimage = get_preimage(self.preimage)
+        if not (self._is_newton(problem) and n_sweeps(self.sweeps, problem, preimage, self.max_basis)):
+            return self
+        return clone(self).set_params(sweeps=1)

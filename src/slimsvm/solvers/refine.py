@@ -109,7 +109,7 @@ class RefineRun:
             n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
         limit = n_epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
-        self.schedule = Schedule(n_epochs, solver.averaging)
+        self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, solver.averaging), n_epochs, 0
         self.best, self.best_flat, self.n_restarts = self.unit, self.descent.parameters.flat.copy(), 0
 
     def _rates(self, basis: Any) -> Rates:
@@ -181,6 +181,7 @@ class RefineRun:
             "rate": self.rate * 0.5**self.n_restarts * float(factors.max()),
             "n_basis": self.descent.shape[1],
         }
+        self.n_swept += 1
         self._watch(value)
         self._fit_into_time(time.perf_counter() - begun)
         if self.schedule.done:
@@ -198,11 +199,11 @@ class RefineRun:
         self.descent.slow_down()
 
     def _fit_into_time(self, seconds: float) -> None:
-        """Plan fewer sweeps where max_seconds asks for it."""
+        """Plan as many sweeps of the time of the last one as max_seconds allows, of those that there would be."""
         if self.problem.max_seconds is None or self.schedule.done:
             return
         left = (1 - FINISH_SHARE) * self.problem.max_seconds - (time.perf_counter() - self.begun)
-        self.schedule.left = int(np.clip(left / max(seconds, 1e-9), 1, self.schedule.left))
+        self.schedule.left = int(np.clip(left / max(seconds, 1e-9), 1, self.n_epochs - self.n_swept))
 
     # -- the end --------------------------------------------------------------------------------------------------
 
