@@ -30,8 +30,8 @@ def choose_solver(
     problem is solved by exact cuts, or above 300,000 rows by sampled ones. So is regression: what few vectors lose
     shows in every target, not only near a boundary, and the search costs more than the exact solution. A linear machine
     without a cap, where explicit weights are cheaper (`solvers.weights`), is solved by exact cuts in them, and
-    sequences by block-coordinate Frank-Wolfe. With a metric to be learned it is `Refine` where there is a cap or `Compact`
-    would not be taken, and `Compact` that learns it otherwise.
+    sequences by block-coordinate Frank-Wolfe. Where a metric is to be learned it is `Refine` with a cap or where there
+    can be no search, and `Compact` otherwise.
 
     Parameters
     ----------

@@ -67,8 +67,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         "refine" (learned vectors); "cpsp" for kernels or losses without derivatives and for sparse rows of more than
         1,000 features. Without, up to 5,000 rows "exact-cuts" ("refine" with 100 vectors where ``gamma="learn"``). More
         rows are searched for as few learned vectors as err no more than the exact SVM (by a quarter of a point) on a
-        fifth of them that is held out, with ``gamma="learn"`` in a metric of their own, and solved for by "exact-cuts" (above 300,000 rows "violated-cuts") if there are none, and for losses over
-        all rows, functions of yours as kernels, and rows on disk: see `slimsvm.solvers.Compact`. For the optimum
+        fifth of them that is held out (with ``gamma="learn"`` in a metric of their own), and solved for by "exact" or
+        "exact-cuts" (above 300,000 rows "violated-cuts") if there are none, and for losses over all rows, functions of
+        yours as kernels, and rows on disk: see `slimsvm.solvers.Compact`. For the optimum
         itself, whatever the number of vectors, ask for "exact" or "exact-cuts".
     max_basis : int or None, default=None
         At most this many learned vectors, whatever the number of rows. For solvers that have such a cap.
