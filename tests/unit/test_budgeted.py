@@ -1,6 +1,5 @@
-"""BSCA and BSGD against their steps written out, plain ascent against the optimum, reports, finish and warm starts."""
+"""BSCA and BSGD against their steps written out, plain ascent against the optimum, finish and warm starts."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,78 +8,17 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import naive
+from budgeted_cases import BOTH, TASKS, anyhow, larger, naive_steps, problem_of
 from slimsvm import BSCA, BSGD, SVC, SVR
-from slimsvm.budget import BUDGET_RULES, BudgetedModel, Remove
-from slimsvm.kernels import RBF, KernelRows
+from slimsvm.budget import BudgetedModel, Remove
+from slimsvm.kernels import RBF
 from slimsvm.numerics.budget_steps import DUAL, PRIMAL
 from slimsvm.numerics.points import N_COUNTS
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem, box_dual, plain_ascent
 from slimsvm.solvers.box_dual import steps_of
-from slimsvm.tasks import Binary, Multiclass, Regression
+from slimsvm.tasks import Binary, Multiclass
 from tasks_for_tests import CASES, COST
-
-TASKS = ["binary", "binary-costs", "multiclass", "regression"]
-BOTH = pytest.mark.parametrize("solver", [BSCA, BSGD])
-
-
-def problem_of(task_name, seed=1, n=None, **options):
-    task, X, _, examples = CASES[task_name].problem(seed, n)
-    X = X + 0.1 * np.random.default_rng(seed).standard_normal(X.shape)
-    return Problem(as_rows(X), examples, task, **{"kernel": RBF(0.3), "C": 2.0, "random_state": 0} | options), X
-
-
-def larger(n=300, seed=0, **options):
-    """A problem of two noisy classes."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1, -1)
-    return Problem(
-        as_rows(X), Binary().encode(y), Binary(), **{"kernel": RBF(0.3), "C": 5.0, "random_state": 0} | options
-    )
-
-
-def anyhow(solver, problem):
-    """The fit, with or without a word on convergence."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return solver.solve(problem)
-
-
-def naive_steps(problem, X, order, method):
-    """(alpha, beta, intercept) after the papers' updates, row after row, with every row's coefficient kept apart."""
-    task, examples, n = problem.task, problem.examples, len(X)
-    K = naive.kernel_matrix(problem.kernel, X, X)
-    constant = float(problem.intercept == "regularized")
-    m = task.n_outputs
-    alpha, beta, b = np.zeros((n, m)), np.zeros((n, m)), np.zeros(m)
-    for t, i in enumerate(order, start=1):
-        f = K[i] @ beta + constant * b
-        price = problem.C * examples.weights[i]
-        for c in range(m):
-            k_ii = K[i, i] + constant
-            if isinstance(task, Regression):
-                y = examples.labels[i]
-                if method == DUAL:
-                    z = alpha[i, c] * k_ii + y - f[c]
-                    new = np.clip(np.sign(z) * max(abs(z) - task.epsilon, 0) / k_ii, -price, price)
-                    delta, alpha[i, c] = new - alpha[i, c], new
-                else:
-                    delta = n * price / t * np.sign(y - f[c]) * (abs(y - f[c]) > task.epsilon)
-            else:
-                y = examples.labels[i] if isinstance(task, Binary) else (1 if examples.labels[i] == c else -1)
-                cost = (task.cost_positive if y > 0 else task.cost_negative) if isinstance(task, Binary) else 1.0
-                if method == DUAL:
-                    new = np.clip(alpha[i, c] + (cost - y * f[c]) / k_ii, 0, price)
-                    delta, alpha[i, c] = y * (new - alpha[i, c]), new
-                else:
-                    delta = n * price / t * y * (y * f[c] < cost)
-            if method == PRIMAL:
-                beta[:, c] *= 1 - 1 / t
-                b[c] *= 1 - 1 / t
-            beta[i, c] += delta
-            b[c] += constant * delta
-    return alpha, beta, b
 
 
 @pytest.mark.parametrize("container", ["dense", "csr"])
@@ -214,114 +152,6 @@ def test_passes_of_descent_after_the_finish_lower_the_objective(solver):
         solver(8, descent_epochs=-1).solve(problem)
 
 
-# ---- reports
-
-
-def test_reported_objectives_are_those_of_their_definitions():
-    problem = larger(max_iter=2)
-    X = problem.rows.slice(0, 300, np.float64)
-    K = naive.kernel_matrix(problem.kernel, X, X) + 1.0
-    fit = anyhow(BSCA(max_basis=20, finish=False, average=False), problem)
-    record, y, alpha = fit.history[-1], problem.examples.labels, fit.state.alpha[:, 0]
-    assert alpha.min() >= 0
-    assert alpha.max() <= problem.C
-    beta = y * alpha
-    assert record["is_exact"]
-    assert record["dual"] == pytest.approx(alpha.sum() - 0.5 * beta @ K @ beta, rel=1e-9)
-    basis = fit.model.basis
-    norm = float(fit.model.coef[:, 0] @ naive.kernel_matrix(problem.kernel, basis, basis) @ fit.model.coef[:, 0])
-    norm += float(fit.model.intercept[0]) ** 2
-    assert record["dual_of_model"] == pytest.approx(alpha.sum() - 0.5 * norm, rel=1e-6)
-    assert record["primal"] == record["objective"] == pytest.approx(fit.objective, rel=1e-9)
-    assert fit.lower_bound == max(r["dual"] for r in fit.history) < ExactCuts().solve(larger()).objective
-    assert 0 < record["zero_step_fraction"] < 1
-    assert 0 < record["merge_fraction"] < 1
-    assert record["degradation"] > 0
-    predicted = np.where(fit.model.scores(X)[:, 0] > 0, 1, -1)
-    assert record["training_error"] == pytest.approx(np.mean(predicted != y))
-
-
-def test_reports_of_a_sample_are_near_the_exact_ones_and_certify_nothing():
-    sampled, exact = (
-        BSCA(max_basis=30, finish=False, reports=reports).solve(larger(4000, precision="float32"))
-        for reports in ("sample", "exact")
-    )
-    for one, other in zip(sampled.history, exact.history, strict=True):
-        assert (one["is_exact"], other["is_exact"]) == (False, True)
-        for name, tolerance in (("primal", 0.1), ("dual", 0.3)):
-            assert one[name] == pytest.approx(other[name], rel=tolerance)
-        assert one["objective"] is one["lower_bound"] is None
-    assert sampled.lower_bound is None
-    assert exact.lower_bound < exact.objective
-    np.testing.assert_array_equal(sampled.model.coef, exact.model.coef)
-
-
-@pytest.mark.parametrize("maintenance", ["remove", "project"])
-@BOTH
-def test_the_mean_is_that_of_the_last_models(solver, maintenance):
-    """Of steps that take no point away: the mean of the models after each of the last max_basis steps."""
-    problem = larger(60, precision="float64", C=2.0)
-    run = solver(59, epochs=1, finish=False, maintenance=maintenance).start(problem, None)
-    X, orders = problem.rows.slice(0, 60, np.float64), np.random.default_rng(3)
-    run.rng = orders
-    order = np.random.default_rng(3).permutation(60)
-    run.step()
-    models = [naive_steps(problem, X, order[: s + 1], run.solver.method) for s in range(60)]
-    expected = np.mean([beta for _, beta, _ in models[1:]], axis=0)
-    found = run._expansion()
-    X_new = np.random.default_rng(4).normal(size=(20, 4))
-    np.testing.assert_allclose(found.intercept, np.mean([b for _, _, b in models[1:]], axis=0), rtol=1e-6)
-    truth = naive.kernel_matrix(problem.kernel, X_new, X) @ expected + found.intercept
-    np.testing.assert_allclose(found.scores(X_new), truth, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("rule", ["merge", "multi-merge", "project", "remove"])
-def test_rules_treat_the_mean_as_they_treat_the_model(rule):
-    """What comes in times 1 makes the same sums as coefficients, whatever the rule does to both."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    rows = KernelRows(RBF(0.3), X, dtype=np.float64)
-    model = BudgetedModel(rows, 10, 1, BUDGET_RULES[rule]())
-    for i in range(60):
-        model.points.mean[0] = 1.0
-        model.add(np.array([i]), rng.normal(size=(1, 1)))
-    np.testing.assert_allclose(model.points.sums, model.points.beta, rtol=1e-9, atol=1e-12)
-
-
-def test_averaging_takes_dips_away():
-    errors = {}
-    for average in (False, True):
-        problem = larger(1500, C=100.0, intercept="none", precision="float32")
-        fit = anyhow(BSCA(40, epochs=12, finish=False, average=average), problem)
-        errors[average] = [record["training_error"] for record in fit.history[2:]]
-    assert np.mean(errors[True]) < np.mean(errors[False])
-
-
-def test_the_relative_error_is_that_of_its_definition():
-    problem = larger(250, C=3.0, intercept="none", precision="float64")
-    fit = anyhow(BSCA(20, epochs=2, finish=False, average=False), problem)
-    X, y, alpha = problem.rows.slice(0, 250, np.float64), problem.examples.labels, fit.state.alpha[:, 0]
-    Q = y[:, None] * naive.kernel_matrix(problem.kernel, X, X) * y
-    f = y * fit.model.scores(X)[:, 0]
-
-    def rise(i, margin):
-        delta = np.clip(alpha[i] + 1 - margin, 0, 3.0) - alpha[i]
-        moved = alpha + delta * (np.arange(250) == i)
-        return (moved.sum() - 0.5 * moved @ Q @ moved) - (alpha.sum() - 0.5 * alpha @ Q @ alpha)
-
-    own = Q @ alpha
-    ratios = [rise(i, f[i]) / rise(i, own[i]) for i in range(250) if rise(i, own[i]) > 1e-9]
-    assert fit.history[-1]["relative_error"] == pytest.approx(1 - max(ratios), abs=1e-6)
-    without = anyhow(BSCA(249, epochs=1, finish=False, maintenance="remove", average=False), problem)
-    assert without.history[-1]["relative_error"] == pytest.approx(0.0, abs=1e-6)
-
-
-def test_bsgd_has_no_dual():
-    fit = BSGD(max_basis=20).solve(larger())
-    assert fit.lower_bound is None
-    assert "dual" not in fit.history[-1]
-
-
 # ---- the finish, and what stops a fit
 
 
@@ -359,16 +189,6 @@ def test_selection_with_replacement_leaves_rows_out():
         rows_met.append(np.sum(fit.state.alpha > 0))
     assert rows_met[0] == 300  # at a small C every row met is at the bound
     assert 150 < rows_met[1] < 230
-
-
-def test_drift_is_warned_of():
-    run = BSCA(max_basis=3, finish=False).start(larger(), None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for primal, dual in ((100.0, -50.0), (160.0, -60.0), (140.0, 90.0)):  # never both by half over their best
-            run._watch({"primal": primal, "degradation": 1.0, "dual_of_model": dual})
-    with pytest.warns(ConvergenceWarning, match="max_basis=3 is too small for this problem"):
-        run._watch({"primal": 160.0, "degradation": 1.0, "dual_of_model": 90.0})
 
 
 # ---- warm starts

@@ -156,6 +156,7 @@ class BudgetedModel:
             sums=np.zeros((n_outputs, slots)),
             mean=np.zeros(2 + n_outputs),
         )
+        self.end_mean()
         self.points.base[:] = 0.0 if self.folding is None else self.folding.shift
 
     @property
@@ -178,8 +179,14 @@ class BudgetedModel:
         return self.points.beta[:, : self.n_basis].T.copy()
 
     def begin_mean(self) -> None:
-        """Forget the steps that `mean_of_steps` was over."""
+        """Let `mean_of_steps` be over the steps from here on."""
         self.points.sums[:], self.points.mean[:] = 0.0, 0.0
+
+    def end_mean(self) -> None:
+        """Take no mean of the steps from here on, and let points go that only a mean had a use for."""
+        self.points.sums[:], self.points.mean[:], self.points.mean[1] = 0.0, 0.0, -1.0
+        if not self.rule.keeps_inverse:
+            compiled.drop_idle(self.points)
 
     def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
         """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.

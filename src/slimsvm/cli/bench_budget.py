@@ -155,8 +155,7 @@ def without_budget(name: str, data: Any, args: argparse.Namespace) -> list[dict[
     part, records = some_rows(data, args.no_budget_rows), []
     for method in args.methods:
         # One point less than rows: with room for all, plain ascent to the end would take over.
-        # The mean of steps loses what vectors had that go as their α comes back to 0: here most may.
-        solver = METHODS[method](len(part[1]) - 1, maintenance="remove", selection=args.selection, average=False)
+        solver = METHODS[method](len(part[1]) - 1, maintenance="remove", selection=args.selection)
         points = curve(solver, SETS[name], part, 0, args.n_jobs, max(args.curve_epochs, LAST))
         records.append({"data": name, "method": method, "curve": points})
     return records

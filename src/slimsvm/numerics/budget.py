@@ -20,6 +20,7 @@ from slimsvm.numerics.points import (
     REMOVED,
     add_row,
     drop,
+    is_at_zero,
     smallest,
 )
 
@@ -102,8 +103,9 @@ def keep_within(points, rule, diagonal, counts, unit):
             project(points, counts, unit)
         else:
             r, size = smallest(points, diagonal)
-            counts[DEGRADATION] += size * unit * unit
-            counts[REMOVED] += 1
+            if not is_at_zero(points.beta, r):
+                counts[DEGRADATION] += size * unit * unit
+                counts[REMOVED] += 1
             drop(points, r)
 
 
@@ -112,13 +114,12 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
     """Add delta_c times row i (folded at ``at``, its kernel values in points.k) to the model, within the budget."""
     m, slot, units = points.beta.shape[0], np.int64(points.slot_of[i]), points.mean[0]
     if slot >= 0:
-        rest = 0.0
         for c in range(m):
             points.beta[c, slot] += delta[c]
             points.sums[c, slot] += delta[c] * units
-            if abs(points.beta[c, slot]) > 1e-12 * abs(delta[c]):
-                rest = 1.0
-        if rest == 0.0 and rule.code != PROJECT:
+            if abs(points.beta[c, slot]) <= 1e-12 * abs(delta[c]):
+                points.beta[c, slot] = 0
+        if rule.code != PROJECT and is_at_zero(points.beta, slot) and is_at_zero(points.sums, slot):
             drop(points, slot)
         return
     k_ii = diagonal[i]

@@ -181,5 +181,6 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
                 intercept[c] += constant * delta[c]
                 mean[2 + c] += constant * delta[c] * mean[0]
             add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit)
-        mean[0] += unit
-        mean[1] += 1
+        if mean[1] >= 0:
+            mean[0] += unit
+            mean[1] += 1

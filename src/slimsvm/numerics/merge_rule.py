@@ -14,6 +14,7 @@ from slimsvm.numerics.points import (
     MERGED,
     REMOVED,
     drop,
+    is_at_zero,
     read_slot,
     slot_values,
     smallest,
@@ -151,6 +152,22 @@ def pair_value(points, i, j):
     points.k[j] = exp2(min(z, 0.0))
 
 
+@njit(nogil=True)
+def merge_idle(points, r):
+    """Slot r, whose coefficients are 0, goes; what the mean has of it goes to the nearest point.
+
+    That is what mergers come to as a coefficient goes to 0: t to 0, and the partner to the one that κ is largest with.
+    """
+    k, sums, nearest = points.k, points.sums, -1
+    for j in range(points.used[0]):
+        if j != r and (nearest < 0 or k[j] > k[nearest]):
+            nearest = j
+    if nearest >= 0:
+        for c in range(sums.shape[0]):
+            sums[c, nearest] += k[nearest] * sums[c, r]
+    drop(points, r)
+
+
 @njit(nogil=True, forceinline=True)
 def merge(points, rule, counts, unit):
     """The smallest point merges with its best partner, and what comes of it with the next best, pair after pair."""
@@ -158,6 +175,9 @@ def merge(points, rule, counts, unit):
     if r != points.used[0] - 1:  # of the newest point points.k has them
         slot_values(points, r)
         counts[EVALS] += points.used[0]
+    if is_at_zero(points.beta, r):
+        merge_idle(points, r)
+        return
     n_merged, is_simple = 0, rule.by_table and rule.pairs == 1 and points.beta.shape[0] == 1
     if not is_simple:
         merge_losses(points, rule, r)

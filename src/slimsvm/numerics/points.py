@@ -30,8 +30,9 @@ N_COUNTS = 10
 # panels, base: points (base = h of the point); beta (m, slots); origin: the row a slot is, or -1; used: n in a 1-array;
 # inverse: Q; ratio: a point's numbers over a row's; slot_of: slot of every training row, or -1; scratch: x, y (d), k
 # and bounds (slots) in the working type, v (slots) in float64. For the mean of the models of all steps since `mean` was
-# set to 0: mean[0] the sum A of the units of coefficients, mean[1] the number of steps; sums (m, slots) and, of the
-# intercept, mean[2:] (m): what came in times A as it was then. The mean is (A beta - sums) / steps.
+# set to 0: mean[0] the sum A of the units of coefficients, mean[1] the number of steps, -1 where no mean is taken; sums
+# (m, slots) and, of the intercept, mean[2:] (m): what came in times A as it was then. The mean is (A beta - sums) /
+# steps. A point whose coefficients came back to 0 stays for what the mean has of it, and goes first.
 Points = namedtuple(
     "Points",
     [
@@ -144,6 +145,23 @@ def drop(points, j):
         points.beta[c, j], points.sums[c, j] = points.beta[c, last], points.sums[c, last]
         points.beta[c, last], points.sums[c, last] = 0, 0
     points.used[0] = last
+
+
+@njit(nogil=True, forceinline=True)
+def is_at_zero(values, j):
+    """Whether values[c, j] is 0 for every output c."""
+    zero = True
+    for c in range(values.shape[0]):
+        zero = zero and values[c, j] == 0
+    return zero
+
+
+@njit(nogil=True)
+def drop_idle(points):
+    """Every slot with coefficients 0 goes."""
+    for j in range(points.used[0] - 1, -1, -1):
+        if is_at_zero(points.beta, j):
+            drop(points, j)
 
 
 @njit(nogil=True, forceinline=True)

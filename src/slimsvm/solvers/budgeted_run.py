@@ -93,6 +93,7 @@ class BudgetedRun:
 
     def step(self) -> dict[str, Any]:
         """One epoch, and after the last one the finish."""
+        self.model.end_mean()
         self.model.refresh_inverse()
         order = self._order()
         before = self.alpha.copy() if self.solver.selection == "adaptive" else None
@@ -101,7 +102,7 @@ class BudgetedRun:
         # earlier models had in them moves along (over a whole epoch the mean is worse than any of its models).
         tail = max(0, len(order) - self.solver.max_basis)
         for lo in sorted({*range(0, len(order), CALL_ROWS), tail}):
-            if lo == tail:
+            if lo == tail and self.solver.average:
                 self.model.begin_mean()
             hi = min(hi for hi in (lo + CALL_ROWS, len(order), tail) if hi > lo)
             for part, data, places in self.model.chunks(order[lo:hi]):
