@@ -16,7 +16,8 @@ R'R = G'_FF: a column is appended when a coordinate enters, and Givens rotations
 """
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 ONES, RESIDUAL = 0, 1  # the rows of V: R'^-1 1 and R'^-1 r_F, which follow R as coordinates come and go
 SLACK = 0  # the coordinate that stands for C - sum(a); cut j is coordinate j + 1 in every compiled function

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from slimsvm.numerics.budget_steps import DUAL, ONE_VS_REST, TUBE, hinge_delta, tube_delta
+from slimsvm.numerics.compiling import njit
 
 
 @njit(cache=True, nogil=True)

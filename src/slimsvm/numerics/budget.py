@@ -6,8 +6,8 @@ Names are those of `slimsvm.numerics.points`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.maps import EXP2, SUMS
 from slimsvm.numerics.merge_rule import merge
 from slimsvm.numerics.points import (

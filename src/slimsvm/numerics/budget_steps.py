@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from slimsvm.numerics.budget import add
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.extremes import borrowed, prefetch
 from slimsvm.numerics.maps import EXP2, POWER, SUMS, TANH
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN

@@ -9,8 +9,8 @@ order.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_row
 
 EXAMPLES_PER_TILE = 64

@@ -12,7 +12,8 @@ Keerthi, Sundararajan, Chang, Hsieh, Lin, "A Sequential Dual Method for Large Sc
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 TINY = 1e-12
 

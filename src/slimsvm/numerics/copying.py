@@ -6,7 +6,7 @@ that the first fit spends on compiling. Here the lengths are the caller's matter
 
 from __future__ import annotations
 
-from numba import njit
+from slimsvm.numerics.compiling import njit
 
 
 @njit(nogil=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_row
 from slimsvm.numerics.maps import EXP2, SUMS
 from slimsvm.numerics.refine import SCORES, SEQUENCES, group_gradient

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.maps import NO_REORDER
 from slimsvm.numerics.simd import EXP2_FLOAT64, LANES_FLOAT64, _pointers, _Vectors
 

@@ -6,8 +6,7 @@ and coefficients times direction over the rows of each tile, ``*_smooth`` is as 
 
 from __future__ import annotations
 
-from numba import njit
-
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.losses import ROWS_PER_TILE, binary_row
 from slimsvm.numerics.smoothed import soft
 

@@ -7,7 +7,8 @@ losses at base + k·direction and the weighted Σ_c coef_c direction_c, minus wh
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 ROWS_PER_TILE = 8192
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from slimsvm.numerics.compiling import njit
 
 EXP2, POWER, IDENTITY, TANH = range(4)
 

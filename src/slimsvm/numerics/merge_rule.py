@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.extremes import any_below, least_losses
 from slimsvm.numerics.maps import exp2
 from slimsvm.numerics.merging import LEAST_SHARE, MOST_SHARE, golden_section, look_up, polished

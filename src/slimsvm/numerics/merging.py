@@ -16,8 +16,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.maps import exp2
 
 LOG_2 = 0.6931471805599453

@@ -11,7 +11,8 @@ table depend on ŷ by a, the positives that stay positive, and b, the negatives 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -10,8 +10,8 @@ Bordes, Ertekin, Weston, Bottou, "Fast Kernel Classifiers with Online and Active
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.smo import TINY, moved
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_row
 from slimsvm.numerics.maps import EXP2, POWER, TANH
 from slimsvm.numerics.simd import (

@@ -7,8 +7,8 @@ towards the end, so that all are ready at about the same time. A row's score doe
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.folding import fold_rows
 from slimsvm.numerics.panels import ROWS_PER_TILE, kernel_tiles
 from slimsvm.numerics.team import NEXT, SYNC_SIZE, load, swap_if

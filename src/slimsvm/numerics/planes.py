@@ -11,7 +11,8 @@ the part of the dual that one example sees is, in a step d of its α,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 LINE_SEARCH, CORRECTIVE = 0, 1
 MAX_STEPS = 200

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.extremes import borrowed, least_of
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN
 from slimsvm.numerics.simd import LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64, exp2_panel, inner_row

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 ROWS_PER_TILE = 2048
 

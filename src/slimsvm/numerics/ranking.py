@@ -8,7 +8,8 @@ are swapped, over the number of pairs; positive for the row that should be above
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_rows
 from slimsvm.numerics.maps import EXP2, IDENTITY, POWER, SUMS, TANH, map_tile
 from slimsvm.numerics.sequence_tiles import count_sequences, edge, sequence_loss_tile, tile_end

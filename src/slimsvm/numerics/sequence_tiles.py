@@ -7,9 +7,9 @@ rows end at such places, so that a sequence's scores lie in one tile and its ker
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from slimsvm.numerics.chain import HAMMING, augmented_labels, chain_score, viterbi
+from slimsvm.numerics.compiling import njit
 
 
 @njit(nogil=True)

@@ -11,7 +11,8 @@ interleaved parts, which compiles to SIMD where one maximum does not, and then g
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from slimsvm.numerics.compiling import njit
 
 ROWS_PER_TILE = 1024
 GROUP = 16  # rows of the cache added up in its own type before they go into float64

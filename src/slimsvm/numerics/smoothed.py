@@ -9,8 +9,8 @@ smoothed loss, what a makes of the constants of the loss where the residual is p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.losses import ROWS_PER_TILE
 
 FAR = 40.0  # exp(-40) is lost beside 1 in float64: terms this far below the largest are taken as none

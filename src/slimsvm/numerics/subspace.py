@@ -7,8 +7,8 @@ SUB_BLOCK) changes a bit of the result.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_row, copy_rows
 from slimsvm.numerics.maps import SUMS
 

@@ -20,9 +20,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
+
+from slimsvm.numerics.compiling import njit
 
 NEXT, LIMIT, DONE, SYNC_SIZE = 0, 16, 32, 48
 # Looks at the counters before a thread without work lets others run.

@@ -6,7 +6,7 @@ do not depend on the tiles they came in.
 
 from __future__ import annotations
 
-from numba import njit
+from slimsvm.numerics.compiling import njit
 
 ROWS_PER_TILE, FEATURES_PER_TILE = 256, 4096
 
