@@ -29,7 +29,8 @@ VARIANTS["bsca-room"] = SOLVERS["bsca"](max_basis=500)
 VARIANTS["bsca-plain"] = SOLVERS["bsca"](max_basis=12, epochs=6, finish=False, maintenance="project")
 VARIANTS["bsgd-plain"] = SOLVERS["bsgd"](max_basis=12, epochs=6, finish=False, maintenance="remove")
 # Explicit weights are for the linear kernel alone.
-WEIGHTS = {"bcfw-weights": SOLVERS["bcfw"](weights=True), "exact-cuts-weights": ExactCuts(weights=True)}
+WEIGHTS = {"bcfw-weights": SOLVERS["bcfw"](weights=True), "exact-cuts-weights": ExactCuts(weights=True, slacks="one")}
+WEIGHTS["example-cuts-weights"] = ExactCuts(weights=True, slacks="each")
 PAPERS_CUTS = (ExactCuts, ViolatedCuts, UniformCuts)
 CUT_SOLVERS = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, PAPERS_CUTS))
 EXACT = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, ExactCuts))
@@ -59,6 +60,7 @@ NO_BLOCKS = "BCFW needs a loss that is a sum over examples"
 BLOCKS = sorted(name for name in VARIANTS | WEIGHTS if name.startswith("bcfw"))
 for block in BLOCKS:
     REFUSED[block] = dict.fromkeys(OVER_ALL_ROWS, NO_BLOCKS)
+REFUSED["example-cuts-weights"] = dict.fromkeys(OVER_ALL_ROWS, "slacks='each' needs a loss that is a sum over examples")
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 
 NOT_LINEAR = dict.fromkeys(sorted(set(KERNELS) - {"linear"}), "weights=True needs kernel='linear'")

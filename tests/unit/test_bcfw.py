@@ -75,7 +75,7 @@ def test_explicit_weights_are_the_expansion(name, container, intercept):
 def test_exact_cuts_in_weights_are_those_of_the_expansion(name):
     """Losses over all rows as well; without a kernel evaluation."""
     problem, _, _ = problem_of(name, Linear(), 1, precision="float64", C=2.0)
-    fits = [ExactCuts(1e-8, weights=weights).solve(problem) for weights in (False, True)]
+    fits = [ExactCuts(1e-8, weights=weights, slacks="one").solve(problem) for weights in (False, True)]
     assert isinstance(fits[1].model, LinearModel)
     assert fits[1].counters["kernel_evals"] == 0
     assert fits[1].objective == pytest.approx(fits[0].objective, rel=1e-6)
@@ -86,7 +86,7 @@ def test_exact_cuts_in_weights_are_those_of_the_expansion(name):
 @pytest.mark.parametrize("step", ["line-search", "full"])
 def test_cuts_in_weights_go_on_from_an_earlier_fit(step):
     problem, _, _ = problem_of("sequence", Linear(), precision="float64")
-    solver = ExactCuts(1e-6, step=step, weights=True)
+    solver = ExactCuts(1e-6, step=step, weights=True, slacks="one")
     state = solver.solve(problem).state
     other = replace(problem, C=1.1)
     cold, warm = solver.solve(other), solver.solve(other, state=state)

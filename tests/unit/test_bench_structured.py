@@ -106,10 +106,11 @@ def test_a_quick_run_measures_and_draws(tmp_path, capsys, monkeypatch):
     assert main(argv) == 0
     records = json.loads((tmp_path / "structured.json").read_text())["records"]
     by_method = {(r["data"], r["measure"], r["method"]): r for r in records}
-    assert len(by_method) == len(records) == 5 + 1 + 9
-    chunked = by_method["conll2000", "chunk F1", "linear chain, BCFW"]
-    assert chunked["value"] == 1.0
-    assert 0 <= chunked["gap"] <= 1e-3
+    assert len(by_method) == len(records) == 5 + 2 + 9
+    for method in ("linear chain, BCFW", "linear chain, exact cuts"):
+        chunked = by_method["conll2000", "chunk F1", method]
+        assert chunked["value"] == 1.0
+        assert 0 <= chunked["gap"] <= 1e-3
     for method in ("linear chain, BCFW", "linear chain, exact cuts", "RBF chain, BCFW", "RBF chain, exact cuts"):
         record = by_method["ocr-letters-small", "letter error", method]
         assert record["value"] < 0.1

@@ -1,9 +1,10 @@
 """Structured outputs: handwritten words (OCR letters), chunks of text (CoNLL-2000), and measures over all rows.
 
 letters: chains with linear and RBF emissions on both protocols of the data. chunking: a linear chain over binary
-features of words and parts of speech, C chosen on a fourth of the training sentences. measures: training for ROC area,
-F1 and the break-even point against training for errors and against scikit-learn's SVC with balanced class weights, C of
-each chosen by the same measure on a fourth of the training rows. Data come from `slimsvm datasets`.
+features of words and parts of speech by blocks and by exact cuts, C chosen on a fourth of the training sentences.
+measures: training for ROC area, F1 and the break-even point against training for errors and against scikit-learn's SVC
+with balanced class weights, C of each chosen by the same measure on a fourth of the training rows. Data come from
+`slimsvm datasets`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ AVERAGED = ("value", "seconds", "iterations", "n_vectors", "gap")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``slimsvm bench structured``."""
-    parser.add_argument("--quick", action="store_true", help="two minutes: the smaller sets, fewer rows and prices")
+    parser.add_argument("--quick", action="store_true", help="some three minutes: small sets, few rows and prices")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all of them")
     parser.add_argument(
         "--letters",

@@ -24,6 +24,7 @@ Parts: `solvers.planes`, `numerics.planes`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ import numpy as np
 from slimsvm.numerics import planes as steps
 from slimsvm.numerics.threads import run_tiles
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.planes import KernelBook, Planes, Step, WeightBook
 from slimsvm.solvers.weights import resolve_weights
 from slimsvm.tasks import Augmented, Examples, Task, losses
@@ -90,7 +91,7 @@ class BCFWRun:
         self.in_step, self.judged = True, None
         loss = self.oracle_pass()
         for _ in range(self.solver.cached_passes):
-            self.each_batch(lambda batch: None)
+            self.each_batch()
         self.in_step = False
         self.n_passes += 1
         self.planes.age(MAX_IDLE)
@@ -123,24 +124,21 @@ class BCFWRun:
 
     def oracle_pass(self) -> float:
         """A pass with the oracle; returns Σ ω_e ℓ_e as the examples were met."""
-        total = 0.0
+        return self.each_batch(self.ask)
 
-        def ask(batch: Array) -> None:
-            nonlocal total
-            parts = [batch[lo : lo + PART] for lo in range(0, len(batch), PART)]
-            found: list[Any] = [None] * len(parts)
+    def ask(self, batch: Array) -> float:
+        """The oracle's planes of some examples, all at the w of this moment; returns their weighted losses."""
+        parts = [batch[lo : lo + PART] for lo in range(0, len(batch), PART)]
+        found: list[Any] = [None] * len(parts)
 
-            def answer(lo: int, hi: int) -> None:
-                for t in range(lo, hi):
-                    found[t] = self.answer(parts[t])
+        def answer(lo: int, hi: int) -> None:
+            for t in range(lo, hi):
+                found[t] = self.answer(parts[t])
 
-            run_tiles(answer, len(parts), self.kernel_rows.n_jobs)
-            for index, (examples, augmented, loss) in zip(parts, found):
-                total += loss
-                self.planes.add(index, examples, augmented)
-
-        self.each_batch(ask)
-        return total
+        run_tiles(answer, len(parts), self.kernel_rows.n_jobs)
+        for index, (examples, augmented, _) in zip(parts, found):
+            self.planes.add(index, examples, augmented)
+        return sum(loss for _, _, loss in found)
 
     def answer(self, index: Array) -> tuple[Examples, Augmented, float]:
         """Loss-augmented argmax of some examples, with their weighted losses."""
@@ -149,17 +147,18 @@ class BCFWRun:
         augmented = self.task.augment(scores, plain, examples)
         return examples, augmented, float(examples.weights @ losses(augmented, scores, plain, examples))
 
-    def each_batch(self, before) -> None:
-        """Steps on all examples in random order, batch by batch."""
+    def each_batch(self, before: Callable[[Array], float] = lambda batch: 0.0) -> float:
+        """Steps on all examples in random order, batch by batch; returns the sum of what ``before`` says of each."""
         tol = BLOCK_SHARE * self.allowed(self.lower_bound) / self.problem.C1
         if np.isfinite(self.left):
             tol = max(tol, LEFT_SHARE * self.left / self.problem.C1)
-        how = Step(METHODS[self.solver.step], tol)
+        how, total = Step(METHODS[self.solver.step], tol), 0.0
         order = self.rng.permutation(self.examples.n_examples)
         for lo in range(0, len(order), self.batch):
             batch = order[lo : lo + self.batch]
-            before(batch)
+            total += before(batch)
             self.book.step(self.planes, batch, self.prices, how)
+        return total
 
     def take_average(self) -> None:
         """The average of the iterates after each pass, the k-th counted k times."""
@@ -181,18 +180,21 @@ class BCFWRun:
         self.judged = objective
         return objective, self.task.error(self.task.decode(scores, plain, self.examples), self.examples)
 
-    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The machine as it stands, or the average, with its objective."""
-        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "n_planes": int(self.planes.n[0])}
+    def settle(self) -> float:
+        """Go to the machine that is returned, as it stands or the average; its objective."""
         if self.in_step:  # an interrupt: the scores may be those of a moment before the last step
             self.book.restore(self.planes)
-        if self.judged is None:
-            self.judge()
+        objective = self.judge()[0] if self.judged is None else self.judged
         if self.average is not None:
             self.book.set(self.average)
+        return objective
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The machine, with its objective."""
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "n_planes": int(self.planes.n[0])}
+        objective = self.settle()
         model, rows = self.book.model(self.problem.kernel)
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
-        objective = float(self.judged)  # type: ignore[arg-type]
         state = BCFWState(self.planes, self.problem.C, self.task, self.examples)
         return Fit(model, status, objective, min(self.lower_bound, objective), history, counters, state, rows)
 

@@ -18,7 +18,7 @@ from slimsvm.solvers.base import Fit, Problem, Solver
 from slimsvm.solvers.box_dual import BudgetState, check_problem
 from slimsvm.solvers.budgeted_one_class import OneClassRun
 from slimsvm.solvers.budgeted_run import BudgetedRun
-from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.one_class_stream import meet_one_class_chunk, one_class_after_fit
 from slimsvm.solvers.plain_ascent import PlainAscentRun
 from slimsvm.solvers.stream import AfterFit, after_fit, meet_chunk

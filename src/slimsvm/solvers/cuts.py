@@ -6,25 +6,20 @@ Algorithms 1, 2 and 3) and, with ``step="line-search"``, `cuts.stabilise`.
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
-
 from slimsvm.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.solvers.base import SMALL_N, Problem, Run, Solver
+from slimsvm.solvers.bcfw import BCFWState
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
+from slimsvm.solvers.example_cuts import ExampleCutsRun
 from slimsvm.solvers.weights import resolve_weights
-
-
-def check_count(name: str, value: Any) -> None:
-    """A parameter that counts things must be an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
 
 
 class CuttingPlaneSolver(Solver):
     """Shared by the three: checks, and the run with the oracle each of them makes."""
 
     max_idle: int
+    states: tuple[type, ...] = (CutsState,)
 
     def oracle(self, problem: Problem):
         """The oracle with this solver's parameters."""
@@ -42,7 +37,7 @@ class CuttingPlaneSolver(Solver):
                 f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: "
                 "a cut has no place for an unregularised intercept"
             )
-        if state is not None and not isinstance(state, CutsState):
+        if state is not None and not isinstance(state, self.states):
             raise ValueError(f"{name} can only be warm-started from a cutting-plane fit, found {type(state).__name__}")
         parameters = self.get_params(deep=False)
         if parameters.get("tol_relative") is not None and not parameters["tol_relative"] > 0:
@@ -67,6 +62,8 @@ class CuttingPlaneSolver(Solver):
 class ExactCuts(CuttingPlaneSolver):
     """Algorithm 1: every cut is the mean over all examples, so that the fit ends with a computed gap to the optimum.
 
+    With ``slacks="each"`` a cut is that of one example, and every iteration adds one of each (`solvers.example_cuts`).
+
     Parameters
     ----------
     tol_relative : float or None, default=0.01
@@ -84,6 +81,21 @@ class ExactCuts(CuttingPlaneSolver):
     weights : {"auto"} or bool, default="auto"
         Whether a linear kernel's machine is kept as weights of features: "auto" says yes above 2,000 rows that have
         on average no more features than there are rows. There is no warm-up then.
+    slacks : {"auto", "one", "each"}, default="auto"
+        Whether all examples share one slack or each has its own, for losses that are sums over examples: tens of
+        iterations instead of hundreds, but a cut of every example to keep. "auto" says "each" for sequences, queries
+        and other examples of several rows whose machine is kept as weights; a warm start keeps to what it goes on
+        from. ``step``, ``overshoot`` and ``warm_up`` are of one slack.
+
+    Raises
+    ------
+    ValueError
+        ``slacks="each"`` with a loss over all rows, or a warm start from a fit of the other kind.
+
+    References
+    ----------
+    Joachims, Finley, Yu: Cutting-Plane Training of Structural SVMs, Machine Learning 2009, Algorithms 1 and 3 (each
+    example's slack, one slack).
 
     Examples
     --------
@@ -95,13 +107,50 @@ class ExactCuts(CuttingPlaneSolver):
     True
     """
 
-    def __init__(self, tol_relative=0.01, step="line-search", overshoot=0.05, warm_up=400, max_idle=20, weights="auto"):
+    states: tuple[type, ...] = (CutsState, BCFWState)
+
+    def __init__(
+        self,
+        tol_relative=0.01,
+        step="line-search",
+        overshoot=0.05,
+        warm_up=400,
+        max_idle=20,
+        weights="auto",
+        slacks="auto",
+    ):
         self.tol_relative = tol_relative
         self.step = step
         self.overshoot = overshoot
         self.warm_up = warm_up
         self.max_idle = max_idle
         self.weights = weights
+        self.slacks = slacks
+
+    def make_run(self, problem, state):
+        """One slack or one of each example."""
+        each = self.has_slack_each(problem, state)
+        if state is not None and isinstance(state, BCFWState) != each:
+            kinds = "a slack of each example", "one slack"
+            raise ValueError(
+                f"warm start: the earlier fit had {kinds[each]}, slacks={self.slacks!r} asks for {kinds[not each]}"
+            )
+        return ExampleCutsRun(problem, self, state) if each else super().make_run(problem, state)
+
+    def has_slack_each(self, problem, state) -> bool:
+        """Whether each example has its own slack."""
+        if self.slacks not in ("auto", "one", "each"):
+            raise ValueError(f"slacks must be 'auto', 'one' or 'each', found {self.slacks!r}")
+        if self.slacks == "each" and not problem.task.decomposes:
+            raise ValueError(
+                f"slacks='each' needs a loss that is a sum over examples, found {type(problem.task).__name__}"
+            )
+        if self.slacks == "auto" and state is not None:
+            return isinstance(state, BCFWState)
+        of_several_rows = problem.task.decomposes and problem.examples.offsets is not None
+        return self.slacks == "each" or (
+            self.slacks == "auto" and of_several_rows and resolve_weights(self.weights, problem)
+        )
 
     def oracle(self, problem):
         """`ExactOracle`."""

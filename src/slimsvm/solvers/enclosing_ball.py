@@ -24,7 +24,7 @@ import numpy as np
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.dual import DualState
 from slimsvm.tasks import Binary, losses
 

@@ -34,7 +34,7 @@ import numpy as np
 from slimsvm.model import KernelExpansion
 from slimsvm.numerics import smo
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.dual import Dual, DualState
 from slimsvm.solvers.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.one_vs_one import OneVsOneRun, PairStates

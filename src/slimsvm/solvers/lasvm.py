@@ -31,7 +31,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.numerics import online, smo
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, iterate
-from slimsvm.solvers.cuts import check_count
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.dual import Dual, DualState
 from slimsvm.solvers.kernel_table import KernelTable
 from slimsvm.solvers.online_stream import Joined, OnlineState

@@ -31,8 +31,8 @@ from slimsvm.bases import get_basis
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.convex_finish import GAP_ROUNDING, ConvexFinish, check_task, subspace, tolerances
-from slimsvm.solvers.cuts import check_count
 from slimsvm.tasks import Binary, Multiclass, losses
 
 Array = np.ndarray

@@ -38,8 +38,8 @@ from slimsvm.model import KernelExpansion
 from slimsvm.numerics.refine import SEQUENCES
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.coefficients import best_coefficients, check_finish
-from slimsvm.solvers.cuts import check_count
 from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel, known_loss
 from slimsvm.solvers.starts import expansion_of
 from slimsvm.solvers.subspace import Coefficients
