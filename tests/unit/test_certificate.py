@@ -80,8 +80,10 @@ def test_the_objective_is_that_of_the_fit(kind):
         model = estimator_of(kind, C=3.0, solver=solver, **capped).fit(X, y, weights)
         found = model.certificate(X, y, weights)
         assert found.objective == pytest.approx(model.objective_, rel=1e-8)
-        assert found.n_passes >= 1
-        assert found.kernel_evals >= np.count_nonzero(weights) ** 2
+        assert solver != "exact" or (found.n_passes, found.kernel_evals) == (0, 0)  # its own point closes the gap
+        assert solver != "refine" or found.n_passes >= 1
+        if found.n_passes:
+            assert found.kernel_evals >= np.count_nonzero(weights) ** 2
 
 
 @INTERCEPTS
@@ -159,15 +161,52 @@ def test_same_bits_for_any_number_of_threads():
 
 def test_no_time_at_all_still_bounds():
     X, y = data("classes", 300)
-    found = SVC(gamma=0.5).fit(X, y).certificate(X, y, max_seconds=1e-9)
-    assert found.lower_bound == 0
-    assert found.n_passes == 0
-    assert found.objective > 0
+    for max_basis, least in ((None, 0.999), (15, 0.0)):  # the dual point of all vectors costs no time
+        found = SVC(gamma=0.5, max_basis=max_basis, random_state=0).fit(X, y).certificate(X, y, max_seconds=1e-9)
+        assert least * found.objective <= found.lower_bound <= found.objective * (least > 0)
+        assert found.n_passes == 0
+
+
+@INTERCEPTS
+@KINDS
+def test_more_time_never_lowers_the_bound_and_some_of_the_rows_are_a_dual_point(kind, intercept, monkeypatch):
+    """Time ends at one look at the clock after the other: after the sample, between parts of the rows, in a pass."""
+    monkeypatch.setattr(dual_ascent, "SAMPLE", 60)
+    monkeypatch.setattr(dual_ascent, "STRIDE", 50)
+    monkeypatch.setattr(dual_ascent, "BLOCK", 100)
+    X, y = data(kind, 300)
+    best = optimum_of(kind, X, y, 3.0, intercept)
+    model = estimator_of(kind, C=3.0, intercept=intercept, max_basis=10).fit(X, y)
+    bounds = []
+    for n_looks in (0, 1, 2, 4, 6, 7, 8, 9, 20):
+        looks = iter(range(n_looks))
+        monkeypatch.setattr(dual_ascent.DualAscent, "out_of_time", property(lambda ascent: next(looks, None) is None))  # noqa: B023
+        bounds.append(model.certificate(X, y).lower_bound)
+    assert bounds[0] == 0
+    assert 0 < bounds[1] < bounds[-1] <= best * (1 + 1e-9)
+    assert np.diff(bounds).min() >= -1e-9 * best
+    assert bounds[1] < bounds[3] < bounds[6]  # the parts count
+    assert bounds[-1] > 0.9 * best
+
+
+@INTERCEPTS
+@KINDS
+def test_exact_models_need_no_time(kind, intercept):
+    """Also where what rounding left of the sum of all coefficients has to be taken off some row."""
+    X, y = data(kind, 400)
+    model = estimator_of(kind, C=30.0, solver="exact", intercept=intercept, tol=1e-5).fit(X, y)
+    for shift in (0.0, 1e-9, -1e-9):
+        good = model.model_
+        inside = np.argmin(np.abs(np.abs(good.coef[:, 0]) - 15.0))
+        good.coef[inside] += shift
+        found = model.certificate(X, y, max_seconds=1e-9)
+        assert 0 <= found.gap <= 1e-3
+        assert found.kernel_evals <= 2 * 400
 
 
 def test_progress_is_shown_when_asked_for_only(capfd):
     X, y = data("classes", 100)
-    model = SVC(gamma=0.5).fit(X, y)
+    model = SVC(gamma=0.5, max_basis=5, random_state=0).fit(X, y)
     model.certificate(X, y)
     assert capfd.readouterr() == ("", "")
     model.set_params(verbose=1).certificate(X, y)

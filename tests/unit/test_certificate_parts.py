@@ -1,5 +1,6 @@
 """Certificates of one class and of pairs of classes, and of two and three classes at every price."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -116,10 +117,8 @@ def test_exact_pairs_are_certified_to_a_thousandth_from_a_file(container, tmp_pa
     found = slimsvm.load(tmp_path / "model.slim").certificate(rows, labels, weights)
     assert found.objective == pytest.approx(clf.objective_, rel=1e-7)
     assert 0 <= found.gap <= 1e-3
-    assert found.n_passes >= 3
     short = clf.certificate(rows, labels, weights, max_seconds=1e-9)
-    assert short.objective == found.objective
-    assert short.lower_bound == 0.0
+    assert short == replace(found, seconds=short.seconds)  # the pairs' own points are enough
 
 
 # ---- every price

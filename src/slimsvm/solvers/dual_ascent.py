@@ -6,9 +6,12 @@ for c = y_i and −α_ic elsewhere, with α_ic ≥ 0, Σ_c α_ic ≤ C_i and lin
 
     start    the best of: the model's own coefficients where its vectors are training rows, made feasible; dual points
              from how far rows are within their margins, for several temperatures τ; each scaled by the t ∈ [0, 1] that
-             maximises D(tV)
+             maximises D(tV). F of the own ones is that of the model's scores, if all vectors are training rows. Of
+             many rows a sample says which τ, and is a first bound; then F of all rows is summed up row by row, and
+             those that it has are a dual point at any time
     passes   blocks of random rows, each solved for all but exactly, then F of all rows brought up to date; until D
-             rises by less than a thousandth of itself in a pass. Up to BLOCK rows are one block
+             rises by less than a thousandth of itself in a pass, or is that close to the model's objective. Up to
+             BLOCK rows are one block
 
 One class (`tasks.OneClass`) has linear(V) = 0 and Σ V fixed: D is negative, and nothing is scaled.
 
@@ -37,6 +40,10 @@ Array = np.ndarray
 BLOCK, STRIDE = 2048, 2048
 # Steps in a block, by its rows.
 STEPS_PER_ROW = 50
+# Rows of the sample that starts are compared on, where there are more.
+SAMPLE = 8192
+# Rows that may be moved, rather than a whole side scaled, where a sum is to be kept.
+FEW = 64
 # τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
 TEMPERATURES = (0.02, 0.1, 0.5, 2.0)
 # The passes end when D rises by less than this share of itself.
@@ -65,7 +72,8 @@ class DualAscent:
         self.rng = problem.generator()
         shape = problem.rows.n_rows, problem.task.n_outputs
         self.V, self.F = np.zeros(shape), np.zeros(shape)
-        self.bound, self.n_passes = 0.0, 0
+        self.value, self.bound, self.n_passes = 0.0, 0.0, 0  # value: D(V); the bound may be that of other points
+        self.objective = np.inf
 
     # -- what kinds of problems differ in ---------------------------------------------------------------------------
 
@@ -76,6 +84,16 @@ class DualAscent:
     def feasible(self, V: Array) -> Array:
         """A dual point like V."""
         raise TypeError(f"{type(self).__name__} must define feasible(V)")
+
+    has_parts = True  # whether some rows of a dual point are one, but for `evened`
+
+    def evened(self, V: Array) -> Array:
+        """A dual point like V that differs from it in few rows, if there is one."""
+        return self.feasible(V)
+
+    def order(self, V: Array) -> Array:
+        """All rows, the first of which are much like a dual point whatever their number."""
+        return self.rng.permutation(len(V))
 
     def of_vector(self, i: int, has: Array, left: Array) -> Array:
         """What row i, which has ``has``, can take of a vector's coefficients ``left``."""
@@ -100,39 +118,103 @@ class DualAscent:
         """Whether ``end`` has come."""
         return self.end is not None and time.perf_counter() >= self.end
 
+    @property
+    def is_tight(self) -> bool:
+        """Whether no pass can be worth it: D is close to the model's objective."""
+        return self.objective - self.bound <= WORTH_A_PASS * abs(self.bound)
+
     def bar(self, total: int, name: str):
         """A progress bar, if the problem asks for one."""
         return tqdm(total=total, desc=name, unit="block", disable=not self.problem.verbose)
 
-    def start(self, model: KernelExpansion, scores: Array) -> None:
-        """Take the best of the starts; none of them where time is too short to know its value."""
+    def start(self, model: KernelExpansion, scores: Array, objective: float) -> None:
+        """Take the best of the starts that there is time for; ``objective`` is the model's."""
+        self.objective = objective
+        placed, is_whole = self.of_model(model)
+        own = self.evened(placed)
+        if is_whole:
+            F = scores - model.intercept + self.offset * placed.sum(axis=0)
+            self.take(own, self.moved(own, placed, F))
+            if self.is_tight:
+                return
+        starts = [] if is_whole else [own]
+        starts += [self.feasible(V) for V in self.of_scores(scores)]
+        if self.out_of_time:
+            return
+        if len(own) > SAMPLE and self.has_parts:
+            starts = [starts[self.best_on_sample(starts)]]
+        self.take_best(starts)
+
+    def best_on_sample(self, starts: list[Array]) -> int:
+        """Which start would be the best of all rows, by a sample of them: a dual point itself, and so a bound."""
+        n = len(self.V)
+        rows = np.sort(self.rng.choice(n, SAMPLE, replace=False))
+        ratio, diagonal, values = n / len(rows), self.kernel_rows.diag(rows)[:, None] + self.offset, []
+        points = self.kernel_rows.points(rows)
+        for start in starts:
+            part = np.zeros_like(start)
+            part[rows] = start[rows]
+            V = self.feasible(part)
+            F = self.kernel_rows.scores(points, V[rows], rows=rows) + self.offset * V.sum(axis=0)
+            gain, curvature = self.linear(V), float(np.sum(V[rows] * F))
+            self.bound = max(self.bound, self.best_value(gain, curvature)[1])
+            alone = float(np.sum(diagonal * V[rows] ** 2))
+            values.append(self.best_value(ratio * gain, ratio**2 * (curvature - alone) + ratio * alone)[1])
+        return int(np.argmax(values))
+
+    def take_best(self, starts: list[Array]) -> None:
+        """Sum F of the starts up, and take the best; where time ends, that of their rows so far."""
         n, m = self.V.shape
-        starts = [self.feasible(V) for V in (self.of_model(model), *self.of_scores(scores))]
-        V = np.concatenate(starts, axis=1)
+        order = self.order(starts[0]) if len(starts) == 1 else np.arange(n)
+        V, done = np.concatenate(starts, axis=1), n
         F = np.zeros_like(V)
         with self.bar(-(-n // STRIDE), "start") as bar:
             for lo in range(0, n, STRIDE):
-                rows = lo + np.flatnonzero(V[lo : lo + STRIDE].any(axis=1))
+                rows = np.sort(order[lo : lo + STRIDE])
+                rows = rows[V[rows].any(axis=1)]
                 if self.out_of_time:
-                    return
+                    done = lo
+                    break
                 if len(rows):
                     F += self.kernel_rows.scores(self.kernel_rows.points(rows), V[rows])
                 bar.update()
+        if done < n and not (self.has_parts and len(starts) == 1):
+            return
+        V[order[done:]] = 0.0
         F += self.offset * V.sum(axis=0)
-        for k, start in enumerate(starts):
-            own = F[:, k * m : (k + 1) * m]
-            gain, curvature = self.linear(start), float(np.sum(start * own))
-            t = self.scale(gain, curvature)
-            value = t * gain - 0.5 * t**2 * curvature
-            if value > self.bound:
-                self.bound, self.V, self.F = value, t * start, t * own
+        for at in range(0, V.shape[1], m):
+            start, own = V[:, at : at + m], F[:, at : at + m]
+            even = self.evened(start)
+            self.take(even, self.moved(even, start, own))
 
-    def of_model(self, model: KernelExpansion) -> Array:
-        """The model's coefficients at the training rows that its vectors are, as far as the constraints allow."""
+    def take(self, V: Array, F: Array) -> None:
+        """Go on from V, scaled as is best, if it is better than what there is."""
+        t, value = self.best_value(self.linear(V), float(np.sum(V * F)))
+        self.bound = max(self.bound, value)
+        if value > self.value:
+            self.value, self.V, self.F = value, t * V, t * F
+
+    def best_value(self, gain: float, curvature: float) -> tuple[float, float]:
+        """The best t, and D(tV)."""
+        t = self.scale(gain, curvature)
+        return t, t * gain - 0.5 * t**2 * curvature
+
+    def moved(self, V: Array, start: Array, F: Array) -> Array:
+        """F of V, from that of another point and the rows in which they differ."""
+        change = V - start
+        rows = np.flatnonzero(change.any(axis=1))
+        if not len(rows):
+            return F
+        return F + self.kernel_rows.scores(self.kernel_rows.points(rows), change[rows]) + self.offset * change.sum(axis=0)
+
+    def of_model(self, model: KernelExpansion) -> tuple[Array, bool]:
+        """The model's coefficients at the training rows that its vectors are, as far as the constraints allow, and
+        whether these are all of them.
+        """
         V, rows = np.zeros_like(self.V), self.problem.rows
         if isinstance(self.problem.kernel, Precomputed):
             np.add.at(V, model.basis[:, 0].astype(np.int64), model.coef)
-            return V
+            return V, True
         of_vector: dict[bytes, list[int]] = {}
         for j, key in enumerate(row_keys(model.basis)):
             of_vector.setdefault(key, []).append(j)
@@ -143,13 +225,14 @@ class DualAscent:
                     part = self.of_vector(i, V[i], left[j])
                     V[i] += part
                     left[j] -= part
-        return V
+        is_same_type = np.can_cast(rows.exact_dtype, model.basis.dtype)  # otherwise equal rows are so by rounding
+        return V, is_same_type and not left.any()
 
     def climb(self) -> None:
         """Passes over all rows until they are no longer worth it, or time is up."""
         n = len(self.V)
-        while not self.out_of_time:
-            before = self.bound
+        while not self.out_of_time and not self.is_tight:
+            before = self.value
             order = self.rng.permutation(n)
             with self.bar(-(-n // BLOCK), f"pass {self.n_passes + 1}") as bar:
                 for lo in range(0, n, BLOCK):
@@ -159,7 +242,7 @@ class DualAscent:
                     bar.update()
                     bar.set_postfix({"bound": self.bound}, refresh=False)
             self.n_passes += 1
-            if self.bound - before <= WORTH_A_PASS * abs(self.bound):
+            if self.value - before <= WORTH_A_PASS * abs(self.value):
                 return
 
     def improve(self, rows: Array) -> None:
@@ -172,7 +255,8 @@ class DualAscent:
             self.V[rows] = V
             self.F += kernel_rows.scores(kernel_rows.points(rows[moved]), change[moved])
             self.F += self.offset * change.sum(axis=0)
-            self.bound = max(self.bound, self.linear(self.V) - 0.5 * float(np.sum(self.V * self.F)))
+            self.value = self.linear(self.V) - 0.5 * float(np.sum(self.V * self.F))
+            self.bound = max(self.bound, self.value)
 
 
 class BoxAscent(DualAscent):
@@ -181,9 +265,12 @@ class BoxAscent(DualAscent):
     def __init__(self, problem: Problem, end: float | None):
         super().__init__(problem, end)
         self.dual = Dual.of(problem)
+        # A regularised intercept is a constant feature: Σ v far from 0 would cost more than all else.
+        self.level = replace(self.dual, balanced=self.dual.balanced or self.dual.offset > 0)
         if self.dual.total:  # the greatest −½ (Σ v_i ‖φ(x_i)‖)² of a start is known without any product
             v = self.feasible(self.V)[:, 0]
             self.bound = -0.5 * float(v @ np.sqrt(np.maximum(self.kernel_rows.diag(), 0.0))) ** 2
+            self.value, self.has_parts = -np.inf, False  # V = 0 is no dual point
 
     def scale(self, gain, curvature):
         """One class: 1, for Σ v is fixed."""
@@ -194,8 +281,31 @@ class BoxAscent(DualAscent):
         return float(self.dual.target @ V[:, 0] - self.dual.epsilon * np.abs(V).sum())
 
     def feasible(self, V):
-        """Within the bounds, and balanced where the intercept is free."""
-        return self.dual.feasible(V[:, 0])[:, None]
+        """Within the bounds, and balanced unless there is no intercept."""
+        return self.level.feasible(V[:, 0])[:, None]
+
+    def evened(self, V):
+        """What Σ v has too much is taken off the rows that can give most, if a few do."""
+        dual = self.dual
+        v = np.clip(V[:, 0], dual.lo, dual.hi)
+        excess = float(v.sum()) - dual.total
+        room = np.maximum(v, 0.0) if excess > 0 else dual.hi - v if dual.total else np.maximum(-v, 0.0)
+        givers = np.argsort(-room, kind="stable")[:FEW]
+        if not dual.balanced or room[givers].sum() < abs(excess):
+            return dual.feasible(v)[:, None]
+        given = np.clip(abs(excess) - (np.cumsum(room[givers]) - room[givers]), 0.0, room[givers])
+        v[givers] -= np.sign(excess) * given
+        return v[:, None]
+
+    def order(self, V):
+        """Random; with an intercept so that both sides have the same share of Σ |v| at any place."""
+        order = super().order(V)
+        if not self.level.balanced:
+            return order
+        share, v = np.zeros(len(V)), V[order, 0]
+        for side in (v > 0, v < 0):
+            share[side] = np.cumsum(v[side]) / v[side].sum()
+        return order[np.argsort(share, kind="stable")]
 
     def of_vector(self, i, has, left):
         """As much as the bounds allow, and of one sign: parts of both would cancel, and D counts |v|."""
