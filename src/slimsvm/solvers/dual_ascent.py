@@ -203,9 +203,10 @@ class DualAscent:
         """F of V, from that of another point and the rows in which they differ."""
         change = V - start
         rows = np.flatnonzero(change.any(axis=1))
-        if not len(rows):
-            return F
-        return F + self.kernel_rows.scores(self.kernel_rows.points(rows), change[rows]) + self.offset * change.sum(axis=0)
+        if len(rows):
+            F = F + self.kernel_rows.scores(self.kernel_rows.points(rows), change[rows])
+            F += self.offset * change.sum(axis=0)
+        return F
 
     def of_model(self, model: KernelExpansion) -> tuple[Array, bool]:
         """The model's coefficients at the training rows that its vectors are, as far as the constraints allow, and

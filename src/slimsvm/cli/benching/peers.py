@@ -21,7 +21,7 @@ Array = np.ndarray
 
 TOL, CACHE_MEGABYTES = 1e-3, 1000
 PREDICTIONS = 2  # of which the faster counts
-WARM_UP_ROWS = 500
+WARM_UP_ROWS = 2500  # more than 2,000: slimsvm's float32 code, which is another than that for few rows, is loaded too
 ABSENT = 3
 
 
