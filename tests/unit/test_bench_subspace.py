@@ -12,11 +12,12 @@ from slimsvm.cli.benching import methods, subspace, subspace_methods
 from slimsvm.cli.benching.results import progress
 from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, add_multiples, chosen, quick
 from slimsvm.cli.benching.subspace_figures import draw_figures
-from slimsvm.cli.benching.subspace_methods import AUTOMATIC, EXACT, SIZED, suits
+from slimsvm.cli.benching.subspace_methods import AUTOMATIC, EXACT, FULL_SIZE, METRIC, SIZED, suits
 from slimsvm.cli.benching.subspace_tables import all_tables, excess, growth, overview
 from slimsvm.cli.benching.tables import latest, summarise
 from slimsvm.cli.benching.trials import Problem, Session, measure
 from slimsvm.datasets import DataError, checkerboard
+from slimsvm.kernels import RBF
 
 
 def record(**given):
@@ -137,7 +138,7 @@ def small_sets(monkeypatch):
 def test_sizes_run_every_method_at_every_size():
     found = EXPERIMENTS["sizes"](Scope(sets=("OCR0", "money-fx"), sizes=(20, 10, 5000), fixed=True), Spy())
     assert [entry["problem"].data for entry in found] == ["OCR0"] * 3 + ["money-fx"] * 3
-    assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", AUTOMATIC, "linear SVM"]
+    assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", AUTOMATIC, METRIC, "linear SVM"]
     assert found[1]["methods"] == [
         "CPSP",
         "CPSP (cutting planes)",
@@ -153,6 +154,22 @@ def test_sizes_run_every_method_at_every_size():
     assert {entry["problem"].intercept for entry in found} == {"regularized"}
     rows = found[3]["problem"].X_train
     assert (rows.indices.dtype, rows.indptr.dtype) == (np.int32, np.int32)
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_pieces_of_it_can_be_asked_for():
+    found = EXPERIMENTS["sizes"](Scope(sets=("OCR0",), methods=(), beside=("exact",), sizes=(10,), fixed=True), Spy())
+    assert [entry["methods"] for entry in found] == [[EXACT], []]
+
+
+def test_a_search_with_a_metric_of_its_own():
+    board, method = problem(), FULL_SIZE["automatic-metric"]()
+    assert measure(method, board, 0, 30.0)["test_error"] < 0.3
+    assert method.name == METRIC
+    assert method.settings["own_kernel"] is True
+    clf = method.make(board, 0, 30.0)
+    assert (clf.solver, clf.gamma, clf.kernel) == ("auto", "learn", RBF(board.gamma))
+    assert suits(method, problem(sparse=True)).missing == "needs dense rows"
 
 
 @pytest.mark.usefixtures("small_sets")
@@ -354,11 +371,11 @@ def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
     assert "## Models of full size" in (tmp_path / "subspace.md").read_text()
 
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: path.write_bytes(b"drawn again"))
-    assert bench(tmp_path, "--append", "--parts", "sizes", "--methods", "cholesky") == 0
+    assert bench(tmp_path, "--append", "--parts", "sizes", "--beside", "exact", "--methods", "cholesky") == 0
     results = json.loads((tmp_path / "subspace.json").read_text())
     n = len(first["records"])
     assert results["records"][:n] == first["records"]
-    assert results["records"][-1]["method"] == "incomplete Cholesky"
+    assert [entry["method"] for entry in results["records"][n:]] == [EXACT, "incomplete Cholesky"]
     assert len(results["runs"]) == 2
     (tmp_path / "subspace.md").unlink()
     assert bench(tmp_path, "--redraw") == 0

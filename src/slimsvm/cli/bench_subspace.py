@@ -1,8 +1,8 @@
 """Models of few vectors against the exact SVM: the experiments of the subspace-pursuit paper, and what came after it.
 
 Parts: sizes (error, objective and time at 10 to 2000 vectors; the paper's figures 1 to 3 and table 2), growth (time
-against the number of rows). All of it takes many hours; --quick takes minutes. Without --append an earlier run's file
-is replaced.
+against the number of rows). All of it takes many hours; --quick takes minutes. Pieces of it, one set or a few sizes at
+a time, come together in one file by --append; without, an earlier run's file is replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slimsvm.cli import options
 from slimsvm.cli.benching import results
 from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, add_multiples, quick, run_experiments
 from slimsvm.cli.benching.subspace_figures import draw_figures
-from slimsvm.cli.benching.subspace_methods import SIZED
+from slimsvm.cli.benching.subspace_methods import FULL_SIZE, SIZED
 from slimsvm.cli.benching.subspace_tables import all_tables, overview
 from slimsvm.cli.benching.tables import latest
 from slimsvm.cli.benching.trials import Session
@@ -32,7 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="minutes: 5,000 rows, one seed, up to 100 vectors")
     parser.add_argument("--parts", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help="default: both")
     parser.add_argument("--sets", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="default: all of them")
-    parser.add_argument("--methods", nargs="+", choices=SIZED, default=list(SIZED), help="default: all of them")
+    parser.add_argument("--methods", nargs="*", choices=SIZED, default=list(SIZED), help="default: all of them")
+    parser.add_argument(
+        "--beside",
+        nargs="*",
+        choices=FULL_SIZE,
+        default=list(FULL_SIZE),
+        help="models of full size in the part sizes (default: all); objectives are multiples of that of exact",
+    )
     parser.add_argument(
         "--sizes",
         nargs="+",
@@ -85,6 +92,7 @@ def run_and_record(args: argparse.Namespace, found: results.Results, path: Path)
     scope = Scope(
         sets=tuple(args.sets),
         methods=tuple(args.methods),
+        beside=tuple(args.beside),
         sizes=tuple(args.sizes),
         growth_basis=args.growth_basis,
         fixed=args.fixed,

@@ -48,6 +48,8 @@ class Scope:
     ----------
     sets, methods : tuples of str
         Of `SETTINGS`, of `subspace_methods.SIZED`.
+    beside : tuple of str
+        Models of full size in ``sizes``, of `subspace_methods.FULL_SIZE`. Objectives are multiples of the exact SVM's.
     sizes : tuple of int
         Numbers of basis vectors.
     growth_rows : tuple of int
@@ -64,6 +66,7 @@ class Scope:
 
     sets: tuple[str, ...] = tuple(SETTINGS)
     methods: tuple[str, ...] = tuple(SIZED)
+    beside: tuple[str, ...] = tuple(subspace_methods.FULL_SIZE)
     sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000, 2000)
     growth_rows: tuple[int, ...] = (1_000, 3_000, 10_000, 30_000, 100_000)
     growth_basis: int = 100
@@ -152,8 +155,7 @@ def compare(part: str, compared: Sequence[Method], problem: Problem, session: Se
 
 def sizes(scope: Scope, session: Session) -> Records:
     """Figures 1 and 2, and the left of figure 3: growing numbers of basis vectors."""
-    peers = subspace_methods.exact(), subspace_methods.intelex()
-    full = [*peers, subspace_methods.automatic(), subspace_methods.linear()]
+    full = [subspace_methods.FULL_SIZE[name]() for name in scope.beside]
     records: Records = []
     for problem in problems("sizes", scope, session):
         records += compare("sizes", full, problem, session)

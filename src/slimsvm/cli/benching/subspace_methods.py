@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from slimsvm import CPSP, SVC, LowRank, Refine
 from slimsvm.cli.benching import methods
 from slimsvm.cli.benching.trials import Array, Method, Problem
+from slimsvm.kernels import RBF
 from slimsvm.rows import is_sparse
 from slimsvm.solvers import Solver
 
@@ -21,6 +22,7 @@ TOL_RELATIVE = 1e-3
 # Rows whose prediction is timed.
 PREDICTED_ROWS = 2000
 EXACT, LINEAR, AUTOMATIC = "scikit-learn SVC", "linear SVM", methods.AUTOMATIC
+METRIC = f"{AUTOMATIC}, metric learned"
 LINEAR_C = 1.0
 
 
@@ -115,6 +117,18 @@ def automatic() -> Method:
     return _of_full_size(methods.automatic())
 
 
+def automatic_metric() -> Method:
+    """The same with a metric of its own, learned from the problem's γ; its objective is that of another kernel."""
+
+    def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
+        clf = methods.make_svc("auto", problem, seed, max_seconds)
+        return clf.set_params(kernel=RBF(problem.gamma), gamma="learn")
+
+    own = {"intercept": "regularized", "own_kernel": True}
+    method = Method(METRIC, make, lambda clf, problem, X: clf.decision_function(X), methods.report_fit, own, dense=True)
+    return _of_full_size(method)
+
+
 def intelex() -> Method:
     """scikit-learn-intelex's SVC, where it is installed."""
     return _of_full_size(methods.intelex())
@@ -135,6 +149,15 @@ def linear() -> Method:
         seeded=False,
     )
     return _of_full_size(method)
+
+
+FULL_SIZE: dict[str, Callable[[], Method]] = {
+    "exact": exact,
+    "intelex": intelex,
+    "automatic": automatic,
+    "automatic-metric": automatic_metric,
+    "linear": linear,
+}
 
 
 def _of_full_size(method: Method) -> Method:
