@@ -308,7 +308,7 @@ def test_sweeps_move_the_vectors_to_a_lower_objective(kernel, share, n_classes):
     moved = SVC(solver=CPSP(8, preimage, sweeps=60, vectors_per_cut=4), **options).fit(X, y)
     assert moved.n_basis_ == paper.n_basis_ == 8
     assert moved.objective_ < share * paper.objective_
-    # What is reported is that of the model, and the pursuit before the sweeps is the same.
+    # What is reported is that of the model, and the pursuit before the sweeps is the same, up to its tolerance.
     scores = moved.decision_function(X)
     if n_classes == 2:
         hinge = np.maximum(0, 1 - np.where(y == 1, 1, -1) * scores).sum()
@@ -316,7 +316,8 @@ def test_sweeps_move_the_vectors_to_a_lower_objective(kernel, share, n_classes):
         assert moved.objective_ == pytest.approx(0.5 * norm + 2.0 * hinge, rel=1e-6)
     assert moved.history_[-1]["bound_in_basis"] <= moved.objective_ * (1 + 1e-12)
     before = [record["objective"] for record in moved.history_ if "objective_estimate" in record]
-    assert before == [pytest.approx(paper.objective_, rel=1e-12)] * 60
+    assert before == [pytest.approx(paper.objective_, rel=3e-3)] * 60
+    assert before[0] > paper.objective_
 
 
 def test_sweeps_that_raise_the_objective_are_thrown_away(problem, monkeypatch):
@@ -327,8 +328,8 @@ def test_sweeps_that_raise_the_objective_are_thrown_away(problem, monkeypatch):
     wild = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=1, vectors_per_cut=4), random_state=0).fit(X, y)
     assert wild.status_ == "converged"
     assert np.array_equal(wild.basis_vectors_, paper.basis_vectors_)
-    assert wild.objective_ == paper.objective_
-    assert wild.history_[-1]["bound_in_basis"] == paper.history_[-1]["bound_in_basis"]
+    assert wild.objective_ == pytest.approx(paper.objective_, rel=1e-9)
+    assert wild.history_[-1]["bound_in_basis"] == pytest.approx(paper.history_[-1]["bound_in_basis"], rel=1e-9)
 
 
 def test_small_coefficients_are_nearly_the_same_function(problem):

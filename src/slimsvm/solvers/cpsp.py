@@ -123,7 +123,7 @@ class CPSP(CuttingPlaneSolver):
         `slimsvm.bases.preimage`.
     vectors_per_cut : int or None, default=None
         Vectors added with every cut until the basis is full. None: 1, as the paper has it, with cutting planes; a
-        tenth of those there are (a fifth where sweeps follow; 4 at the least) with Newton's method.
+        tenth of those there are (at least 4; where sweeps follow half of them, at least 8) with Newton's method.
     method : {"auto", "newton", "cutting-planes"}, default="auto"
         How the problem within the basis is solved while it grows. "cutting-planes" is the paper's way, for every task.
         "newton" smooths the losses: for binary, multiclass and regression tasks, faster and to lower objectives.

@@ -6,8 +6,8 @@ r"""Subspace pursuit by Newton's method: CPSP's loop for the tasks that have a s
         while there is room: add the best vectors for the residual g − ĝ to the basis, several at a time
         Newton's steps on the smoothed problem within the basis, until objective − bound is a share of the loss
     then go on within the basis until the gap is within the tolerance
-    closing (not in the paper; sweeps > 0): move all vectors together by a few sweeps of descent, solve for their
-        coefficients in the same way, and keep the outcome if its objective is lower
+    closing (not in the paper; sweeps > 0), before that: move all vectors together by a few sweeps of descent, solve for
+        their coefficients in the same way, and keep the outcome unless the vectors as they were have a lower objective
 
 Joachims and Yu's Algorithm 2 takes the latest cut; near the optimum within the basis its residual is noise of a
 single vertex, while C₁ g of the soft argmax is the solution itself and its residual the direction in which the
@@ -37,9 +37,9 @@ from slimsvm.solvers.subspace import GrowingSubspace
 
 Array = np.ndarray
 
-# Vectors added at a time: this share of those there are (more of them where all are moved in the end), and at least so
-# many.
-GROWTH, MOVED_GROWTH, FIRST_VECTORS = 0.1, 0.2, 4
+# Vectors added at a time: this share of those there are, and at least so many; and where all are moved in the end.
+GROWTH, FIRST_VECTORS = 0.1, 4
+MOVED_GROWTH, MOVED_FIRST = 0.5, 8
 # While the basis grows Newton's steps end at a gap of this share of the loss, or after so many.
 GROWING_SHARE, GROWING_STEPS = 0.02, 3
 # Soft argmaxes below this share of the largest are left out of a residual.
@@ -115,7 +115,7 @@ class PursuitRun:
         Where vectors come from.
     max_basis : int
     vectors_per_cut : int or None
-        None: a tenth of those there are, a fifth before a closing descent, at least 4.
+        None: a tenth of those there are, at least 4; before a closing descent half of them, at least 8.
     tol_relative : float
     record_delta : bool
     sweeps : int
@@ -148,6 +148,8 @@ class PursuitRun:
         # A basis that does not grow, that of a warm start, is not moved either.
         self.sweeps, self.most_lost = sweeps if self.growing else 0, most_lost
         self.descent: RefineRun | None = None
+        # Before they were moved: the model, and a bound on those of its vectors.
+        self.unmoved: tuple[KernelExpansion, float] | None = None
         self.newton.aim(GROWING_SHARE if self.growing else None)
         self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
         self._note()
@@ -163,7 +165,7 @@ class PursuitRun:
             return self._sweep(self.descent)
         if self.growing:
             self._grow()
-            if not self.growing:
+            if not (self.growing or self.sweeps):
                 newton.aim(None)
         record = newton.step()
         for _ in range(GROWING_STEPS - 1 if self.growing else 0):
@@ -175,12 +177,35 @@ class PursuitRun:
         self._note()
         # Of vectors that were moved, Newton's method may also end where they cannot come below those that were not.
         self.converged = not self.growing and (newton.converged or newton.bound >= self.found.objective)
-        if self.converged and self.sweeps:
+        if self.converged:
+            self._go_on()
+        return record | self._said()
+
+    def _go_on(self) -> None:
+        """Close with a descent, or without one; after it go back to the vectors as they were if they may do better."""
+        if self.sweeps:
             seed = int(self.rng.integers(2**31 - 1))
             asked = self.sweeps, self.most_lost, seed
-            self.descent = closing_descent(self.problem, self.kernel_rows, self._model(), *asked)
-            self.sweeps, self.converged = 0, self.descent is None
-        return record | self._said()
+            model, self.sweeps = self._model(), 0
+            self.descent = closing_descent(self.problem, self.kernel_rows, model, *asked)
+            if self.descent is not None:
+                self.unmoved, self.converged = (model, self.newton.bound), False
+            else:
+                self.newton.aim(None)
+                self.converged = self.newton.converged
+        elif self.unmoved is not None:
+            (model, bound), self.unmoved = self.unmoved, None
+            if bound < self.found.objective:
+                self._solve_for(model)
+                self.converged = False
+
+    def _solve_for(self, model: KernelExpansion) -> None:
+        """Go on by Newton's method over the vectors of a model, from its coefficients, to the tolerance."""
+        self.space = self._new_space()
+        kept = self.space.extend(model.basis)
+        start = model.coef[kept], model.intercept
+        self.newton = GrowingFinish(self.problem, self.space, self.rng, *self.tolerances, start)
+        self.newton.aim(None)
 
     def _said(self) -> dict[str, Any]:
         """What is on record after every step."""
@@ -204,18 +229,14 @@ class PursuitRun:
         record = descent.step()
         if descent.converged:
             model, self.descent = descent.finish(Status.CONVERGED, []).model, None
-            self.space = self._new_space()
-            kept = self.space.extend(model.basis)
-            start = model.coef[kept], model.intercept
-            self.newton = GrowingFinish(self.problem, self.space, self.rng, *self.tolerances, start)
-            self.newton.aim(None)
+            self._solve_for(model)
         return {"tau": None, "sampled_rows": None, "objective_estimate": record["objective_estimate"]} | self._said()
 
     def _grow(self) -> None:
         """Add vectors for the residual of the present cut."""
         space = self.space
-        growth = MOVED_GROWTH if self.sweeps else GROWTH
-        n = self.vectors_per_cut or max(FIRST_VECTORS, int(np.ceil(growth * space.rank)))
+        growth, least = (MOVED_GROWTH, MOVED_FIRST) if self.sweeps else (GROWTH, FIRST_VECTORS)
+        n = self.vectors_per_cut or max(least, int(np.ceil(growth * space.rank)))
         residual, _ = self._residual()
         vectors = self.preimage.find(residual, self.rng, min(n, self.max_basis - space.rank))
         rank = space.rank
