@@ -186,6 +186,17 @@ def test_a_warm_start_goes_on_from_the_vectors_there_are():
         other.set_params(solver=Compact()).fit(X, y)
 
 
+def test_a_price_is_validated_with_a_metric_where_one_is_learned():
+    X, y = moons(600)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=(len(X), 6))])
+    learned = {"C": "validate", "kernel": RBF(0.3), "gamma": "learn", "random_state": 0}
+    clf = SVC(solver=Compact(), **learned).fit(X, y)
+    capped = SVC(solver="refine", max_basis=100, **learned).fit(X, y)
+    errors = [[trial["error"] for trial in each.validation_] for each in (clf, capped)]
+    assert errors[0] == errors[1]
+    assert clf.C_ == capped.C_
+
+
 def test_a_price_is_validated_with_the_exact_svm():
     X, y = moons(400)
     clf = SVC(C="validate", gamma=1.0, solver=Compact(), random_state=0).fit(X, y)

@@ -27,7 +27,7 @@ from slimsvm.estimators.validation import (
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers import SOLVERS, Certificate, Compact, Fit, Problem, Solver, Status, certify
+from slimsvm.solvers import SOLVERS, Certificate, Compact, Fit, Problem, Refine, Solver, Status, certify
 from slimsvm.solvers.compact import exact_solver
 from slimsvm.tasks import Examples, OverAllRows, Task
 
@@ -209,8 +209,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.validation_: list[dict[str, Any]] = []
         if not is_chosen(self.C):
             return problem
-        # Few vectors are looked for once, at the price that the exact SVM does best with.
-        judge = exact_solver(problem.task) if isinstance(self.solver_, Compact) else self.solver_
+        judge = self.solver_
+        if isinstance(judge, Compact):
+            # Few vectors are looked for once, at the price that the exact SVM does best with, or 100 with their metric.
+            judge = Refine(learn_metric=True) if judge.learn_metric else exact_solver(problem.task)
         C, self.validation_ = choose_C(problem, judge)
         return replace(problem, C=C)
 
