@@ -70,7 +70,7 @@ from slimsvm.cli import demo
 
 def compiled():
     modules = [importlib.import_module(f"slimsvm.numerics.{module.name}") for module in pkgutil.iter_modules(numerics.__path__)]
-    functions = {f"{item.__module__}.{item.__name__}": item for module in modules for item in vars(module).values() if hasattr(item, "nopython_signatures")}
+    functions = {f"{item.__module__}.{item.__name__}": item for module in modules for item in vars(module).values() if not isinstance(item, type) and hasattr(item, "nopython_signatures")}
     return {(name, str(signature)) for name, item in functions.items() for signature in item.signatures}
 
 demo.find = lambda name: None
