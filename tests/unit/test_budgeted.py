@@ -176,8 +176,9 @@ def test_every_rule_learns(solver, maintenance):
     assert np.mean(predicted != problem.examples.labels) < 0.2
 
 
-def test_a_plateau_stops_the_epochs():
-    fit = BSCA(max_basis=30, epochs=200, patience=3, finish=False).solve(larger())
+@BOTH
+def test_a_plateau_stops_the_epochs(solver):
+    fit = anyhow(solver(max_basis=30, epochs=200, patience=3, finish=False), larger())
     assert 4 <= fit.n_iter < 100
     assert fit.status == "converged"
 
@@ -259,6 +260,8 @@ def test_estimators(solver):
         (BSGD(selection="cyclic"), "selection must be one of 'permutation', 'uniform', 'adaptive', found 'cyclic'"),
         (BSCA(reports="all"), "reports must be one of 'sample', 'exact', found 'all'"),
         (BSGD(average=3), "average must be True or False, found 3"),
+        (BSCA(damping=-1), "damping must be 'auto' or a number >= 0, found -1"),
+        (BSCA(damping="much"), "damping must be 'auto' or a number >= 0, found 'much'"),
         (BSCA(tol_relative=0), "tol_relative must be a positive number, found 0"),
         (BSCA(maintenance="shrink"), "maintenance must be one of 'merge', 'multi-merge', 'project', 'remove' or"),
     ],

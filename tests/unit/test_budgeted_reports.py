@@ -1,6 +1,7 @@
 """What epochs of BSCA and BSGD report, and the mean of their last models."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from budgeted_cases import BOTH, anyhow, larger, naive_steps
 from slimsvm import BSCA, BSGD
 from slimsvm.budget import BUDGET_RULES, BudgetedModel
 from slimsvm.kernels import RBF, KernelRows
+from slimsvm.numerics.points import N_COUNTS
 from slimsvm.solvers import ExactCuts
+from slimsvm.solvers.budgeted_run import damping_of
+from slimsvm.solvers.stream import StreamRun
+from slimsvm.tasks import Binary, Multiclass, OneClass, Regression
 
 
 def test_reported_objectives_are_those_of_their_definitions():
@@ -155,3 +160,45 @@ def test_drift_is_warned_of():
             run._watch({"primal": primal, "degradation": 1.0, "dual_of_model": dual})
     with pytest.warns(ConvergenceWarning, match="max_basis=3 is too small for this problem"):
         run._watch({"primal": 160.0, "degradation": 1.0, "dual_of_model": 90.0})
+
+
+# ---- damped steps
+
+
+def test_steps_are_damped_by_the_points_taken_away():
+    problem = larger(intercept="none", precision="float64", C=50.0)
+    run = BSCA(20, damping=2.0, finish=False).start(problem, None)
+    record = run.step()
+    taken = int(run.t[1])
+    assert taken == round(record["merge_fraction"] * 300) > 50
+    X, y, i = problem.rows.slice(0, 300, np.float64), problem.examples.labels, 7
+    before, score = run.alpha[i, 0], run.model.coef[:, 0] @ problem.kernel.block(run.model.basis, X[[i]])[:, 0]
+    (part, data, places), *_ = run.model.chunks(np.array([i]))
+    run.model.take_steps(run.steps, part, data, places, run.alpha, run.intercept, np.zeros(N_COUNTS), run.t)
+    moved = (1 - y[i] * score) / (1 + 2.0 * taken / 300)
+    assert run.alpha[i, 0] == pytest.approx(np.clip(before + moved, 0, 50.0), rel=1e-9)
+    assert 0 < run.alpha[i, 0] < 50
+    assert run.alpha[i, 0] != before
+
+
+def test_damping_by_task_and_what_it_brings():
+    assert [damping_of(BSCA(), task) for task in (Binary(), Multiclass(3), Regression(0.1))] == [4.0, 4.0, 1.0]
+    assert damping_of(BSCA(damping=0.5), Binary()) == 0.5
+    errors = {}
+    for damping in (0.0, "auto"):
+        problem = larger(1500, C=100.0, intercept="none", precision="float32")
+        fit = anyhow(BSCA(40, epochs=8, finish=False, damping=damping), problem)
+        errors[damping] = np.mean([record["training_error"] for record in fit.history[2:]])
+    assert errors["auto"] < 0.9 * errors[0.0]
+
+
+def test_chunks_and_one_class_take_the_papers_steps():
+    problem = larger(60)
+    assert StreamRun(problem, BSCA(20), None).steps.damping == 0
+    assert (
+        BSCA(20)
+        .start(replace(problem, task=OneClass(0.2), examples=OneClass(0.2).encode(np.ones(60))), None)
+        .solver.damping
+        == 0
+    )
+    assert BSCA(20).start(problem, None).steps.damping == 4 / 60

@@ -242,7 +242,7 @@ class BudgetedModel:
         -------
         Counts
         """
-        given = Steps(GIVEN_STEPS, 0, np.empty(0), 0.0, 0.0, 0.0, np.empty(0), 0.0)
+        given = Steps(GIVEN_STEPS, 0, np.empty(0), 0.0, 0.0, 0.0, np.empty(0), 0.0, 0.0)
         coef = np.ascontiguousarray(coef, np.float64)
         counts, at = np.zeros(compiled.N_COUNTS), 0
         for part, data, places in self.chunks(np.ascontiguousarray(index, np.int64)):
@@ -255,7 +255,7 @@ class BudgetedModel:
         t: Array | None = None,
     ) -> None:  # fmt: skip
         """Steps on the rows ``index``, a part that `chunks` gave; see `slimsvm.numerics.budget_steps.take_steps`."""
-        t = np.zeros(1, np.int64) if t is None else t
+        t = np.zeros(2, np.int64) if t is None else t
         own = (self.points, self.compiled_rule, *self.kernel_codes, self.diagonal)
         take_steps(steps, data, index, places, *own, alpha, intercept, t, counts)
 

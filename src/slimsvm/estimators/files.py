@@ -42,7 +42,8 @@ def save(estimator, path, with_state: bool = False) -> None:
     if with_state:
         state = estimator._state
         header["state"] = {
-            "C": state.C, "n_steps": state.n_steps, "task": _plain(state.task), "random": state.random,
+            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken, "task": _plain(state.task),
+            "random": state.random,
         }  # fmt: skip
         basis = {"": state.basis}
         if is_sparse(state.basis):
@@ -119,6 +120,7 @@ def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:
         basis=basis,
         C=header["C"],
         n_steps=header["n_steps"],
+        n_taken=header["n_taken"],
         task=_object(header["task"]),
         examples=Examples(labels=arrays["state_labels"], weights=arrays["state_weights"]),
         random=header["random"],

@@ -14,7 +14,7 @@ def ascend(K, steps, order, alpha, beta, scores):
     all three are kept up to date.
     """
     n, m = alpha.shape
-    _, loss, labels, epsilon, cost_negative, cost_positive, price, _ = steps
+    _, loss, labels, epsilon, cost_negative, cost_positive, price, _, _ = steps
     for i in order:
         for c in range(m):
             if loss == TUBE:

@@ -111,7 +111,10 @@ def keep_within(points, rule, diagonal, counts, unit):
 
 @njit(nogil=True, forceinline=True)
 def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
-    """Add delta_c times row i (folded at ``at``, its kernel values in points.k) to the model, within the budget."""
+    """Add delta_c times row i (folded at ``at``, its kernel values in points.k) to the model, within the budget.
+
+    Returns the number of points that made room.
+    """
     m, slot, units = points.beta.shape[0], np.int64(points.slot_of[i]), points.mean[0]
     if slot >= 0:
         for c in range(m):
@@ -121,10 +124,10 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
                 points.beta[c, slot] = 0
         if rule.code != PROJECT and is_at_zero(points.beta, slot) and is_at_zero(points.sums, slot):
             drop(points, slot)
-        return
+        return 0
     k_ii = diagonal[i]
     if k_ii <= 0:
-        return
+        return 0
     n = points.used[0]
     if rule.code == PROJECT:
         outside = span(points, n, k_ii, points.v)
@@ -134,7 +137,7 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
                     points.beta[c, j] += delta[c] * points.v[j]
                     points.sums[c, j] += delta[c] * points.v[j] * units
             counts[PROJECTED] += 1
-            return
+            return 0
         extend_inverse(points, n, outside, points.v)
     base = rows.half[at]
     if code != EXP2 and form != GIVEN:
@@ -145,3 +148,4 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
         points.sums[c, slot] = delta[c] * units
     counts[ADDED] += 1
     keep_within(points, rule, diagonal, counts, unit)
+    return n + 1 - points.used[0]

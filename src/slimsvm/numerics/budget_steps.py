@@ -33,9 +33,10 @@ HINGE, ONE_VS_REST, TUBE = range(3)
 AHEAD = 3  # steps ahead that the numbers of a row are asked for
 
 # method (or given steps), loss; labels -1, +1, classes or numbers in float64; epsilon; costs of the classes -1 and +1;
-# price C ω_i of every row; n times it is a gradient's; constant: 1 with an intercept, 0 without.
+# price C ω_i of every row; n times it is a gradient's; constant: 1 with an intercept, 0 without; damping: dual steps
+# are divided by 1 + damping times the number of points that the budget has taken away.
 Steps = namedtuple(
-    "Steps", ["method", "loss", "labels", "epsilon", "cost_negative", "cost_positive", "price", "constant"]
+    "Steps", ["method", "loss", "labels", "epsilon", "cost_negative", "cost_positive", "price", "constant", "damping"]
 )
 
 
@@ -92,7 +93,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     """One step on each of the rows ``index``, folded at ``places``, in that order.
 
     alpha: (n, m) of the dual method, which it changes; anything (1, m) for the primal one; what each step adds,
-    (steps, m), where steps are given. points, intercept (m), t (1) and counts change.
+    (steps, m), where steps are given. points, intercept (m), t and counts change; t: steps, points taken away.
 
     One long function on borrowed arrays: arrays passed on, or taken out of a tuple, have their references counted,
     which costs as much as the kernel values of a small row.
@@ -104,7 +105,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     alpha, intercept, t = borrowed(alpha), borrowed(intercept), borrowed(t)
     values, half, _, indices, indptr, d = rows
     panels, base, beta, origin, used, _, _, slot_of, _, _, k, _, _, _, mean = points
-    method, loss, labels, epsilon, cost_negative, cost_positive, price, constant = steps
+    method, loss, labels, epsilon, cost_negative, cost_positive, price, constant, damping = steps
     labels, price = borrowed(labels), borrowed(price)
     panel = PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64
     m, n = alpha.shape[1], labels.size
@@ -147,7 +148,8 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
             t[0] += 1
             if method == PRIMAL:
                 unit = 1.0 / max(1, t[0] - 1)
-            y, k_ii, row_loss, best, changed = labels[i], diagonal[i] + constant, 0.0, 0, False
+            y, row_loss, best, changed = labels[i], 0.0, 0, False
+            k_ii = (diagonal[i] + constant) * (1.0 + damping * t[1])
             own = i if method == DUAL else 0
             for c in range(m):
                 f = (weighted_sum(k, beta[c], n_used) + constant * intercept[c]) * unit
@@ -180,7 +182,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
             for c in range(m):
                 intercept[c] += constant * delta[c]
                 mean[2 + c] += constant * delta[c] * mean[0]
-            add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit)
+            t[1] += add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit)
         if mean[1] >= 0:
             mean[0] += unit
             mean[1] += 1

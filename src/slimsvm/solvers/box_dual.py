@@ -38,6 +38,8 @@ class BudgetState:
         Steps so far.
     task, examples
         The loss they belong to.
+    n_taken : int
+        Points that the budget has taken away so far.
     n_rows, n_last, digest
         Of streams: rows met so far, those of the last chunk, and what tells whether the same rows come again.
     random : dict or None
@@ -53,6 +55,7 @@ class BudgetState:
     n_steps: int
     task: Task
     examples: Examples
+    n_taken: int = 0
     n_rows: int = 0
     n_last: int = 0
     digest: bytes = b""
@@ -80,8 +83,8 @@ def check_problem(name: str, problem: Problem, finish: bool) -> None:
         )
 
 
-def steps_of(problem: Problem, method: int) -> Steps:
-    """The problem as compiled steps take it."""
+def steps_of(problem: Problem, method: int, damping: float = 0.0) -> Steps:
+    """The problem as compiled steps take it; ``damping`` counts per row."""
     task, examples = problem.task, problem.examples
     loss = HINGE if isinstance(task, Binary) else ONE_VS_REST if isinstance(task, Multiclass) else TUBE
     return Steps(
@@ -93,6 +96,7 @@ def steps_of(problem: Problem, method: int) -> Steps:
         cost_positive=float(getattr(task, "cost_positive", 1.0)),
         price=problem.C * examples.weights.astype(np.float64),
         constant=0.0 if problem.intercept == "none" else 1.0,
+        damping=damping / max(1, len(examples.labels)),
     )
 
 

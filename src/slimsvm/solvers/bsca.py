@@ -7,6 +7,8 @@ the score of the budgeted model (points x̃_j, coefficients β_j):
     if δ ≠ 0:   α_i ← α_i + δ,   add δ y_i φ(x_i) to the model      (the paper leaves y_i out here)
     if there are more than B points: the maintenance rule makes room
 
+δ is damped: k(x_i, x_i) stands for itself times 1 + damping M / n, where M points have been taken away so far.
+
 Regression takes θ_i ← clip(S_ε(θ_i k_ii + y_i − f̃(x_i)) / k_ii, −C ω_i, C ω_i), S_ε the soft threshold; several
 classes, each against the rest, share the points and the kernel values. It stops after a number of epochs or on a
 plateau; then the convex problem in the coefficients of the final points is solved.
@@ -44,6 +46,11 @@ class BSCA(BudgetedSolver):
     selection : {"permutation", "uniform", "adaptive"}, default="permutation"
         Every row once per epoch in random order, rows drawn with replacement as in the paper, or in random order the
         rows whose α moved when last met, and of those that have been at rest for k epochs one in 1 + k.
+    damping : float or "auto", default="auto"
+        A step is divided by 1 + damping M / n, M the number of times that the budget took a vector away so far: what a
+        merger loses grows with the square of the step, and α does not know of it. Without mergers nothing is damped;
+        0 takes the paper's steps. By default 4 for classes, 1 for regression and 0 for one class, whose price changes.
+        `partial_fit` damps nothing: its rows are met once.
     patience : int or None, default=None
         Stop after so many epochs that lowered neither the primal objective nor the weight degradation by 1 %.
     average : bool, default=True
@@ -81,3 +88,32 @@ class BSCA(BudgetedSolver):
     """
 
     method = DUAL
+
+    def __init__(
+        self,
+        max_basis=500,
+        *,
+        epochs=3,
+        maintenance="merge",
+        finish=True,
+        descent_epochs=0,
+        selection="permutation",
+        damping="auto",
+        patience=None,
+        average=True,
+        reports="sample",
+        tol_relative=1e-3,
+    ):
+        super().__init__(
+            max_basis,
+            epochs=epochs,
+            maintenance=maintenance,
+            finish=finish,
+            descent_epochs=descent_epochs,
+            selection=selection,
+            patience=patience,
+            average=average,
+            reports=reports,
+            tol_relative=tol_relative,
+        )
+        self.damping = damping

@@ -88,6 +88,9 @@ class BudgetedSolver(Solver):
             or self.descent_epochs < 0
         ):
             raise ValueError(f"descent_epochs must be an integer >= 0, found {self.descent_epochs!r}")
+        damping = getattr(self, "damping", "auto")
+        if damping != "auto" and not (isinstance(damping, (int, float)) and 0 <= damping < np.inf):
+            raise ValueError(f"damping must be 'auto' or a number >= 0, found {damping!r}")
         if not isinstance(self.average, (bool, np.bool_)):
             raise ValueError(f"average must be True or False, found {self.average!r}")
         if self.descent_epochs and not self.finish:

@@ -85,6 +85,8 @@ class OneClassRun:
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         assert isinstance(problem.task, OneClass)
+        if getattr(solver, "damping", None) == "auto":  # every trial has far to go from the last one's price
+            solver = type(solver)(**solver.get_params(deep=False) | {"damping": 0.0})
         self.problem, self.solver, self.nu = problem, solver, problem.task.nu
         self.kernel_rows, rng = problem.bind(), problem.generator()
         n, examples = self.kernel_rows.n_rows, problem.examples

@@ -32,7 +32,7 @@ from slimsvm.solvers.box_dual import (
 from slimsvm.solvers.convex_finish import fit_coefficients, tolerances
 from slimsvm.solvers.descent import check_kernel
 from slimsvm.solvers.refine import Refine
-from slimsvm.tasks import Multiclass
+from slimsvm.tasks import Multiclass, Regression, Task
 
 Array = np.ndarray
 
@@ -42,10 +42,20 @@ CALL_ROWS = 20_000
 REPORT_ROWS = 2000
 # A row that never moves is met in every so many epochs, less one.
 MOST_RESTS = 7
-# The plateau rule: an epoch that lowers neither the primal objective nor the degradation by this share.
+# The plateau rule: an epoch that lowers neither the primal objective nor the degradation, for the length of its steps,
+# by this share.
 PLATEAU = 0.01
+# damping="auto" for classes, and for numbers.
+DAMPING, DAMPING_OF_NUMBERS = 4.0, 1.0
 # A share by which both objectives must have risen over the best so far to be called drift.
 DRIFT = 0.5
+
+
+def damping_of(solver: Any, task: Task) -> float:
+    """What damping="auto" stands for: steps may be longer where residuals get small."""
+    if solver.damping != "auto":
+        return float(solver.damping)
+    return DAMPING_OF_NUMBERS if isinstance(task, Regression) else DAMPING
 
 
 class BudgetedRun:
@@ -61,10 +71,10 @@ class BudgetedRun:
         rule = get_budget_rule(solver.maintenance)
         m, n = problem.task.n_outputs, self.kernel_rows.n_rows
         self.model = BudgetedModel(self.kernel_rows, solver.max_basis, m, rule, problem.memory_limit // 2)
-        self.steps = steps_of(problem, solver.method)
         self.is_dual = solver.method == DUAL
+        self.steps = steps_of(problem, solver.method, damping_of(solver, problem.task) if self.is_dual else 0.0)
         self.alpha = np.zeros((n if self.is_dual else 1, m))
-        self.intercept, self.t = np.zeros(m), np.zeros(1, np.int64)
+        self.intercept, self.t = np.zeros(m), np.zeros(2, np.int64)
         self.rests = np.zeros(n if solver.selection == "adaptive" else 0, np.int64)
         if state is not None:
             self._go_on(state)
@@ -82,7 +92,7 @@ class BudgetedRun:
     def _go_on(self, state: BudgetState) -> None:
         """Start from an earlier model and its dual variables, shrunk into the box where C is smaller now."""
         share = min(1.0, self.problem.C / state.C) if self.is_dual else 1.0
-        self.t[0] = state.n_steps
+        self.t[:] = state.n_steps, state.n_taken
         unit = share if self.is_dual else max(1, state.n_steps)
         self.model.load(state.basis, state.coef * unit, state.basis_rows)
         self.intercept[:] = state.intercept * unit
@@ -217,9 +227,13 @@ class BudgetedRun:
     def _watch(self, record: dict[str, Any]) -> None:
         """Count epochs without progress; warn where both objectives rise, as they do when the budget is too small."""
         best, progress = self.best, False
-        for name in ("primal", "degradation"):
-            progress = progress or record[name] < (1 - PLATEAU) * best[name]
-            best[name] = min(best[name], record[name])
+        # Degradation falls with the square of the steps, which get shorter whatever they bring.
+        shorter = (
+            1.0 + self.steps.damping * self.t[1] if self.is_dual else max(1.0, self.t[0] / self.kernel_rows.n_rows)
+        )
+        for name, value in (("primal", record["primal"]), ("degradation", record["degradation"] * shorter**2)):
+            progress = progress or value < (1 - PLATEAU) * best[name]
+            best[name] = min(best[name], value)
         self.idle = 0 if progress else self.idle + 1
         if not self.is_dual:
             return
@@ -273,7 +287,7 @@ class BudgetedRun:
         state = BudgetState(
             self.model.basis, self.model.coef * self.unit, self.intercept * self.unit, basis_rows,
             self.alpha.copy() if self.is_dual else None, self.problem.C, int(self.t[0]), self.problem.task,
-            self.problem.examples, random=dict(self.rng.bit_generator.state),
+            self.problem.examples, int(self.t[1]), random=dict(self.rng.bit_generator.state),
         )  # fmt: skip
         counters = {
             "kernel_evals": evals,

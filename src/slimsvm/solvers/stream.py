@@ -60,7 +60,9 @@ class StreamRun(BudgetedRun):
             state = replace(state, alpha=None, basis_rows=np.full(len(state.coef), -1))
         super().__init__(problem, solver, state)
         self.n_rows = self.n_before + n
-        if not self.is_dual:  # n C ω_i of a step counts the rows of all chunks
+        if self.is_dual:  # a row that is met once has no later step to make up for a short one
+            self.steps = self.steps._replace(damping=0.0)
+        else:  # n C ω_i of a step counts the rows of all chunks
             self.steps = self.steps._replace(price=self.steps.price * (self.n_rows / n))
 
     def _report(self, record: dict[str, Any]) -> None:
