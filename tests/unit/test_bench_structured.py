@@ -119,7 +119,9 @@ def test_a_quick_run_measures_and_draws(tmp_path, capsys, monkeypatch):
         for method in (structured.ERROR_RATE, structured.CLASS_WEIGHTS, f"trained for {measure}"):
             record = by_method["money-fx", measure, method]
             assert 0.5 < record["value"] <= 1
-            assert record["C"] == (1.0, 10.0)[int(np.argmax(record["trials"]))]
+            tried = {trial["C"]: trial["value"] for trial in record["trials"]}
+            assert set(tried) == {1.0, np.sqrt(10.0), 10.0}
+            assert tried[record["C"]] == max(tried.values())
     assert (tmp_path / "structured-measures.png").stat().st_size > 0
     assert "trained for roc_auc" in capsys.readouterr().out
 
@@ -128,3 +130,40 @@ def test_break_even_by_hand():
     truth, scores = np.array([1, 1, -1, -1]), np.array([3.0, 0.0, 2.0, -1.0])
     assert structured.break_even(truth, scores) == 0.5
     assert structured.break_even(truth, truth) == 1.0
+
+
+def test_the_best_price_is_looked_for_around_the_best_of_a_grid(monkeypatch):
+    """Means over parts that are held out; every part has its share of every class."""
+    y = np.repeat([0, 1], [40, 8])
+    fold = structured.folds_of(y, 0)
+    for label, share in ((0, 10), (1, 2)):
+        np.testing.assert_array_equal(np.bincount(fold[y == label]), share)
+    seen = []
+
+    class Machine:
+        def __init__(self, C):
+            self.C = C
+
+        def fit(self, X, y):
+            seen.append((self.C, len(X)))
+
+        def decision_function(self, X):
+            return np.full(len(X), -abs(np.log(self.C / 40)))
+
+    monkeypatch.setitem(structured.MEASURES, "f1", lambda truth, scores: float(scores[0]))
+    trials = structured.Trials(Machine, np.zeros((48, 1)), y, fold, ("f1",))
+    assert trials.best("f1", (1.0, 10.0, 100.0)) == pytest.approx(1000**0.5)
+    assert trials.tried[10.0]["f1"] == pytest.approx(-np.log(4))
+    assert {n for _, n in seen} == {36}
+    assert len(seen) == 4 * len(trials.tried) == 4 * 4
+    assert trials.best("f1", (100.0, 1000.0)) == 100.0  # nothing beyond the grid's ends, but inside them
+
+
+def test_means_over_seeds_have_standard_errors_and_gains_are_seed_by_seed():
+    common = {"data": "d", "measure": "f1", "C": 1.0, "seconds": 1.0}
+    values = {structured.ERROR_RATE: (0.5, 0.7), "trained for f1": (0.6, 0.7)}
+    records = [common | {"method": m, "seed": i, "value": v} for m, vs in values.items() for i, v in enumerate(vs)]
+    errors, trained = bench_structured.summary(records)
+    assert (errors["value %"], errors["±"], errors.get("gain")) == (60.0, 10.0, None)
+    assert (trained["value %"], trained["gain"], trained["gain ±"]) == (65.0, 5.0, 5.0)
+    assert bench_structured.summary(records[:1])[0]["±"] is None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from slimsvm.datasets import load
 Array = np.ndarray
 Record = dict[str, Any]
 
-# One row (or sentence) in so many validates C.
+# One sentence in so many validates C.
 EVERY = 4
 CHUNKING_PRICES: tuple[float, ...] = (0.03, 0.1, 0.3)
 CHUNKING_TRIAL_GAP, CHUNKING_GAP = 0.03, 1e-3
@@ -34,7 +36,9 @@ UNBALANCED: dict[str, dict[str, Any]] = {
     "ijcnn1": {"kernel": "rbf", "gamma": 2.0},
     "adult": {"kernel": "rbf", "gamma": 2.0**-7},
 }
-MEASURE_PRICES: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
+# Wide enough that no method's best price is the first or the last.
+MEASURE_PRICES: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+FOLDS = 4
 ERROR_RATE, CLASS_WEIGHTS = "error rate", "scikit-learn SVC, balanced"
 
 
@@ -149,14 +153,13 @@ MEASURES: dict[str, Callable[[Array, Array], float]] = {
 
 def measures(
     name: str, data: tuple[Any, Array, Any, Array], seed: int, prices: tuple[float, ...], max_seconds: float,
-    n_jobs: int | None,
+    n_jobs: int | None, wanted: Sequence[str] = tuple(MEASURES), peers: bool = True,
 ) -> Iterator[Record]:  # fmt: skip
-    """Training for a measure against training for errors and class weights: C of each chosen by that measure."""
+    """Training for a measure against training for errors and class weights: C of each chosen by that measure.
+
+    C is that of the highest mean over `FOLDS` parts of the rows, each in turn held out.
+    """
     X, y, X_test, y_test = data
-    held = np.zeros(len(y), bool)
-    for label in np.unique(y):
-        index = np.random.default_rng(seed).permutation(np.flatnonzero(y == label))
-        held[index[::EVERY]] = True
     settings = UNBALANCED[name]
 
     def machine(method: str, C: float) -> Any:
@@ -167,35 +170,75 @@ def measures(
         solver = ExactCuts()
         return SVC(C=C, loss=loss, solver=solver, random_state=seed, n_jobs=n_jobs, max_seconds=max_seconds, **settings)
 
-    for method in (ERROR_RATE, CLASS_WEIGHTS, *MEASURES):
-        judged = MEASURES if method in (ERROR_RATE, CLASS_WEIGHTS) else {method: MEASURES[method]}
-        tried: dict[str, list[float]] = {measure: [] for measure in judged}
-        for C in prices:
-            clf, _ = timed(machine(method, C), X[~held], y[~held])
-            scores = clf.decision_function(X[held])
-            for measure, value in judged.items():
-                tried[measure].append(value(y[held], scores))
+    for method in (ERROR_RATE, *((CLASS_WEIGHTS,) if peers else ()), *wanted):
+        judged = tuple(wanted) if method in (ERROR_RATE, CLASS_WEIGHTS) else (method,)
+        trials = Trials(partial(machine, method), X, y, folds_of(y, seed), judged)
         fits: dict[float, tuple[Any, float]] = {}
-        for measure, value in judged.items():
-            C = prices[int(np.argmax(tried[measure]))]
+        for measure in judged:
+            C = trials.best(measure, prices)
             if C not in fits:
                 fits[C] = timed(machine(method, C), X, y)
             clf, seconds = fits[C]
             record = {"part": "measures", "data": name, "seed": seed, "measure": measure}
             record |= {"method": method if method in (ERROR_RATE, CLASS_WEIGHTS) else f"trained for {method}"}
-            record |= {"value": value(y_test, clf.decision_function(X_test)), "trials": tried[measure]}
+            record["value"] = MEASURES[measure](y_test, clf.decision_function(X_test))
+            record["trials"] = [{"C": C, "value": values[measure]} for C, values in sorted(trials.tried.items())]
             own = {"C": C, "seconds": seconds, "n_vectors": len(getattr(clf, "support_", []))}
             yield record | (own if method == CLASS_WEIGHTS else of_fit(clf, seconds))
 
 
-def unbalanced(name: str, max_rows: int) -> tuple[Any, Array, Any, Array]:
-    """Rows and labels of a set, at most so many (drawn at random, seed 0) of each part."""
+@dataclass
+class Trials:
+    """One method at several prices: means of measures over parts of the rows, each in turn held out."""
+
+    machine: Callable[[float], Any]
+    X: Any
+    y: Array
+    fold: Array
+    judged: tuple[str, ...]
+    tried: dict[float, dict[str, float]] = field(default_factory=dict)
+
+    def at(self, C: float) -> dict[str, float]:
+        """The measures at a price."""
+        if C not in self.tried:
+            values = []
+            for k in range(FOLDS):
+                held = self.fold == k
+                clf, _ = timed(self.machine(C), self.X[~held], self.y[~held])
+                scores = clf.decision_function(self.X[held])
+                values.append([MEASURES[measure](self.y[held], scores) for measure in self.judged])
+            self.tried[C] = dict(zip(self.judged, np.mean(values, axis=0).tolist()))
+        return self.tried[C]
+
+    def best(self, measure: str, prices: tuple[float, ...]) -> float:
+        """The best of the prices, or half way to one of its neighbours; of equal ones the lowest."""
+
+        def value(C: float) -> float:
+            return self.at(C)[measure]
+
+        coarse = max(prices, key=value)
+        at = prices.index(coarse)
+        near = [float(np.sqrt(coarse * other)) for other in (*prices[max(0, at - 1) : at], *prices[at + 1 : at + 2])]
+        return max(sorted([coarse, *near]), key=value)
+
+
+def folds_of(y: Array, seed: int) -> Array:
+    """Number of the part of every row; each part has its share of every class."""
+    fold = np.empty(len(y), dtype=np.int64)
+    for label in np.unique(y):
+        index = np.random.default_rng(seed).permutation(np.flatnonzero(y == label))
+        fold[index] = np.arange(len(index)) % FOLDS
+    return fold
+
+
+def unbalanced(name: str, max_rows: int, seed: int) -> tuple[Any, Array, Any, Array]:
+    """Rows and labels of a set, at most so many (drawn at random) of each part."""
     data: Any = load(name)
     parts: list[Any] = []
     both: Any = ((data.X_train, data.y_train), (data.X_test, data.y_test))
     for X, y in both:
         if len(y) > max_rows:
-            index = np.sort(np.random.default_rng(0).choice(len(y), max_rows, replace=False))
+            index = np.sort(np.random.default_rng(seed).choice(len(y), max_rows, replace=False))
             X, y = X[index], y[index]
         if not isinstance(X, np.ndarray):  # scikit-learn's SVC takes no other indices
             X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
