@@ -223,10 +223,14 @@ def test_records_are_of_the_point_they_were_taken_at(monkeypatch):
 # ---- the cache of lines
 
 
-def test_lines_are_kernel_values_whatever_became_of_the_columns():
+@pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])
+def test_lines_are_kernel_values_whatever_became_of_the_columns(form, monkeypatch):
+    monkeypatch.setattr(kernel_cache, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(kernel_cache, "COLUMNS_AT_ONCE", 16)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
-    kernel_rows = KernelRows(RBF(0.3), X, dtype=np.float64)
+    memory = {"memory_limit": 0} if form == "folded on the way" else {}
+    kernel_rows = KernelRows(RBF(0.3), sp.csr_array(X) if form == "sparse" else X, dtype=np.float64, **memory)
     truth = naive.kernel_matrix(RBF(0.3), X, X)
     cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50])
     assert cache.n_slots == 30
@@ -328,6 +332,19 @@ def test_extreme_C(C, intercept):
     assert 0 <= fit.objective - fit.lower_bound <= 1e-3 * C * len(y)
     if C > 1:
         assert ((fit.model.scores(X)[:, 0] > 0) == (y > 0)).all()
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+@pytest.mark.parametrize("C", [100.0, 1000.0])
+def test_the_gap_is_a_thousandth_even_where_tol_would_leave_more(C, intercept, monkeypatch):
+    X, y = classes(300, noise=0.0)
+    problem = problem_of(X, y, C=C, intercept=intercept, tol=1e-2)
+    fit = Exact().solve(problem)
+    assert fit.objective - fit.lower_bound <= 1e-3 * fit.objective
+    monkeypatch.setattr(exact, "LEAST_TOL", 1.0)
+    at_tol = Exact().solve(problem)
+    assert at_tol.objective - at_tol.lower_bound > 1e-3 * at_tol.objective
+    assert at_tol.n_iter < fit.n_iter
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free", "none"])

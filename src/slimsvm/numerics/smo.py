@@ -15,6 +15,7 @@ import numpy as np
 from slimsvm.numerics.compiling import njit
 
 ROWS_PER_TILE = 1024
+LINES_PER_TILE = 16
 GROUP = 16  # rows of the cache added up in its own type before they go into float64
 BIG = 1e100
 LANES = 64
@@ -30,6 +31,16 @@ def gather(cache, slots, places, out, lo, hi):
         line = cache[slots[a]]
         for b in range(places.size):
             out[a, b] = line[places[b]]
+
+
+@njit(cache=True, nogil=True)
+def put_lines(block, slots, first, cache, lo, hi):
+    """cache[slots[a], first + r] = block[r, a] for the tiles lo to hi of LINES_PER_TILE lines each."""
+    for tile in range(lo, hi):
+        start, end = tile * LINES_PER_TILE, min(slots.size, (tile + 1) * LINES_PER_TILE)
+        for r in range(block.shape[0]):
+            for a in range(start, end):
+                cache[slots[a], first + r] = block[r, a]
 
 
 @njit(cache=True, nogil=True)

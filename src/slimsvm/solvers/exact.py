@@ -10,7 +10,8 @@ The stopping rule is LIBSVM's,
 
     max {u_i: v_i < hi_i} − min {d_i: v_i > lo_i} ≤ tol,
 
-where 0 joins both sets unless the intercept is free. Every v is a dual point: D(v) bounds the optimum from below.
+where 0 joins both sets unless the intercept is free. Every v is a dual point: D(v) bounds the optimum from below. Where
+the objective is more than GAP above D(v) by then, as large prices and few errors make it, tol is lowered for a while.
 
 Three levels, each in the next one:
 
@@ -62,6 +63,9 @@ STEP_WORK = 400_000_000
 WORTH_DROPPING = 0.2
 # … those that violate by less than −1 times this share of the greatest change of g in the last pass.
 KEEP_SHARE = 0.5
+# At tol the fit goes on at a tenth of it, and a tenth of that, while the gap is a larger share of the objective than
+# this; for no more than so many times as many steps as that took, and not below so small a share of tol.
+GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
 # The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
 STALL, ROUNDING = 20, 1e-16
 
@@ -82,6 +86,7 @@ class ExactRun:
         self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
         self.v_seen = self.v.copy()  # g of inactive rows is that of this v
         self.g_of_all, self.converged = True, False
+        self.tol, self.n_steps, self.most_steps = problem.tol, 0, np.inf
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
         if state is not None:
             self.begin(self.dual.feasible(state.v * (problem.C / state.C)))
@@ -90,6 +95,7 @@ class ExactRun:
         memory = int(CACHE_SHARE * problem.memory_limit)
         first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
         self.cache = kernel_values(self.kernel_rows, memory, first)
+        self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
         self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
         self.by_rule = working_set_size is None
         if self.largest < 2:
@@ -196,8 +202,8 @@ class ExactRun:
         tops = np.argpartition(-up, quarter)[:quarter]
         bottoms = np.argpartition(down, quarter)[:quarter]
         chosen = np.zeros(n, bool)
-        chosen[tops[up[tops] > -np.inf]] = True
-        chosen[bottoms[down[bottoms] < np.inf]] = True
+        chosen[tops[up[tops] > lowest + self.goal]] = True  # others have no partner to violate with
+        chosen[bottoms[down[bottoms] < highest - self.goal]] = True
         room = self.size - np.count_nonzero(chosen)
         if len(self.latest) and room:
             places = self.place_of[self.latest]
@@ -216,10 +222,11 @@ class ExactRun:
         tol = max(0.5 * self.goal, SET_SHARE * gap)
         max_steps = min(STEPS_PER_ROW * len(rows), STEP_WORK // len(rows))
         limits = self.lo_active[places], self.hi_active[places], dual.epsilon, tol, max_steps
-        _, gain = solve(*self.cache.block(places), dual.offset, g, v, *limits)
+        n_steps, gain = solve(*self.cache.block(places), dual.offset, g, v, *limits)
         change = v - before
         moved = np.flatnonzero(change)
         self.g_of_all, self.latest = False, rows
+        self.n_steps += n_steps
         self.v[rows] = v
         self.v_active[places] = v
         if len(places) == len(self.g_active):
@@ -254,12 +261,13 @@ class ExactRun:
         active = self.cache.active
         inactive = np.ones(len(violation), bool)
         inactive[active] = False
-        added = np.flatnonzero(inactive & (violation > 0.5 * self.problem.tol))
+        added = np.flatnonzero(inactive & (violation > 0.5 * self.tol))
         most = max(len(active), FIRST_ROWS)
         if len(added) > most:
             added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
         kept = np.flatnonzero(violation[active] >= -max(KEEP_SHARE * self.drift, self.goal))
-        if len(kept) <= (1 - WORTH_DROPPING) * len(active):
+        # Lines of all rows cost no look, which computes anew.
+        if len(kept) <= (1 - WORTH_DROPPING) * len(active) and not self.has_all_lines:
             self.cache.keep(kept)
         self.cache.extend(added)
         self.activate()
@@ -277,11 +285,12 @@ class ExactRun:
             objective, error = self.evaluate()
             up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
             highest, lowest = self.dual.extremes(up, down)
-            self.converged = highest - lowest <= self.problem.tol or self.stalled >= STALL
+            is_met = highest - lowest <= self.tol
+            self.converged = self.stalled >= STALL or (is_met and not self.goes_on(objective))
             if not self.converged:
                 self.select()
                 share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
-                self.goal = max(self.problem.tol, min(self.goal, share * (highest - lowest)))
+                self.goal = max(self.tol, min(self.goal, share * (highest - lowest)))
         return {
             "objective": objective,
             "lower_bound": self.value,
@@ -291,6 +300,16 @@ class ExactRun:
             "n_basis": int(np.count_nonzero(self.v)),
             "training_error": error,
         }
+
+    def goes_on(self, objective: float) -> bool:
+        """Whether tol, which is met, is lowered: the gap is wide, and the steps for it are not too many."""
+        if self.tol == self.problem.tol:
+            self.most_steps = (1 + MORE_STEPS) * self.n_steps
+        is_wide = objective - self.value > GAP * abs(objective)
+        if not is_wide or self.n_steps > self.most_steps or self.tol < 1.5 * LEAST_TOL * self.problem.tol:
+            return False
+        self.tol *= 0.1
+        return True
 
     def evaluate(self) -> tuple[float, float]:
         """Objective and training error, from g of all rows."""

@@ -11,7 +11,7 @@ from math import isqrt
 
 import numpy as np
 
-from slimsvm.kernels import KernelRows
+from slimsvm.kernels import KernelRows, Points
 from slimsvm.numerics import smo
 from slimsvm.numerics.smo import keep_columns
 from slimsvm.numerics.threads import run_tiles
@@ -20,6 +20,9 @@ Array = np.ndarray
 
 # Lines computed in one call: enough for every thread, and a small temporary array.
 LINES_PER_BLOCK = 96
+# Of rows that are in memory folded: so many lines over so many columns, which are then put where they belong.
+# Columns are the rows then and lines the points: those stay in the caches, and rows come from memory once for all.
+LINES_AT_ONCE, COLUMNS_AT_ONCE = 256, 2048
 # Numbers in a dense row up to which values are computed anew each time, and up to which blocks are, rather than
 # gathered from lines.
 NEVER_KEPT, NEVER_GATHERED = 64, 160
@@ -149,13 +152,24 @@ class KernelCache:
         n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
         self.values = np.empty((n_slots, capacity), self.kernel_rows.dtype)
         # Used again and again: memory that is new costs as much as the values it takes.
-        self._buffer = np.empty(min(LINES_PER_BLOCK, n_slots) * capacity, self.kernel_rows.dtype)
-        self._parts = [(0, len(active), self.kernel_rows.points(active))]
+        size = min(LINES_PER_BLOCK, n_slots) * capacity
+        if self._puts_lines:
+            size = min(LINES_AT_ONCE, n_slots) * min(COLUMNS_AT_ONCE, capacity)
+        self._buffer = np.empty(size, self.kernel_rows.dtype)
+        self._parts = [(0, len(active), self._columns(active))]
         self._slot_of = np.full(n, -1)
         self._owner = np.full(n_slots, -1)
         self._valid = np.zeros(n_slots, np.int64)
         self._stamp = np.zeros(n_slots, np.int64)
         self._clock = 0
+
+    @property
+    def _puts_lines(self) -> bool:
+        return self.kernel_rows.is_kept
+
+    def _columns(self, rows: Array) -> Points | None:
+        """Columns as lines are computed from, unless they are the rows."""
+        return None if self._puts_lines else self.kernel_rows.points(rows)
 
     def extend(self, rows: Array) -> None:
         """Let rows be columns too, after those there are."""
@@ -165,7 +179,7 @@ class KernelCache:
             self._restart(active)
         elif len(rows):
             self.active = active
-            self._parts.append((lo, hi, self.kernel_rows.points(rows)))
+            self._parts.append((lo, hi, self._columns(rows)))
 
     def keep(self, places: Array) -> None:
         """Keep only the columns at these places, which rise."""
@@ -176,7 +190,7 @@ class KernelCache:
         bounds = np.searchsorted(places, [hi for _, hi, _ in self._parts])
         self.active = self.active[places]
         self._parts = [
-            (lo, hi, self.kernel_rows.points(self.active[lo:hi]))
+            (lo, hi, self._columns(self.active[lo:hi]))
             for lo, hi in zip([0, *bounds[:-1]], bounds, strict=True)
             if hi > lo
         ]
@@ -194,12 +208,27 @@ class KernelCache:
             self._valid[free], self._stamp[free] = 0, self._clock
         for lo, hi, points in self._parts:
             wanting = np.flatnonzero(self._valid[slots] <= lo)
-            for at in range(0, len(wanting), LINES_PER_BLOCK):
-                part = wanting[at : at + LINES_PER_BLOCK]
-                block = self._buffer[: len(part) * (hi - lo)].reshape(len(part), hi - lo)
-                self.values[slots[part], lo:hi] = self.kernel_rows.block(points, rows=rows[part], out=block)
+            step = LINES_AT_ONCE if points is None else LINES_PER_BLOCK
+            for at in range(0, len(wanting), step):
+                part = wanting[at : at + step]
+                if points is None:
+                    self._put(rows[part], slots[part], lo, hi)
+                else:
+                    block = self._buffer[: len(part) * (hi - lo)].reshape(len(part), hi - lo)
+                    self.values[slots[part], lo:hi] = self.kernel_rows.block(points, rows=rows[part], out=block)
                 self._valid[slots[part]] = hi
         return slots
+
+    def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
+        """Compute columns lo to hi of the lines of rows, and put them into their slots."""
+        points, values, k = self.kernel_rows.points(rows), self.values, len(rows)
+        n_tiles = -(-k // smo.LINES_PER_TILE)
+        for first in range(lo, hi, COLUMNS_AT_ONCE):
+            columns = self.active[first : min(hi, first + COLUMNS_AT_ONCE)]
+            block = self._buffer[: len(columns) * k].reshape(len(columns), k)
+            self.kernel_rows.block(points, rows=columns, out=block)
+            n_jobs = self.kernel_rows.n_jobs if block.size > WORTH_THREADS else 1
+            run_tiles(lambda a, b: smo.put_lines(block, slots, first, values, a, b), n_tiles, n_jobs)  # noqa: B023
 
     def block(self, places: Array) -> tuple[Array, Array]:
         """Kernel values among the active rows at places: lines of an array, and which of them."""

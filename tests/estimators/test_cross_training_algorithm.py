@@ -1,0 +1,244 @@
+"""Cross-training: the paper's algorithm written out, and how the last machine comes to few vectors."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.svm import SVC as TheirSVC
+
+from cross_training_for_tests import PLAIN, fitted, noisy
+from slimsvm import SVC, CrossTrainedSVC
+from slimsvm.datasets import checkerboard, two_gaussians
+from slimsvm.editing import growing
+from slimsvm.editing.first_stage import best_threshold, split, worthwhile_threshold
+
+
+@pytest.mark.parametrize("variances", [1.0, 0.0, 2.5])
+@pytest.mark.parametrize("n_subsets", [2, 5])
+def test_the_kept_rows_are_those_of_algorithm_3(variances, n_subsets):
+    """LIBSVM's machines of the same subsets, means and variances as the paper writes them, row by row."""
+    X, y = noisy()
+    parameters = {**PLAIN, "variances": variances, "n_subsets": n_subsets, "subset_size": 80, "balance": False}
+    edited = CrossTrainedSVC(random_state=0, n_jobs=1, tol=1e-6, precision="float64", **parameters).edit(X, y)
+    machines = []
+    for subset in edited.split.subsets:
+        assert np.sum(y[subset] > 0) == np.sum(y[subset] < 0) == 40
+        machines.append(TheirSVC(C=1.0, gamma=0.3, tol=1e-6).fit(X[subset].astype(float), y[subset]))
+    kept = []
+    for i in range(len(X)):
+        margins = [y[i] * machine.decision_function(X[i : i + 1].astype(float))[0] for machine in machines]
+        m = sum(margins) / n_subsets
+        v = sum((m - margin) ** 2 for margin in margins) / n_subsets
+        assert edited.mean[i] == pytest.approx(m, abs=1e-4)
+        assert edited.variance[i] == pytest.approx(v, abs=1e-4)
+        if not (m + variances * v < 0 or m - variances * v > 1):
+            kept.append(i)
+    np.testing.assert_array_equal(edited.kept, kept)
+    assert edited.n_wrong + edited.n_sure + len(kept) == len(X)
+
+
+def test_the_last_machine_is_the_svm_of_the_kept_rows():
+    X, y = noisy()
+    clf = fitted(X, y, **PLAIN, subset_size=100, tol=1e-6)
+    kept = clf.sample_indices_
+    theirs = TheirSVC(C=1.0, gamma=0.3, tol=1e-6).fit(X[kept].astype(float), y[kept])
+    np.testing.assert_allclose(clf.decision_function(X), theirs.decision_function(X.astype(float)), atol=1e-3)
+    np.testing.assert_array_equal(clf.support_vectors_, X[clf.support_])
+    assert np.isin(clf.support_, kept).all()
+    np.testing.assert_array_equal(clf.n_support_, [np.sum(y[clf.support_] == c) for c in (-1, 1)])
+    assert clf.objective_ - clf.lower_bound_ <= 1e-4 * clf.objective_
+    assert clf.certificate(X[kept], y[kept]).gap < 1e-3
+
+
+def test_the_smaller_class_gets_the_surest_rows_nearest_the_margin_back():
+    rng = np.random.default_rng(0)
+    X, y = two_gaussians(1500, 2, 2.0, random_state=0)
+    part = np.flatnonzero((y < 0) | (rng.random(1500) < 0.3))
+    X, y = X[part], y[part]
+    without, balanced = (fitted(X, y, **PLAIN, subset_size=200, balance=balance) for balance in (False, True))
+    returned = np.setdiff1d(balanced.sample_indices_, without.sample_indices_)
+    sizes = [np.sum(y[without.sample_indices_] == c) for c in (-1, 1)]
+    assert without.n_returned_ == 0
+    assert balanced.n_returned_ == len(returned) > 0
+    assert len(returned) <= abs(sizes[0] - sizes[1])
+    smaller = -1 if sizes[0] < sizes[1] else 1
+    assert (y[returned] == smaller).all()
+    doubt = balanced.margin_mean_ - balanced.margin_variance_
+    left_out = np.setdiff1d(np.flatnonzero((y == smaller) & (doubt > 1)), returned)
+    assert doubt[returned].min() > 1
+    if len(left_out):
+        assert doubt[returned].max() <= doubt[left_out].min()
+        assert np.ptp([np.sum(y[balanced.sample_indices_] == c) for c in (-1, 1)]) == 0
+
+
+def test_the_last_price_comes_from_rows_that_are_not_trained_on_until_it_is_chosen():
+    X, y = noisy(900)
+    clf = fitted(X, y, gamma=2.0, max_basis=None)
+    parts = clf.edit(X, y).split
+    assert len(parts.validating) == pytest.approx(150, abs=2)
+    assert [trial["C"] for trial in clf.validation_] == [0.1, 1.0, 10.0, 100.0, 1000.0][: len(clf.validation_)]
+    least = min(trial["error"] for trial in clf.validation_)
+    chosen = next(trial for trial in clf.validation_ if trial["C"] == clf.C_)
+    assert chosen["error"] <= least + 4 * np.sqrt(least / 150)
+    kept = np.intersect1d(clf.edit(X, y).kept, parts.training)
+    machine = SVC(C=clf.C_, gamma=2.0, solver="exact", intercept="free", n_jobs=1).fit(X[kept], y[kept])
+    assert machine.n_basis_ == chosen["n_basis"]
+    assert np.mean(machine.predict(X[parts.validating]) != y[parts.validating]) == pytest.approx(chosen["error"])
+    assert np.isin(parts.validating, clf.sample_indices_).any()
+
+
+def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen():
+    X, y = noisy(900)
+    edited = CrossTrainedSVC(gamma=2.0, random_state=0, n_jobs=1).edit(X, y)
+    unseen = np.ones_like(edited.first.margins, bool)
+    for mask, subset in zip(unseen, edited.split.subsets):
+        mask[subset] = False
+    judged = unseen.any(axis=0)
+    wrong = (edited.first.margins * unseen).sum(axis=0)[judged] <= 0
+    trials = {trial["C"]: trial["error"] for trial in edited.first.trials}
+    assert trials[edited.first.C] == pytest.approx(np.mean(wrong))
+    least = min(trials.values())
+    spread = np.sqrt(2 * len(wrong) * least) / len(wrong)  # were errors those of other rows
+    assert trials[edited.first.C] <= least + spread
+    assert min(trials, key=trials.get) <= edited.first.C
+
+
+def test_a_small_class_is_not_forgotten_by_those_who_judge():
+    """Few rows are positive, and in every subset: by rows not seen the machine of the larger class were best."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.where(np.hypot(X[:, 0] - 1, X[:, 1] - 1) < 0.6, 1, -1)
+    clf = fitted(X, y, gamma=2.0)
+    assert np.mean(clf.predict(X[y > 0]) > 0) > 0.85
+    assert clf.score(X, y) > 0.97
+
+
+def test_thresholds_move_only_for_more_than_chance():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=400)
+    labels = np.where(rng.random(400) < 0.5, 1, -1)
+    assert worthwhile_threshold(scores, labels) == 0.0
+    labels = np.where(scores + 0.1 * rng.normal(size=400) > 0.7, 1, -1)
+    assert worthwhile_threshold(scores, labels) == pytest.approx(0.7, abs=0.1)
+    assert worthwhile_threshold(np.zeros(0), np.zeros(0)) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_threshold_is_the_best_there_is(seed):
+    rng = np.random.default_rng(seed)
+    scores, labels = np.round(rng.normal(size=12), 1), rng.choice([-1, 1], 12)
+    threshold, error = best_threshold(scores, labels)
+    assert error == np.mean(np.where(scores > threshold, 1, -1) != labels)
+    values = np.sort(scores)
+    candidates = [values[0] - 1, 0.0, values[-1] + 1, *(values[1:] + values[:-1]) / 2]
+    errors = [np.mean(np.where(scores > t, 1, -1) != labels) for t in candidates]
+    assert error == min(errors)
+    assert abs(threshold) <= min(abs(t) for t, e in zip(candidates, errors) if e == error) + 1e-12
+
+
+def test_thresholds_that_need_not_move_do_not():
+    assert best_threshold(np.array([-2.0, -0.1, 0.1, 3.0]), np.array([-1, -1, 1, 1])) == (0.0, 0.0)
+    threshold, error = best_threshold(np.array([1.0, 2.0, 3.0]), np.array([-1, -1, -1]))
+    assert threshold >= 3
+    assert error == 0
+
+
+def test_subsets_and_validation_rows():
+    labels = np.where(np.arange(1000) < 100, 1, -1)
+    parts = split(labels, 5, 200, None, np.random.default_rng(0))
+    assert len(parts.validating) == 66
+    assert np.sum(labels[parts.validating] > 0) == 7
+    np.testing.assert_array_equal(np.union1d(parts.validating, parts.training), np.arange(1000))
+    for subset in parts.subsets:
+        assert np.sum(labels[subset] > 0) == 93  # all there are beside the validation rows
+        assert np.sum(labels[subset] < 0) == 100
+        assert not np.isin(subset, parts.validating).any()
+    assert len({tuple(subset) for subset in parts.subsets}) == 5
+
+
+def test_subsets_are_at_least_a_thousand_rows_or_half():
+    rng = np.random.default_rng(0)
+    for n, size in ((400, 200), (3000, 1000), (9000, 1800)):
+        parts = split(np.tile([-1, 1], n // 2), 5, None, 0, rng)
+        assert [len(subset) for subset in parts.subsets] == [size] * 5
+
+
+def test_the_mean_of_the_machines():
+    X, y = noisy()
+    clf = fitted(X, y, **PLAIN, subset_size=100, second_stage=False)
+    edited = clone(clf).edit(X, y)
+    scores = np.mean([machine.scores(X)[:, 0] for machine in edited.first.machines], axis=0)
+    np.testing.assert_allclose(clf.decision_function(X), scores, atol=1e-6)
+    np.testing.assert_array_equal(clf.basis_vectors_, X[clf.support_])
+    assert np.isnan(clf.objective_)
+    assert clf.first_C_ == clf.C_
+
+
+# ---- what it is for
+
+
+def test_vectors_stay_few_where_an_svm_has_more_and_more():
+    """The paper's figure 3 in small, as it is by default: noise makes the SVM's vectors grow with n, not these."""
+    X_new, y_new = two_gaussians(5000, 10, 5**0.5, random_state=1)
+    counts = {}
+    for n in (2000, 12_000):
+        X, y = two_gaussians(n, 10, 5**0.5, random_state=0)
+        clf = fitted(X, y, kernel="linear", first_C=1.0)
+        whole = SVC(kernel="linear", solver="exact", intercept="free", precision="float32", n_jobs=1).fit(X, y)
+        counts[n] = clf.n_basis_, whole.n_basis_
+        assert clf.score(X_new, y_new) > whole.score(X_new, y_new) - 0.01
+    assert counts[12_000][1] > 5 * counts[2000][1]
+    assert max(counts[2000][0], counts[12_000][0]) < 25 < 0.1 * counts[2000][1]
+
+
+def test_a_number_of_vectors_is_kept_to_at_little_cost():
+    X, y = noisy(3000)
+    X_new, y_new = checkerboard(3000, side=2, random_state=1)
+    parameters = {"gamma": 2.0, "first_C": 10.0, "C": 10.0}
+    whole, few = (fitted(X, y, **parameters, max_basis=most) for most in (None, 60))
+    assert few.n_basis_ <= 60 < 0.7 * whole.n_basis_
+    assert few.score(X_new, y_new) > whole.score(X_new, y_new) - 0.025
+    # Where it does not bind, the machine is that of all kept rows, from fewer of them.
+    enough = fitted(X, y, **parameters, max_basis=whole.n_basis_ + 50)
+    assert enough.score(X_new, y_new) == pytest.approx(whole.score(X_new, y_new), abs=0.005)
+    assert enough.n_basis_ <= whole.n_basis_ + 50
+
+
+@pytest.mark.parametrize("n", [1900, 9000])
+def test_there_are_as_many_vectors_as_rows_are_kept_of_two_thousand(n):
+    X, y = noisy(n)
+    clf = fitted(X, y, gamma=2.0, first_C=10.0, C=10.0, kernel="laplacian")
+    training = clf.edit(X, y).split.training
+    kept = np.isin(clf.sample_indices_, training).sum()
+    assert clf.n_basis_ == pytest.approx(min(kept, 2000 * kept / len(training)), abs=2)
+    assert np.isin(clf.support_, clf.sample_indices_).all()
+    X_new, y_new = checkerboard(3000, side=2, random_state=1)
+    assert clf.score(X_new, y_new) > 0.95
+
+
+def test_coefficients_are_the_best_for_all_rows():
+    """Those of the convex problem over the vectors that were found, solved by other means."""
+    X, y = noisy()
+    clf = fitted(X, y, gamma=2.0, first_C=10.0, C=3.0, precision="float64", kernel="laplacian", intercept="none")
+    values = np.exp(-2.0 * np.abs(X[:, None] - clf.basis_vectors_[None]).sum(axis=2))
+    penalty = values[clf.support_]
+
+    def objective(coef):
+        return 0.5 * coef @ penalty @ coef + 3.0 * np.maximum(0, 1 - y * (values @ coef)).sum()
+
+    assert clf.objective_ == pytest.approx(objective(clf.basis_coef_[:, 0]), rel=1e-6)
+    step = minimize(objective, clf.basis_coef_[:, 0], method="L-BFGS-B", options={"maxiter": 500})
+    assert step.fun > 0.998 * clf.objective_
+    assert clf.C_ == 3.0
+
+
+def test_where_few_vectors_will_not_do_there_are_more(monkeypatch):
+    """A board of 64 squares: what is kept of 400 rows knows it badly, what is kept of 2,500 well."""
+    monkeypatch.setattr(growing, "REFERENCE_ROWS", 400)
+    monkeypatch.setattr(growing, "LEAST_ROWS", 300)
+    X, y = checkerboard(2500, side=8, random_state=0)
+    X_new, y_new = checkerboard(2000, side=8, random_state=1)
+    parameters = {"gamma": 10.0, "first_C": 100.0, "subset_size": 1200}
+    clf, few = fitted(X, y, **parameters), fitted(X, y, **parameters, C=100.0, validation_size=0)
+    assert clf.n_basis_ > 1.5 * few.n_basis_
+    assert clf.score(X_new, y_new) > few.score(X_new, y_new) + 0.05
