@@ -31,7 +31,7 @@ SMALL_TOLERANCE = 1e-10
 MAX_FLOAT32_RADIUS = 500.0
 # Examples and steps of the fit that everything is compiled by before ``max_seconds`` begins, and the kinds of problems
 # this has been done for.
-READY_EXAMPLES, READY_STEPS = 64, 50
+READY_EXAMPLES, READY_STEPS = 64, 20
 _READY: set[tuple[Any, ...]] = set()
 
 
