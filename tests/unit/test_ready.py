@@ -67,7 +67,7 @@ def test_sweeps_are_planned_by_what_they_take_once_compiled(clock, precision):
 def test_other_solvers_have_their_time_too(clock, solver):
     fit = solve(solver, max_seconds=1.0, tol=1e-6)
     assert fit.n_iter > 10
-    assert clock[0] > COMPILING
+    assert clock[0] >= COMPILING
 
 
 def test_a_search_has_its_time_too(clock):
