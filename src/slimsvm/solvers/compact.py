@@ -15,7 +15,9 @@ one pass over all rows and k vectors takes ten billion multiplications, a second
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
-the rows held out, and with one within its basis (``bound_in_basis``). Nothing of this asks the clock: the same
+the rows held out, and with one within its basis (``bound_in_basis``). With ``learn_metric`` vectors are learned with
+one scale per feature, from the kernel of the exact SVM: the model is of another kernel then, without the first bound.
+Nothing of this asks the clock: the same
 ``random_state`` gives the same model.
 
 Parts: `solvers.exact` for the reference of two classes, `solvers.cuts` for that of other losses; `solvers.refine` or
