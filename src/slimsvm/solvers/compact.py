@@ -17,8 +17,7 @@ The exact solution of a part bounds the problem from below: rows that are added 
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
 the rows held out, and with one within its basis (``bound_in_basis``). With ``learn_metric`` vectors are learned with
 one scale per feature, from the kernel of the exact SVM: the model is of another kernel then, without the first bound.
-Nothing of this asks the clock: the same
-``random_state`` gives the same model.
+Nothing of this asks the clock: the same ``random_state`` gives the same model.
 
 Parts: `solvers.exact` for the reference of two classes, `solvers.cuts` for that of other losses; `solvers.refine` or
 `solvers.cpsp` for the vectors, `solvers.low_rank` for the coefficients.
