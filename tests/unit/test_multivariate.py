@@ -56,6 +56,19 @@ def test_roc_area_is_the_mean_hinge_of_all_pairs(ties):
     assert loss_of(task, scores[:, None], task.encode(y)) == pytest.approx(hinge.mean(), rel=1e-12)
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_break_even_is_the_hinge_of_the_lowest_positives_and_the_highest_negatives(ties):
+    """One of each in turn, with a margin of n over the number of positives."""
+    _, y = unbalanced(80)
+    rng = np.random.default_rng(3)
+    for scale in (0.1, 1.0, 10.0):
+        scores = scale * (rng.integers(-3, 4, 80) if ties else rng.normal(size=80) + y)
+        positives, negatives = np.sort(scores[y > 0]), np.sort(scores[y < 0])[::-1]
+        n = len(positives)
+        hinge = np.maximum(0, 80 / n - (positives - negatives[:n])).sum() / 80
+        assert loss_of(PrecisionAtK(), scores[:, None], PrecisionAtK().encode(y)) == pytest.approx(hinge, rel=1e-12)
+
+
 def test_equal_scores_and_equal_tables_leave_rows_negative():
     """All scores alike: no false positive is worth its loss, of the positives the last ones stay."""
     task = PrecisionAtK(1)
