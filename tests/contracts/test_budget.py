@@ -10,9 +10,9 @@ from numba import njit
 import naive
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Merge, MultiMerge, Project, Remove, get_budget_rule
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from slimsvm.numerics.extremes import least_losses
+from slimsvm.numerics.merge_rule import NEAR, best_partner, light_loss, merge_losses
 from slimsvm.numerics.merging import golden_section, kept_square, look_up, merge_table, polished
-from slimsvm.numerics.simd import LANES_FLOAT32, LANES_FLOAT64
+from slimsvm.numerics.points import slot_values, smallest
 
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 VARIANTS = {name: rule() for name, rule in BUDGET_RULES.items()}
@@ -90,6 +90,7 @@ def test_never_more_points_than_allowed(rule_and_kernel, budget, m, dtype, steps
         np.testing.assert_array_equal(model.points.slot_of[known], np.flatnonzero(origin >= 0))
         assert np.sum(model.points.slot_of >= 0) == len(known)
         assert np.isfinite(model.coef).all()
+        assert m > 1 or not model.rule.rbf_only or model.points.least[0] <= np.abs(model.coef).min(initial=np.inf)
 
 
 @pytest.mark.parametrize("rule", RBF_ONLY)
@@ -182,7 +183,8 @@ def test_table_and_golden_section_agree():
         u = side * a / (side * a + b)
         whole = a * a + b * b + 2 * side * a * b * kappa
         _, kept = golden_section(a, b, side, np.log(kappa))
-        t = polished(side * a, b, np.log2(kappa), look_up(merge_table(), 1, u, kappa))
+        t, from_b, from_a = polished(side * a, b, np.log2(kappa), look_up(merge_table(), 1, u, kappa))
+        assert (from_b, from_a) == pytest.approx((kappa ** (t * t), kappa ** ((1 - t) ** 2)), rel=1e-12)
         by_table = kept_square(a, b, side, np.log(kappa), t)
         assert kept - 1e-5 <= by_table <= kept + 1e-12
         assert (a * look_up(merge_table(), 0, u, kappa)) ** 2 == pytest.approx(whole - kept, abs=1e-4)
@@ -191,31 +193,44 @@ def test_table_and_golden_section_agree():
         )
 
 
+def test_light_points_bound_what_mergers_lose():
+    for kappa in np.linspace(0, 1, 60):
+        light = light_loss(kappa)
+        for u in np.linspace(-1, 0.5, 61):
+            loss = look_up(merge_table(), 0, u, kappa)
+            assert light * (1 - max(u, 0)) <= 1.02 * loss + 1e-9  # by which the table itself may be off
+            assert u <= 0 or loss <= NEAR * light + 1e-3
+
+
 @njit
-def bounds_of(k, values, own, bounds):
-    """The intrinsic on one vector of numbers."""
-    return least_losses(k, values, k.size, own, bounds)
+def searched(points, rule, r):
+    """The slot that the search finds; points.v then has the loss with each, infinite where the two are not merged."""
+    slot_values(points, r)
+    merge_losses(points, rule, r)
+    return best_partner(points, rule, r)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_bounds_of_losses_are_below_the_table_and_near_it(dtype):
-    rng = np.random.default_rng(2)
-    lanes, near = {"float32": LANES_FLOAT32, "float64": LANES_FLOAT64}[dtype], 0
-    for _ in range(400):
-        own = rng.choice([-1, 1]) * rng.random()
-        values = own / rng.choice([-0.5, 1, -0.1, 0.3], lanes) * (1 + rng.exponential(size=lanes))
-        values[0] = -own * (1 + 0.9 * rng.random())  # nearly cancelling, not merged
-        k = (rng.random(lanes) ** rng.choice([0.05, 0.3, 1, 3])).astype(dtype)
-        k[1], values[2] = -1, 0
-        bounds = np.empty(lanes, dtype)
-        least = bounds_of(k, values, own, bounds)
-        assert least == bounds.min()
-        assert (bounds[:3] == np.inf).all()
-        for kappa, value, bound in zip(k[3:], values[3:], bounds[3:], strict=True):
-            loss = look_up(merge_table(), 0, own / (own + value), min(1.0, float(kappa)))
-            assert 0 <= bound <= loss * 1.02  # by which the table itself may be off
-            near += bound > 0.8 * loss
-    assert near > 0.6 * 400 * (lanes - 3)
+@pytest.mark.parametrize("signs", [(1, 1), (-1, 1)])
+def test_the_search_finds_what_trying_all_finds(signs, dtype):
+    rng, same = np.random.default_rng(4), 0
+    for trial in range(300):
+        n = int(rng.integers(2, 200))
+        X = rng.normal(size=(n, 3)) * rng.choice([0.3, 1, 3])
+        X[n // 2 :] = X[: n - n // 2] if trial % 10 == 0 else X[n // 2 :]
+        model = model_of(X, "merge", "rbf", n, 1, DTYPES[dtype])
+        coef = rng.choice(signs, n) * rng.choice([1.0, 0.1 + rng.random(), 10 ** rng.uniform(-3, 0)], n)
+        model.add(np.arange(n), (coef * (1 + rng.random(n)))[:, None])
+        r, _ = smallest(model.points, np.empty(0))
+        assert abs(model.coef[r, 0]) == np.abs(model.coef).min()
+        assert model.points.least[0] <= np.abs(np.delete(model.coef, r)).min()
+        partner, losses = searched(model.points, model.compiled_rule, r), model.points.v[:n]
+        if partner < 0:
+            assert (losses == np.inf).all()
+            continue
+        assert losses[partner] <= 1.04 * losses.min() + 1e-12  # the square of how far the table is off
+        same += losses[partner] <= losses.min() * (1 + 1e-5) + 1e-12
+    assert same > 250
 
 
 @pytest.mark.parametrize("m", [1, 2])

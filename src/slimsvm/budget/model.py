@@ -152,9 +152,9 @@ class BudgetedModel:
             y=np.empty(d, dtype),
             k=aligned_zeros(slots, dtype),
             v=np.zeros(slots),
-            bounds=aligned_zeros(slots, dtype),
             sums=np.zeros((n_outputs, slots)),
             mean=np.zeros(2 + n_outputs),
+            least=np.zeros(1),
         )
         self.end_mean()
         self.points.base[:] = 0.0 if self.folding is None else self.folding.shift
@@ -289,7 +289,7 @@ class BudgetedModel:
                 points.base[:n] = -0.5 * np.einsum("ij,ij->i", folded[:n], folded[:n])
             elif self.folding.manhattan and self.kernel_rows.rows.is_sparse:
                 points.base[:n] = -np.abs(folded[:n]).sum(axis=1)
-        points.used[0], points.slot_of[:], points.origin[:] = n, -1, -1
+        points.used[0], points.slot_of[:], points.origin[:], points.least[0] = n, -1, -1, 0.0
         points.origin[:n], points.beta[:, :n] = basis_rows, np.asarray(coef, np.float64).T
         own = np.flatnonzero(np.asarray(basis_rows) >= 0)
         points.slot_of[basis_rows[own]] = own

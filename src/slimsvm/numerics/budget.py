@@ -122,6 +122,7 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
             points.sums[c, slot] += delta[c] * units
             if abs(points.beta[c, slot]) <= 1e-12 * abs(delta[c]):
                 points.beta[c, slot] = 0
+        points.least[0] = min(points.least[0], abs(points.beta[0, slot]))
         if rule.code != PROJECT and is_at_zero(points.beta, slot) and is_at_zero(points.sums, slot):
             drop(points, slot)
         return 0
@@ -147,5 +148,8 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
         points.beta[c, slot] = delta[c]
         points.sums[c, slot] = delta[c] * units
     counts[ADDED] += 1
+    if n < rule.max_points:
+        points.least[0] = min(points.least[0], abs(delta[0]))
+        return 0
     keep_within(points, rule, diagonal, counts, unit)
     return n + 1 - points.used[0]

@@ -104,7 +104,7 @@ def take_steps(steps, rows, index, places, points, rule, form, code, degree, dia
     index, places, diagonal, counts = borrowed(index), borrowed(places), borrowed(diagonal), borrowed(counts)
     alpha, intercept, t = borrowed(alpha), borrowed(intercept), borrowed(t)
     values, half, _, indices, indptr, d = rows
-    panels, base, beta, origin, used, _, _, slot_of, _, _, k, _, _, _, mean = points
+    panels, base, beta, origin, used, _, _, slot_of, _, _, k, _, _, mean, _ = points
     method, loss, labels, epsilon, cost_negative, cost_positive, price, constant, damping = steps
     labels, price = borrowed(labels), borrowed(price)
     panel = PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64

@@ -35,69 +35,52 @@ def _picked(builder: ir.IRBuilder, value: Any, lanes: int, order: str) -> Any:
 LIGHT_LOSS = (0.9995, 0.66, -0.25)
 
 
-def _least_losses(typing_context, k, values, n, own, bounds):
-    """bounds[j] = least root of the loss, over the mass, of a merger of the mass ``own`` with values[j], j < n.
-
-    own is the lightest; k holds the kernel values; n is rounded up to whole vectors. Infinite where the two are not
-    merged. Returns the least of them. With u = own / (own + values) the bound is that of a light point times 1 - u,
-    or, of two signs, times 1 - u κ⁶.
-    """
+def _light_below(typing_context, k, at, limit):
+    """Bits that tell of the kernel values k of one panel, from k[at] on, where LIGHT_LOSS is not above the limit."""
 
     def generate(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[0].dtype)
-        k, values, n, own, bounds = _pointers(context, builder, signature, arguments)
-        wide = ir.VectorType(ir.DoubleType(), vectors.lanes)
-        if vectors.bits == 32:
-            own = builder.fptrunc(own, vectors.scalar)
-        own = _splat_of(builder, own, vectors.lanes)
-        c0, c1, c2 = (vectors.constant(c) for c in LIGHT_LOSS)
-        zero, one, infinite = (vectors.constant(c) for c in (0.0, 1.0, float("inf")))
-        least = cgutils.alloca_once_value(builder, infinite)
-        lanes = ir.Constant(ir.IntType(64), vectors.lanes)
-        whole = builder.udiv(builder.add(n, ir.Constant(ir.IntType(64), vectors.lanes - 1)), lanes)
-        with cgutils.for_range(builder, whole, intp=ir.IntType(64)) as loop:
-            at = builder.mul(loop.index, lanes)
-            masses = builder.load(builder.bitcast(builder.gep(values, [at]), wide.as_pointer()), align=8)
-            if vectors.bits == 32:
-                masses = builder.fptrunc(masses, vectors.vector)
-            kappa = vectors.load(k, at)
-            u = builder.fdiv(own, builder.fadd(own, masses))
-            light = vectors.multiply_add(vectors.multiply_add(c2, kappa, c1), kappa, c0)
-            light = builder.fmul(light, builder.fsub(one, kappa))
-            square = builder.fmul(kappa, kappa)
-            sixth = builder.fmul(builder.fmul(square, square), square)
-            same = builder.fcmp_ordered(">", u, zero)
-            losses = builder.fmul(light, builder.fsub(one, builder.fmul(u, builder.select(same, one, sixth))))
-            merged = builder.and_(
-                builder.fcmp_ordered(">=", kappa, zero),
-                builder.and_(
-                    builder.fcmp_ordered(">=", u, vectors.constant(-1.0)),
-                    builder.fcmp_ordered("<=", u, vectors.constant(0.5001)),
-                ),
-            )
-            losses = builder.select(merged, losses, infinite)
-            vectors.store(losses, bounds, at)
-            before = builder.load(least)
-            builder.store(builder.select(builder.fcmp_ordered("<", losses, before), losses, before), least)
-        best = _picked(builder, builder.load(least), vectors.lanes, "<")
-        return builder.fpext(best, ir.DoubleType()) if vectors.bits == 32 else best
-
-    return types.float64(k, values, types.int64, types.float64, bounds), generate
-
-
-def _any_below(typing_context, values, at, limit):
-    """Whether one vector of numbers, from values[at] on, has one below the limit, or equal to it."""
-
-    def generate(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, signature.args[0].dtype)
-        values, at, limit = _pointers(context, builder, signature, arguments)
+        k, at, limit = _pointers(context, builder, signature, arguments)
         if vectors.bits == 32:
             limit = builder.fptrunc(limit, vectors.scalar)
-        below = builder.fcmp_ordered("<=", vectors.load(values, at), _splat_of(builder, limit, vectors.lanes))
-        mask = ir.IntType(vectors.lanes)
-        return builder.icmp_unsigned("!=", builder.bitcast(below, mask), ir.Constant(mask, 0))
+        limit = _splat_of(builder, limit, vectors.lanes)
+        one, c0, c1, c2 = (vectors.constant(c) for c in (1.0, *LIGHT_LOSS))
+        bits, whole = ir.Constant(ir.IntType(64), 0), ir.IntType(64)
+        for first in range(0, vectors.panel, vectors.lanes):
+            kappa = vectors.load(k, builder.add(at, ir.Constant(whole, first)))
+            light = vectors.multiply_add(vectors.multiply_add(c2, kappa, c1), kappa, c0)
+            below = builder.fcmp_ordered("<=", builder.fmul(light, builder.fsub(one, kappa)), limit)
+            mask = builder.zext(builder.bitcast(below, ir.IntType(vectors.lanes)), whole)
+            bits = builder.or_(bits, builder.shl(mask, ir.Constant(whole, first)))
+        return bits
 
-    return types.boolean(values, types.int64, types.float64), generate
+    return types.int64(k, types.int64, types.float64), generate
+
+
+def _lowest_bit(typing_context, bits):
+    """The place of the lowest bit that is set; there is one."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+def _greatest_of(typing_context, values, n):
+    """The greatest of the whole vectors among the first n numbers, -1 if there is none above."""
+
+    def generate(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[0].dtype)
+        values, n = _pointers(context, builder, signature, arguments)
+        greatest = cgutils.alloca_once_value(builder, vectors.constant(-1.0))
+        lanes = ir.Constant(ir.IntType(64), vectors.lanes)
+        with cgutils.for_range(builder, builder.udiv(n, lanes), intp=ir.IntType(64)) as loop:
+            numbers = vectors.load(values, builder.mul(loop.index, lanes))
+            builder.store(vectors.maximum(numbers, builder.load(greatest)), greatest)
+        best = _picked(builder, builder.load(greatest), vectors.lanes, ">")
+        return builder.fpext(best, ir.DoubleType()) if vectors.bits == 32 else best
+
+    return types.float64(values, types.int64), generate
 
 
 def _least_of(typing_context, values, n):
@@ -143,8 +126,9 @@ def _borrowed(typing_context, array):
     return array(array), generate
 
 
-least_losses: Callable = intrinsic(_least_losses)
-any_below: Callable = intrinsic(_any_below)
+light_below: Callable = intrinsic(_light_below)
+greatest_of: Callable = intrinsic(_greatest_of)
+lowest_bit: Callable = intrinsic(_lowest_bit)
 least_of: Callable = intrinsic(_least_of)
 prefetch: Callable = intrinsic(_prefetch)
 borrowed: Callable = intrinsic(_borrowed)

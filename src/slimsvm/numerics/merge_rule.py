@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm.numerics.compiling import njit
-from slimsvm.numerics.extremes import any_below, least_losses
-from slimsvm.numerics.maps import exp2
+from slimsvm.numerics.extremes import LIGHT_LOSS, greatest_of, light_below, lowest_bit
+from slimsvm.numerics.maps import SUMS, exp2
 from slimsvm.numerics.merging import LEAST_SHARE, MOST_SHARE, golden_section, look_up, polished
 from slimsvm.numerics.points import (
     DEGRADATION,
@@ -20,40 +20,58 @@ from slimsvm.numerics.points import (
     smallest,
     write_slot,
 )
-from slimsvm.numerics.simd import LANES_FLOAT32, LANES_FLOAT64
+from slimsvm.numerics.simd import LANES_FLOAT32, LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64
 
 TINY = 1e-25  # folded features below count as 0
-
-
-@njit(nogil=True, forceinline=True)
-def best_partner(points, rule, r):
-    """The slot that a merger of r, the smallest point, costs least with, by the table; -1 if none. One output only.
-
-    Losses are looked up where a bound of theirs is below the best so far, beginning with the least bound.
-    """
-    k, values, bounds, n = points.k, points.beta[0], points.bounds, points.used[0]
-    lanes, own = LANES_FLOAT32 if k.itemsize == 4 else LANES_FLOAT64, values[r]
-    limit, least, partner = least_losses(k, values, n, own, bounds), np.inf, -1
-    if limit == np.inf:
-        return -1
-    for _ in range(2):  # the slot of the least bound, then all that may be better
-        for start in range(0, n, lanes):
-            if not any_below(bounds, start, limit):
-                continue
-            for j in range(start, start + lanes):
-                if bounds[j] <= limit:
-                    u = min(max(own / (own + values[j]), LEAST_SHARE), MOST_SHARE)
-                    loss = look_up(rule.table, 0, u, min(1.0, float(k[j])))
-                    if loss < least:
-                        least, partner = loss, j
-        limit = least
-    return partner
+# A point that merges with one at least as heavy, of its sign, loses less than this times LIGHT_LOSS.
+NEAR = 1.02
 
 
 @njit(nogil=True, forceinline=True)
 def are_merged(product, a, b, m):
     """Whether points whose coefficients have this inner product and the norms a <= b are merged."""
     return product > 0 or (m == 1 and product < 0 and b >= 2.0 * a)
+
+
+@njit(nogil=True, forceinline=True)
+def light_loss(kappa):
+    """LIGHT_LOSS of one kernel value."""
+    return (1.0 - kappa) * (LIGHT_LOSS[0] + kappa * (LIGHT_LOSS[1] + kappa * LIGHT_LOSS[2]))
+
+
+@njit(nogil=True, forceinline=True)
+def best_partner(points, rule, r):
+    """The slot that a merger of r, the smallest point, costs least with, by the table; -1 if none. One output only.
+
+    With a the mass of r, and ``least`` that of the lightest other, a merger loses at least (1 - a / (a + least)) times
+    what a light point would at this kernel value: the table is asked where that is not above the best loss so far.
+    """
+    k, values, n = points.k, points.beta[0], points.used[0]
+    panel, lanes = (PANEL_FLOAT32, LANES_FLOAT32) if k.itemsize == 4 else (PANEL_FLOAT64, LANES_FLOAT64)
+    own, k[r] = values[r], -1
+    share = 1.0 - abs(own) / (abs(own) + max(abs(own), points.least[0])) if own != 0 else 1.0
+    nearest = greatest_of(k, n)
+    for j in range(n // lanes * lanes, n):
+        nearest = max(nearest, float(k[j]))
+    least, partner = np.inf, -1
+    limit = NEAR * light_loss(min(nearest, 1.0)) / share
+    while True:
+        bound = limit
+        for start in range(0, n, panel):
+            below = light_below(k, start, bound)
+            while below != 0:
+                j = start + lowest_bit(below)
+                below &= below - 1
+                if j >= n or k[j] < 0 or not are_merged(own * values[j], abs(own), abs(values[j]), 1):
+                    continue
+                u = min(max(own / (own + values[j]), LEAST_SHARE), MOST_SHARE)
+                loss = look_up(rule.table, 0, u, min(1.0, float(k[j])))
+                if loss < least:
+                    least, partner = loss, j
+                    bound = min(bound, least / share)
+        if least <= limit * share or limit > 1.0:  # no other is better, or there is no other
+            return partner
+        limit = 1.5 * limit + 0.01  # the nearest are of the other sign
 
 
 @njit(nogil=True)
@@ -86,23 +104,42 @@ def merge_losses(points, rule, r):
         best = min(best, v[j])
 
 
+@njit(nogil=True, fastmath=SUMS, forceinline=True)
+def apart(x, y):
+    """Σ |x - y|, 0 where both are the same."""
+    total = x.dtype.type(0)
+    for f in range(x.size):
+        total += abs(x[f] - y[f])
+    return total
+
+
+@njit(nogil=True, fastmath=SUMS, forceinline=True)
+def moved(x, y, t):
+    """Put y + t (x - y) into y; returns its squared norm."""
+    square = 0.0
+    for f in range(x.size):
+        z = y[f] + t * (x[f] - y[f])
+        # What merger after merger shrinks must not end among the denormal numbers, which slow every later product down.
+        z = z if abs(z) > TINY else x.dtype.type(0)
+        y[f] = z
+        square += np.float64(z) * np.float64(z)
+    return square
+
+
 @njit(nogil=True, forceinline=True)
 def merge_two(points, rule, r, j):
-    """Slot r merges into slot j, their kernel value in points.k[j]; r stays, to be dropped. Returns ‖Δ‖².
+    """Slot r, whose numbers are in points.x, merges into slot j, their kernel value in points.k[j]; r is left to drop.
 
-    Returns -1, and changes nothing, where the two are not merged.
+    Returns ‖Δ‖², or -1, and changes nothing, where the two are not merged.
     """
     beta, sums, x, y = points.beta, points.sums, points.x, points.y
     m = beta.shape[0]
-    read_slot(points, r, x)
     read_slot(points, j, y)
-    same = True
-    for f in range(x.size):
-        same = same and x[f] == y[f]
-    if same:
+    if apart(x, y) == 0:
         for c in range(m):
             beta[c, j] += beta[c, r]
             sums[c, j] += sums[c, r]
+        points.least[0] = min(points.least[0], abs(beta[0, j]))
         return 0.0
     kappa = min(1.0, max(1e-300, float(points.k[j])))
     product, square_r, square = 0.0, 0.0, 0.0
@@ -114,27 +151,27 @@ def merge_two(points, rule, r, j):
     if not a > 0 or not are_merged(product, a, b, m):
         return -1.0
     exponent, side = np.log2(kappa), 1.0 if product > 0 else -1.0
+    from_j, from_r = 1.0, 1.0
     if rule.by_table and m == 1:
         place = look_up(rule.table, 1, max(side * a / (side * a + b), LEAST_SHARE), kappa)
-        t = polished(side * a, b, exponent, place)
+        t, from_j, from_r = polished(side * a, b, exponent, place)
+        if square_r > square:
+            from_j, from_r = from_r, from_j
     else:
         t, _ = golden_section(a, b, side if m == 1 else product / (a * b), np.log(kappa))
     if square_r > square:
         t = 1.0 - t
     # t is now how far from slot j towards slot r.
-    from_j, from_r = exp2(exponent * t * t), exp2(exponent * (1.0 - t) * (1.0 - t))
-    kept, half = 0.0, 0.0
+    if not (rule.by_table and m == 1):
+        from_j, from_r = exp2(exponent * t * t), exp2(exponent * (1.0 - t) * (1.0 - t))
+    kept = 0.0
     for c in range(m):
         beta[c, j] = beta[c, j] * from_j + beta[c, r] * from_r
         sums[c, j] = sums[c, j] * from_j + sums[c, r] * from_r
         kept += beta[c, j] * beta[c, j]
-    for f in range(x.size):
-        z = y[f] + y.dtype.type(t) * (x[f] - y[f])
-        # What merger after merger shrinks must not end among the denormal numbers, which slow every later product down.
-        y[f] = z if abs(z) > TINY else 0
-        half += float(y[f]) * float(y[f])
+    points.least[0] = min(points.least[0], abs(beta[0, j]))
+    points.base[j] = -0.5 * moved(x, y, y.dtype.type(t))
     write_slot(points, j, y)
-    points.base[j] = -0.5 * half
     if points.origin[j] >= 0:
         points.slot_of[points.origin[j]] = -1
         points.origin[j] = -1
@@ -172,7 +209,7 @@ def merge_idle(points, r):
 def merge(points, rule, counts, unit):
     """The smallest point merges with its best partner, and what comes of it with the next best, pair after pair."""
     r, size = smallest(points, points.v[:0])
-    if r != points.used[0] - 1:  # of the newest point points.k has them
+    if r != points.used[0] - 1:  # of the newest point points.k has them, and points.x its numbers
         slot_values(points, r)
         counts[EVALS] += points.used[0]
     if is_at_zero(points.beta, r):
@@ -183,7 +220,6 @@ def merge(points, rule, counts, unit):
         merge_losses(points, rule, r)
     while n_merged < rule.pairs:
         if is_simple:
-            points.k[r] = -1
             partner = best_partner(points, rule, r)
             if partner < 0:
                 break

@@ -99,22 +99,27 @@ def look_up(table, which, u, kappa):
 
 @njit(nogil=True, forceinline=True)
 def polished(a, b, exponent, t):
-    """The place t for the masses b >= a > 0, or b >= -2 a where a < 0, with κ = 2**exponent, after one Newton step."""
+    """The place t for the masses b >= a > 0, or b >= -2 a where a < 0, with κ = 2**exponent, after one Newton step.
+
+    Returns it with what a mass at 0, and one at 1, has left of it there.
+    """
     curve = 2.0 * LOG_2 * exponent
     first, second = b * exp2(exponent * t * t), a * exp2(exponent * (1.0 - t) * (1.0 - t))
     slope = first * t - second * (1.0 - t)
     bend = first * (1.0 + curve * t * t) + second * (1.0 + curve * (1.0 - t) * (1.0 - t))
     if not bend > 0:
-        return t
+        return t, first / b, second / a
     new = t - slope / bend
     new = min(max(new, 0.0), MOST_SHARE) if a > 0 else min(max(new, LEAST_SHARE), 0.0)
-    kept = b * exp2(exponent * new * new) + a * exp2(exponent * (1.0 - new) * (1.0 - new))
-    return new if kept >= first + second else t
+    from_b, from_a = exp2(exponent * new * new), exp2(exponent * (1.0 - new) * (1.0 - new))
+    if b * from_b + a * from_a >= first + second:
+        return new, from_b, from_a
+    return t, first / b, second / a
 
 
 @lru_cache(maxsize=1)
 def merge_table() -> np.ndarray:
-    """The table of this process, not to be written to, shape (2, SHARES + 1, NEARNESSES + 1)."""
+    """The table of this process, not to be written to, float32, shape (2, SHARES + 1, NEARNESSES + 1)."""
     table = np.empty((2, SHARES + 1, NEARNESSES + 1))
     fill_table(table)
-    return table
+    return table.astype(np.float32)

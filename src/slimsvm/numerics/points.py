@@ -29,10 +29,11 @@ N_COUNTS = 10
 
 # panels, base: points (base = h of the point); beta (m, slots); origin: the row a slot is, or -1; used: n in a 1-array;
 # inverse: Q; ratio: a point's numbers over a row's; slot_of: slot of every training row, or -1; scratch: x, y (d), k
-# and bounds (slots) in the working type, v (slots) in float64. For the mean of the models of all steps since `mean` was
+# (slots) in the working type, v (slots) in float64. For the mean of the models of all steps since `mean` was
 # set to 0: mean[0] the sum A of the units of coefficients, mean[1] the number of steps, -1 where no mean is taken; sums
 # (m, slots) and, of the intercept, mean[2:] (m): what came in times A as it was then. The mean is (A beta - sums) /
-# steps. A point whose coefficients came back to 0 stays for what the mean has of it, and goes first.
+# steps. A point whose coefficients came back to 0 stays for what the mean has of it, and goes first. least (1): no
+# |beta| of a single output is below; a new point that is not above is the smallest one, whatever the others are.
 Points = namedtuple(
     "Points",
     [
@@ -48,9 +49,9 @@ Points = namedtuple(
         "y",
         "k",
         "v",
-        "bounds",
         "sums",
         "mean",
+        "least",
     ],
 )
 # code of the rule, most points, pairs per merge, whether by the table, the table.
@@ -60,12 +61,12 @@ Rule = namedtuple("Rule", ["code", "max_points", "pairs", "by_table", "table"])
 @njit(nogil=True)
 def lent(points, rule):
     """Both with arrays that nobody counts references to: that took as long as the merger of two points."""
-    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v, bounds, sums, mean = points
+    panels, base, beta, origin, used, inverse, ratio, slot_of, x, y, k, v, sums, mean, least = points
     code, max_points, pairs, by_table, table = rule
     return Points(
         borrowed(panels), borrowed(base), borrowed(beta), borrowed(origin), borrowed(used), borrowed(inverse),
         borrowed(ratio), borrowed(slot_of), borrowed(x), borrowed(y), borrowed(k), borrowed(v),
-        borrowed(bounds), borrowed(sums), borrowed(mean),
+        borrowed(sums), borrowed(mean), borrowed(least),
     ), Rule(code, max_points, pairs, by_table, borrowed(table))  # fmt: skip
 
 
@@ -166,16 +167,11 @@ def drop_idle(points):
 
 @njit(nogil=True, forceinline=True)
 def least_magnitude(values, n):
-    """Position of the least |values[j]| of the first n >= 1."""
-    newest, best = abs(values[n - 1]), least_of(values, n)
+    """The least |values[j]| of the first n, infinite if there is none."""
+    best = least_of(values, n)
     for j in range(n // LANES_FLOAT64 * LANES_FLOAT64, n):
         best = min(best, abs(values[j]))
-    if newest <= best:  # the usual one
-        return n - 1
-    for j in range(n):
-        if abs(values[j]) <= best:
-            return j
-    return n - 1
+    return best
 
 
 @njit(nogil=True, forceinline=True)
@@ -183,7 +179,14 @@ def smallest(points, diagonal):
     """Slot of the least Σ_c beta², times k(x, x) where ``diagonal`` has it, and this number."""
     beta, best, slot = points.beta, np.inf, 0
     if beta.shape[0] == 1 and not diagonal.size:
-        slot = least_magnitude(beta[0], points.used[0])
+        slot = points.used[0] - 1
+        newest = abs(beta[0, slot])
+        if newest > points.least[0]:
+            points.least[0] = least_magnitude(beta[0], slot)
+            if newest > points.least[0]:
+                slot = 0
+                while abs(beta[0, slot]) > points.least[0]:
+                    slot += 1
         return slot, beta[0, slot] * beta[0, slot]
     for j in range(points.used[0]):
         size = 0.0
