@@ -242,3 +242,6 @@ def test_where_few_vectors_will_not_do_there_are_more(monkeypatch):
     clf, few = fitted(X, y, **parameters), fitted(X, y, **parameters, C=100.0, validation_size=0)
     assert clf.n_basis_ > 1.5 * few.n_basis_
     assert clf.score(X_new, y_new) > few.score(X_new, y_new) + 0.05
+    published = fitted(X, y, **parameters, variances=1.0, max_basis=None)
+    np.testing.assert_array_equal(clf.sample_indices_, published.sample_indices_)
+    np.testing.assert_array_equal(clf.decision_function(X_new), published.decision_function(X_new))

@@ -12,6 +12,7 @@ right, the nearest to the margin first, until both classes have as many.
 
 Not the paper's: κ = 0 unless asked, since with rows that a machine has seen among the s the variance keeps rows with
 turned labels; and the last machine is one of few vectors, with the best coefficients for all rows (`editing.growing`).
+Where that does worse than the first machines, κ = 1 and the paper's last machine take its place.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ Array = np.ndarray
 
 # Where a machine of few vectors errs more than the first ones by more than this, the limit is lifted.
 MOST_LOST = 0.01
+# κ of the paper, which then decides over the rows.
+PAPERS_VARIANCES = 1.0
 # The lowest price whose machine has at most so many times the fewest vectors: a higher one only fits more closely.
 AS_FEW = 1.1
 
@@ -182,11 +185,15 @@ class CrossTrainer(Solver):
         labels = problem.examples.labels
         parts = split(labels, self.n_subsets, self.subset_size, self.validation_size, rng)
         first = train(problem, self.inner, parts, self.first_C, int(rng.integers(2**30)), clock)
+        return self._edited(labels, parts, first, self.variances)
+
+    def _edited(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
+        """Which rows are kept, by so many variances."""
         mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
-        wrong = mean + self.variances * variance < 0
-        sure = ~wrong & (mean - self.variances * variance > 1)
+        wrong = mean + variances * variance < 0
+        sure = ~wrong & (mean - variances * variance > 1)
         kept = ~wrong & ~sure
-        returned = self._put_back(labels, mean - self.variances * variance, sure, kept)
+        returned = self._put_back(labels, mean - variances * variance, sure, kept)
         kept[returned] = True
         for sign in (-1, 1):
             # A class that would be lost whole keeps the row that is furthest on its side.
@@ -215,6 +222,9 @@ class CrossTrainer(Solver):
             fit, evals = self._few(problem, edited, seed, clock, callbacks)
             spent += evals
         if fit is None:
+            if self.max_basis == "auto":  # rows matter here: by the mean alone too many are discarded
+                variances = max(self.variances, PAPERS_VARIANCES)
+                edited = self._edited(problem.examples.labels, edited.split, edited.first, variances)
             fit, evals = self._whole(problem, edited, clock, callbacks)
             spent += evals
         fit.counters["kernel_evals"] = spent

@@ -51,7 +51,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         third of subset_size. 0: no thresholds; C must be a number then.
     variances : float, default=0.0
         Rows are discarded if their mean margin is beyond 0 or 1 by so many variances: 1 in the paper, which discards
-        less. 0 goes by the mean alone.
+        less. 0 goes by the mean alone, unless few vectors will not do (``max_basis="auto"``).
     balance : bool, default=True
         Whether the smaller class of the kept rows gets surely right rows back.
     max_basis : int, "auto" or None, default="auto"
@@ -60,8 +60,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         those with wrong labels too. "auto": the sample is what is kept of 2,000 rows, and as many are vectors (fewer
         where some lie in the span of the others), so that their number is about the same for any number of rows from
         2,000 on; below, the vectors of the machine of all kept rows. Where that then errs more on the
-        validation rows than the first machines do (by a point, and by two standard errors), None. None: the machine of
-        all kept rows, as in the paper.
+        validation rows than the first machines do (by a point, and by two standard errors), None with ``variances=1``
+        at least. None: the machine of all kept rows, as in the paper.
     second_stage : bool, default=True
         False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
     solver : str or Solver, default="exact"
