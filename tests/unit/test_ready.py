@@ -79,6 +79,8 @@ def test_a_search_has_its_time_too(clock):
 def test_a_closing_descent_is_made_ready(clock):
     stand_in = CPSP(10).stand_in(problem(26_000))
     assert stand_in.sweeps == 1
+    fit = solve(CPSP(100).stand_in(problem(26_000)), n=base.READY_EXAMPLES, max_iter=base.READY_STEPS)
+    assert any("objective_estimate" in record for record in fit.history)  # a sweep
     assert CPSP(10).stand_in(problem()).sweeps == "auto"
     assert CPSP(10, method="cutting-planes").stand_in(problem(26_000)).sweeps == "auto"
 

@@ -210,8 +210,8 @@ class CPSP(CuttingPlaneSolver):
         return self.method == "newton" or (self.method == "auto" and has_smoothed)
 
     def stand_in(self, problem: Problem) -> CPSP:
-        """With one closing sweep, where a few examples alone would have none."""
+        """With one closing sweep, where a few examples alone would have none, of a basis that is soon full."""
         preimage = get_preimage(self.preimage)
         if not (self._is_newton(problem) and n_sweeps(self.sweeps, problem, preimage, self.max_basis)):
             return self
-        return clone(self).set_params(sweeps=1)
+        return clone(self).set_params(sweeps=1, max_basis=min(self.max_basis, 16))
