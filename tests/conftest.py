@@ -1,6 +1,8 @@
 """Options, markers and fixtures shared by all tests."""
 
+import contextlib
 import functools
+import os
 
 import pytest
 from hypothesis import settings
@@ -15,7 +17,22 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    keep_to_own_cores()
     settings.load_profile("full" if config.getoption("--full") else "fast")
+
+
+def keep_to_own_cores():
+    """Keep a worker of several to its share of the cores, so that the threads of one do not wait for those of others.
+
+    Here, before NumPy is imported: BLAS, too, has a thread for each core that it finds.
+    """
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if worker is None or not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) >= count:
+        with contextlib.suppress(OSError):  # forbidden in some containers: slower, no more
+            os.sched_setaffinity(0, cores[int(worker.removeprefix("gw")) :: count])
 
 
 def pytest_collection_modifyitems(config, items):
