@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import naive
+from block_cases import DECOMPOSING, check_warm_start, optimum, problem_of
 from slimsvm import BCFW, SVC, ExactCuts, SequenceSVM, load
 from slimsvm.kernels import RBF, FeatureRows, Linear
 from slimsvm.model import LinearModel
@@ -17,27 +18,12 @@ from slimsvm.solvers import Problem
 from slimsvm.tasks import Chain
 from tasks_for_tests import CASES
 
-DECOMPOSING = sorted(name for name, case in CASES.items() if case.make().decomposes)
 FEW = ["binary", "multiclass-costs", "regression", "sequence"]
 VARIANTS = {
     "corrective": BCFW(),
     "line-search": BCFW(tol_relative=0.02, step="line-search", cached_passes=0),
     "average": BCFW(tol_relative=0.02, step="line-search", cached_passes=0, averaging=True),
 }
-
-
-def problem_of(name, kernel, seed=0, **options):
-    """(problem, dense rows, case) whose tolerance is the relative one alone."""
-    case = CASES[name]
-    task, X, _, examples = case.problem(seed)
-    settings = {"C": 0.7, "tol": 1e9, "random_state": 0} | options
-    return Problem(as_rows(X), examples, task, kernel, **settings), X, case
-
-
-def optimum(problem, X, case):
-    """(primal, dual) of the slow truth."""
-    K = naive.kernel_matrix(problem.kernel, X, X)
-    return naive.optimum(K, case.written_out(problem.examples), problem.C, problem.intercept == "regularized")
 
 
 @pytest.mark.parametrize("variant", sorted(VARIANTS))
@@ -111,13 +97,8 @@ def test_corrective_steps_take_fewer_passes():
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("change", [{"C": 1.5}, {"C": 0.3}])
 def test_a_warm_start_goes_on_from_the_dual_point(weights, change):
-    problem, _, _ = problem_of("sequence", Linear())
     solver = BCFW(1e-4, weights=weights)
-    state = solver.solve(problem).state
-    other = replace(problem, **change)
-    cold, warm = solver.solve(other), solver.solve(other, state=state)
-    assert warm.objective == pytest.approx(cold.objective, rel=2e-4)
-    assert warm.n_iter < cold.n_iter
+    problem, _, _, state = check_warm_start(solver, change, rel=2e-4)
     again = solver.solve(problem, state=state)
     assert again.n_iter == 1
     assert solver.solve(problem, state=state).objective == again.objective  # the state was not changed

@@ -1,12 +1,13 @@
 """Exact cuts with a slack for each example."""
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import naive
+import block_cases
+from block_cases import DECOMPOSING, check_warm_start, optimum
 from slimsvm import BCFW, ExactCuts, SequenceSVM
 from slimsvm.kernels import RBF, Linear
 from slimsvm.model import LinearModel
@@ -14,19 +15,8 @@ from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
 from slimsvm.solvers.example_cuts import ExampleCutsRun
 from slimsvm.tasks import Chain, losses
-from tasks_for_tests import CASES
 
-DECOMPOSING = sorted(name for name, case in CASES.items() if case.make().decomposes)
-
-
-def problem_of(name, kernel, seed=0, **options):
-    """(problem, dense rows, case) whose tolerance is the relative one alone."""
-    case = CASES[name]
-    task, X, _, examples = case.problem(seed)
-    settings = {"C": 0.7, "tol": 1e9, "precision": "float64", "random_state": 0} | options
-    return Problem(as_rows(X), examples, task, kernel, **settings), X, case
-
-
+problem_of = partial(block_cases.problem_of, precision="float64")
 CASES_BY_FORM = [(name, True) for name in DECOMPOSING] + [
     (name, False) for name in ("binary", "regression", "sequence")
 ]
@@ -36,8 +26,7 @@ CASES_BY_FORM = [(name, True) for name in DECOMPOSING] + [
 def test_the_reference_optimum_is_reached_with_a_true_gap(name, weights):
     problem, X, case = problem_of(name, Linear() if weights else RBF(0.3))
     fit = ExactCuts(1e-6, slacks="each", weights=weights).solve(problem)
-    K = naive.kernel_matrix(problem.kernel, X, X)
-    primal, dual = naive.optimum(K, case.written_out(problem.examples), problem.C, True)
+    primal, dual = optimum(problem, X, case)
     assert fit.status == Status.CONVERGED
     assert dual * (1 - 1e-9) <= fit.objective <= primal * (1 + 2e-6)
     assert fit.lower_bound <= primal * (1 + 1e-9)
@@ -117,13 +106,8 @@ def test_auto_means_examples_of_several_rows_in_weights():
 
 @pytest.mark.parametrize("change", [{"C": 1.5}, {"C": 0.3}])
 def test_a_warm_start_goes_on_from_the_dual_point(change):
-    problem, _, _ = problem_of("sequence", Linear())
     solver = ExactCuts(1e-5, weights=True)
-    state = solver.solve(problem).state
-    other = replace(problem, **change)
-    cold, warm = solver.solve(other), solver.solve(other, state=state)
-    assert warm.objective == pytest.approx(cold.objective, rel=2e-5)
-    assert warm.n_iter < cold.n_iter
+    problem, other, cold, state = check_warm_start(solver, change, rel=2e-5, precision="float64")
     again = BCFW(1e-3).solve(other, state=state)  # the two can go on from each other
     assert again.objective == pytest.approx(cold.objective, rel=2e-3)
     with pytest.raises(

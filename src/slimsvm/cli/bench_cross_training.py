@@ -235,7 +235,7 @@ def compare(part: str, trial: Trial, args: argparse.Namespace, seed: int) -> Ite
         clf = make(part, method, trial, seed, args)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the record has the status
-            if part == "comparators":  # limits are not for the compiler
+            if part == "comparators":  # whose seconds stand side by side: without those of the compiler
                 make(part, method, trial, seed, args).fit(trial.X[:WARM_UP_ROWS], trial.y[:WARM_UP_ROWS])
             begun = time.perf_counter()
             clf.fit(trial.X, trial.y)

@@ -151,19 +151,15 @@ def merge_two(points, rule, r, j):
     if not a > 0 or not are_merged(product, a, b, m):
         return -1.0
     exponent, side = np.log2(kappa), 1.0 if product > 0 else -1.0
-    from_j, from_r = 1.0, 1.0
     if rule.by_table and m == 1:
         place = look_up(rule.table, 1, max(side * a / (side * a + b), LEAST_SHARE), kappa)
         t, from_j, from_r = polished(side * a, b, exponent, place)
-        if square_r > square:
-            from_j, from_r = from_r, from_j
     else:
         t, _ = golden_section(a, b, side if m == 1 else product / (a * b), np.log(kappa))
-    if square_r > square:
-        t = 1.0 - t
-    # t is now how far from slot j towards slot r.
-    if not (rule.by_table and m == 1):
         from_j, from_r = exp2(exponent * t * t), exp2(exponent * (1.0 - t) * (1.0 - t))
+    # How far from slot j towards slot r, and what each has left there.
+    if square_r > square:
+        t, from_j, from_r = 1.0 - t, from_r, from_j
     kept = 0.0
     for c in range(m):
         beta[c, j] = beta[c, j] * from_j + beta[c, r] * from_r

@@ -85,7 +85,7 @@ def letters(name: str, seed: int, max_basis: int, max_seconds: float | None, n_j
     few = train[:WARM_UP_WORDS]
     n = int(sum(few))
     for method, machine in machines.items():
-        # Compiled before the clock starts: learned vectors would else have spent a limit on seconds in the first sweep.
+        # The seconds that are reported are without those of the compiler.
         first = clone(machine).set_params(max_iter=2, max_seconds=None)
         timed(first, data.X_train[:n], data.y_train[:n], few)
         fitted, seconds = timed(machine, data.X_train, data.y_train, train)
