@@ -202,6 +202,23 @@ def test_a_rows_own_norm_is_as_accurate(dtype, bound):
     assert np.max(np.abs(scores / exact - 1)) <= bound
 
 
+@pytest.mark.parametrize("size", [1.0, 1e10, 1e14])
+@pytest.mark.parametrize("points_at", [1.0, 8.0])
+def test_near_rows_have_the_same_bits_by_fewer_instructions(size, points_at):
+    """A single tile of rows is not asked whether it is near; among several tiles each group of rows is."""
+    X = rng.standard_normal((400, 5)).astype(np.float32) * np.repeat([0.5, 4.0, 0.5, 9.0], 100)[:, None]
+    P = points_at * rng.standard_normal((130, 5)).astype(np.float32)
+    coef = size * rng.standard_normal((130, 1))
+    rows = KernelRows(RBF(0.6), X, centre=np.zeros(5))
+    points = rows.points_of(P)
+    scores = rows.scores(points, coef)
+    alone = np.concatenate([rows.scores(points, coef, rows=(lo, min(lo + 48, 400))) for lo in range(0, 400, 48)])
+    np.testing.assert_array_equal(scores, alone)
+    values = naive.kernel_matrix(RBF(0.6), X, P)
+    bound = 2e-6 * (values * (1 + np.abs(X) @ np.abs(P).T)) @ np.abs(coef) + 1e-20 * size
+    assert (np.abs(scores - values @ coef) <= bound).all()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", [RBF(3.0), Laplacian(3.0)])
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])

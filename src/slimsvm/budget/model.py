@@ -15,8 +15,8 @@ from slimsvm.kernels.pairs import between
 from slimsvm.numerics import points as compiled
 from slimsvm.numerics.budget_steps import GIVEN_STEPS, Steps, take_steps
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN
-from slimsvm.numerics.simd import VECTOR_BYTES
 from slimsvm.numerics.tiles import RowData
+from slimsvm.numerics.vectors import VECTOR_BYTES
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators.pairwise import pair_labels, pair_scores
+from slimsvm.estimators.pairwise import binary_labels, pair_labels, pair_scores
 from slimsvm.estimators.ramp import RampMachine
 from slimsvm.estimators.stream import StreamingClassifier
 from slimsvm.estimators.validation import check_cost_matrix, check_option, class_codes, takes_label_sets
@@ -392,7 +392,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if self.multilabel_:
             return (scores > 0).astype(np.int64)
         if scores.shape[1] == 1:
-            return self.classes_.take((scores[:, 0] > 0).astype(np.intp), mode="clip")  # quicker than "raise"
+            return binary_labels(scores[:, 0], self.classes_)
         if self._is_pairwise:
             return self.classes_[pair_labels(scores, len(self.classes_), self.decision_function_shape, self.break_ties)]
         return self.classes_[np.argmax(scores, axis=1)]

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from slimsvm.kernels.folding import EXP2, Folding, Selection
 from slimsvm.numerics import folding as fold
-from slimsvm.numerics import pipeline, simd
+from slimsvm.numerics import pipeline, vectors
 from slimsvm.numerics.panels import (
     CSC_INNER,
     CSC_MANHATTAN,
@@ -105,12 +105,12 @@ class FoldedRows(Operand):
 
 def panel_of(dtype: np.dtype) -> int:
     """Points per panel."""
-    return simd.PANEL_FLOAT32 if dtype == np.float32 else simd.PANEL_FLOAT64
+    return vectors.PANEL_FLOAT32 if dtype == np.float32 else vectors.PANEL_FLOAT64
 
 
 def _scale(folding: Folding, dtype: np.dtype) -> float:
     """Constant that kernel values come out too large by."""
-    return simd.EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
+    return vectors.EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
 
 
 def folding_operands(folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype) -> tuple:

@@ -18,8 +18,6 @@ from slimsvm.numerics.maps import EXP2, POWER, SUMS, TANH
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN, INNER, MANHATTAN
 from slimsvm.numerics.points import CHANGED, ERRORS, EVALS, GIVEN, LOSS, STEPS, lent
 from slimsvm.numerics.simd import (
-    PANEL_FLOAT32,
-    PANEL_FLOAT64,
     csr_inner_row,
     csr_shared_row,
     exp2_panel,
@@ -27,6 +25,7 @@ from slimsvm.numerics.simd import (
     manhattan_row,
 )
 from slimsvm.numerics.tiles import RowData
+from slimsvm.numerics.vectors import PANEL_FLOAT32, PANEL_FLOAT64
 
 DUAL, PRIMAL, GIVEN_STEPS = range(3)
 HINGE, ONE_VS_REST, TUBE = range(3)

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from slimsvm.numerics.simd import _pointers, _splat_of, _Vectors
+from slimsvm.numerics.vectors import Vectors, pointers, splat_of
 
 
 def _picked(builder: ir.IRBuilder, value: Any, lanes: int, order: str) -> Any:
@@ -39,11 +39,11 @@ def _light_below(typing_context, k, at, limit):
     """Bits that tell of the kernel values k of one panel, from k[at] on, where LIGHT_LOSS is not above the limit."""
 
     def generate(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, signature.args[0].dtype)
-        k, at, limit = _pointers(context, builder, signature, arguments)
+        vectors = Vectors(context, builder, signature.args[0].dtype)
+        k, at, limit = pointers(context, builder, signature, arguments)
         if vectors.bits == 32:
             limit = builder.fptrunc(limit, vectors.scalar)
-        limit = _splat_of(builder, limit, vectors.lanes)
+        limit = splat_of(builder, limit, vectors.lanes)
         one, c0, c1, c2 = (vectors.constant(c) for c in (1.0, *LIGHT_LOSS))
         bits, whole = ir.Constant(ir.IntType(64), 0), ir.IntType(64)
         for first in range(0, vectors.panel, vectors.lanes):
@@ -70,8 +70,8 @@ def _greatest_of(typing_context, values, n):
     """The greatest of the whole vectors among the first n numbers, -1 if there is none above."""
 
     def generate(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, signature.args[0].dtype)
-        values, n = _pointers(context, builder, signature, arguments)
+        vectors = Vectors(context, builder, signature.args[0].dtype)
+        values, n = pointers(context, builder, signature, arguments)
         greatest = cgutils.alloca_once_value(builder, vectors.constant(-1.0))
         lanes = ir.Constant(ir.IntType(64), vectors.lanes)
         with cgutils.for_range(builder, builder.udiv(n, lanes), intp=ir.IntType(64)) as loop:
@@ -87,8 +87,8 @@ def _least_of(typing_context, values, n):
     """The least |values[j]| of the whole vectors among the first n float64, infinite if there is none."""
 
     def generate(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, signature.args[0].dtype)
-        values, n = _pointers(context, builder, signature, arguments)
+        vectors = Vectors(context, builder, signature.args[0].dtype)
+        values, n = pointers(context, builder, signature, arguments)
         least = cgutils.alloca_once_value(builder, vectors.constant(float("inf")))
         lanes = ir.Constant(ir.IntType(64), vectors.lanes)
         with cgutils.for_range(builder, builder.udiv(n, lanes), intp=ir.IntType(64)) as loop:
@@ -103,7 +103,7 @@ def _prefetch(typing_context, array, at):
     """Ask for array[at] to be in the cache soon."""
 
     def generate(context, builder, signature, arguments):
-        array, at = _pointers(context, builder, signature, arguments)
+        array, at = pointers(context, builder, signature, arguments)
         byte, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.maps import NO_REORDER
-from slimsvm.numerics.simd import EXP2_FLOAT64, LANES_FLOAT64, _pointers, _Vectors
+from slimsvm.numerics.vectors import EXP2_FLOAT64, LANES_FLOAT64, Vectors, pointers
 
 NO_NORM, SQUARED, ABSOLUTE = range(3)
 # Beyond this -half, float32 (float64) holds z = half + … no more exactly enough to be rounded to an integer.
@@ -28,10 +28,10 @@ def _fold_long_row(typing_context, raw, at, centre, feature_scale, counted, n_fe
     """
 
     def generate(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, types.float64)
+        vectors = Vectors(context, builder, types.float64)
         raw_kind, out_kind = signature.args[0].dtype, signature.args[6].dtype
         raw_type, out_type = (ir.VectorType(context.get_value_type(k), vectors.lanes) for k in (raw_kind, out_kind))
-        raw, at, centre, feature_scale, counted, n_features, out = _pointers(context, builder, signature, arguments)
+        raw, at, centre, feature_scale, counted, n_features, out = pointers(context, builder, signature, arguments)
         raw, out = builder.gep(raw, [at]), builder.gep(out, [at])
         total = cgutils.alloca_once_value(builder, vectors.constant(0.0))
 

@@ -20,7 +20,7 @@ from slimsvm.numerics.points import (
     smallest,
     write_slot,
 )
-from slimsvm.numerics.simd import LANES_FLOAT32, LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64
+from slimsvm.numerics.vectors import LANES_FLOAT32, LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64
 
 TINY = 1e-25  # folded features below count as 0
 # A point that merges with one at least as heavy, of its sign, loses less than this times LIGHT_LOSS.

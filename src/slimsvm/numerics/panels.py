@@ -1,7 +1,8 @@
 """Kernel values of tiles of rows times panels of points, mapped and summed while in the nearest caches.
 
 A kernel value is map(z), z = base_j + <x_i, p_j>. The RBF kernel's map is 2**(z + h_i), with base_j = -|p_j|^2 / 2 and
-h_i = -|x_i|^2 / 2: the integer part of h_i goes into the number that rounds z, the rest into the row's ``factor``.
+h_i = -|x_i|^2 / 2: the integer part of h_i goes into the number that rounds z, the rest into the row's ``factor``. Of
+rows near all the points it goes into the factor too: the same bits, by fewer instructions.
 
 Every row goes through the same instructions wherever it stands, and sums are cut the same way: a row's values do not
 depend on the rows computed with it, nor on threads. Functions here must not allow reassociation, which undoes rounding.
@@ -17,12 +18,7 @@ from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_row
 from slimsvm.numerics.maps import EXP2, POWER, TANH
 from slimsvm.numerics.simd import (
-    EXP2_FLOAT32,
-    EXP2_FLOAT64,
-    PANEL_FLOAT32,
-    PANEL_FLOAT64,
     ROWS,
-    VECTORS,
     csr_inner_row,
     csr_shared_row,
     exp2_panel,
@@ -32,8 +28,10 @@ from slimsvm.numerics.simd import (
     flush_tile,
     inner_tile,
     manhattan_tile,
+    near_sum_tile,
     sum_tile,
 )
+from slimsvm.numerics.vectors import EXP2_FLOAT32, EXP2_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64, SCALES, VECTORS
 
 ROWS_PER_TILE = 8 * ROWS  # what one thread takes at least: rows that share a chunk of points in the second cache
 CHUNK_PANELS = 8  # panels whose sums stay in the working type; at most so many bytes of points as:
@@ -49,6 +47,7 @@ Weights = namedtuple("Weights", ["values", "first", "segments"])
 
 _MAGIC32, _MAGIC64 = EXP2_FLOAT32[1], EXP2_FLOAT64[1]
 _LOWEST32, _LOWEST64 = EXP2_FLOAT32[2], EXP2_FLOAT64[2]
+_NEAR, _NEAR_WEIGHT = 1.0 + EXP2_FLOAT32[2], 2.0**40
 
 
 @njit(nogil=True)
@@ -57,6 +56,21 @@ def aligned(n, like):
     memory = np.zeros(n + 64 // like.itemsize, like.dtype)
     skip = (-memory.ctypes.data // like.itemsize) % (64 // like.itemsize)
     return memory[skip : skip + n]
+
+
+@njit(nogil=True)
+def _near_from(base, weight):
+    """The h from which on no row has an exponent below the least: (|x| + |p|)^2 / 2 is less for all points.
+
+    The sums are then below 2**(40 - `_NEAR`) times the number of points, and finite. Infinite if there is no such h.
+    """
+    far, heavy = 0.0, 0.0
+    for j in range(base.size):
+        far = min(far, base[j])
+    for j in range(weight.size):
+        heavy = max(heavy, abs(weight[j]))
+    left = np.sqrt(-2.0 * _NEAR) - np.sqrt(-2.0 * far)
+    return -0.5 * left * left if left > 0 and heavy < _NEAR_WEIGHT else np.inf
 
 
 @njit(cache=True, nogil=True)
@@ -87,6 +101,10 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
     rounders, lowest = aligned(ROWS_PER_TILE, half), aligned(ROWS_PER_TILE, half)
     S, sums = aligned(ROWS * stride, half), aligned(ROWS_PER_TILE * m * lanes, half)  # sums stay 0 between uses
     totals, flat = np.empty(ROWS_PER_TILE * columns), out.reshape(out.size)
+    shift, is_near = np.empty(ROWS_PER_TILE), np.empty(ROWS_PER_TILE // ROWS, np.bool_)
+    near_half = np.inf
+    if SCALES and is_single and is_plain and hi > lo + 1:  # of less than that the question costs more than it brings
+        near_half = _near_from(base, weight)
     for tile in range(lo, hi):
         start, n_rows = tile * ROWS_PER_TILE, min(ROWS_PER_TILE, n - tile * ROWS_PER_TILE)
         totals[:] = 0
@@ -97,11 +115,24 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
             offsets[r] = chosen[r] * n_features
             whole = np.rint(half[chosen[r]]) if m > 0 else zero
             rounders[r], lowest[r] = magic + whole, low - whole
+            shift[r] = factor[chosen[r]]
+        for b in range(0, n_rows if is_plain else 0, ROWS):
+            is_near[b // ROWS] = True
+            for r in range(b, b + ROWS):
+                is_near[b // ROWS] &= half[chosen[r]] >= near_half
+            for r in range(b, b + ROWS if is_near[b // ROWS] else b):  # times 2**whole
+                shift[r] *= np.int64(np.int64(1023 + rounders[r]) << 52).view(np.float64)
         for q_lo in range(0, n_panels, chunk):
             q_hi = min(n_panels, q_lo + chunk)
             segment = np.int64(0) if m == 0 else entry_segment[entries[q_lo]]
             for b in range(0, n_rows, ROWS):
                 sums_at = b * m * lanes
+                if is_plain and is_near[b // ROWS]:
+                    for q in range(q_lo, q_hi):
+                        at = q * panel
+                        inner_tile(values, offsets, b, panels, at * n_features, base, at, n_features, S)
+                        near_sum_tile(S, weight, at, sums, sums_at)
+                    continue
                 if is_plain:  # the usual case, without the questions that the others ask at every panel
                     for q in range(q_lo, q_hi):
                         at = q * panel
@@ -177,7 +208,7 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
                     place = b * columns + segment * m + c
                     flush_tile(sums, (b * m + c * ROWS) * lanes, totals, place, columns)
         for r in range(n_rows):
-            scale = factor[chosen[r]]
+            scale = shift[r]
             if columns == 1:
                 flat[start + r] = totals[r] * scale
             else:

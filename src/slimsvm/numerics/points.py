@@ -16,7 +16,8 @@ import numpy as np
 from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.extremes import borrowed, least_of
 from slimsvm.numerics.panels import CSR_INNER, CSR_MANHATTAN
-from slimsvm.numerics.simd import LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64, exp2_panel, inner_row
+from slimsvm.numerics.simd import exp2_panel, inner_row
+from slimsvm.numerics.vectors import LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64
 
 GIVEN = 100  # a form beside those of panels: rows of kernel values, points are positions in them
 MERGE, PROJECT, REMOVE = range(3)
