@@ -10,9 +10,11 @@ from numba import njit
 import naive
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Merge, MultiMerge, Project, Remove, get_budget_rule
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from slimsvm.numerics.merge_rule import NEAR, best_partner, light_loss, merge_losses
+from slimsvm.numerics.extremes import greatest_two
+from slimsvm.numerics.merge_rule import NEAR, best_partner, least_nearness, light_loss, merge_losses
 from slimsvm.numerics.merging import golden_section, kept_square, look_up, merge_table, polished
 from slimsvm.numerics.points import slot_values, smallest
+from slimsvm.numerics.vectors import PANEL_FLOAT32, PANEL_FLOAT64
 
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 VARIANTS = {name: rule() for name, rule in BUDGET_RULES.items()}
@@ -183,12 +185,12 @@ def test_table_and_golden_section_agree():
         u = side * a / (side * a + b)
         whole = a * a + b * b + 2 * side * a * b * kappa
         _, kept = golden_section(a, b, side, np.log(kappa))
-        t, from_b, from_a = polished(side * a, b, np.log2(kappa), look_up(merge_table(), 1, u, kappa))
+        t, from_b, from_a = polished(side * a, b, np.log2(kappa), look_up(merge_table(), u, kappa)[1])
         assert (from_b, from_a) == pytest.approx((kappa ** (t * t), kappa ** ((1 - t) ** 2)), rel=1e-12)
         by_table = kept_square(a, b, side, np.log(kappa), t)
         assert kept - 1e-5 <= by_table <= kept + 1e-12
-        assert (a * look_up(merge_table(), 0, u, kappa)) ** 2 == pytest.approx(whole - kept, abs=1e-4)
-        assert a * look_up(merge_table(), 0, u, kappa) == pytest.approx(
+        assert (a * look_up(merge_table(), u, kappa)[0]) ** 2 == pytest.approx(whole - kept, abs=1e-4)
+        assert a * look_up(merge_table(), u, kappa)[0] == pytest.approx(
             np.sqrt(max(0, whole - kept)), rel=0.02, abs=1e-6
         )
 
@@ -197,9 +199,36 @@ def test_light_points_bound_what_mergers_lose():
     for kappa in np.linspace(0, 1, 60):
         light = light_loss(kappa)
         for u in np.linspace(-1, 0.5, 61):
-            loss = look_up(merge_table(), 0, u, kappa)
+            loss = look_up(merge_table(), u, kappa)[0]
             assert light * (1 - max(u, 0)) <= 1.02 * loss + 1e-9  # by which the table itself may be off
             assert u <= 0 or loss <= NEAR * light + 1e-3
+
+
+def test_the_least_nearness_is_below_what_loses_as_much():
+    for kappa in np.linspace(0, 1, 301):
+        lowest = least_nearness(light_loss(kappa))
+        assert kappa - 0.014 * (1 - kappa) - 1e-12 <= lowest <= kappa
+
+
+@njit
+def two_greatest(values, n):
+    return greatest_two(values, n)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_two_greatest_of_the_first_numbers(dtype):
+    rng, panel = np.random.default_rng(2), PANEL_FLOAT32 if dtype == "float32" else PANEL_FLOAT64
+    for n in [*range(1, 2 * panel + 3), 500, 501]:
+        values = rng.random(-(-n // panel) * panel).astype(DTYPES[dtype])
+        values[n:] = 2.0
+        if n % 3 == 0:
+            values[rng.integers(n)] = -1.0  # a point beside itself
+        if n % 5 == 0:
+            values[rng.integers(n, size=2)] = 1.0
+        place, other = two_greatest(values, n)
+        assert values[place] == values[:n].max() or n == 1
+        assert place < n
+        assert other == np.delete(values[:n], place).max(initial=-1.0)
 
 
 @njit
@@ -207,7 +236,8 @@ def searched(points, rule, r):
     """The slot that the search finds; points.v then has the loss with each, infinite where the two are not merged."""
     slot_values(points, r)
     merge_losses(points, rule, r)
-    return best_partner(points, rule, r)
+    points.k[r] = -1
+    return best_partner(points, rule, points.beta[0, r])[0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from slimsvm.kernels import RBF, Kernel
 from slimsvm.numerics.points import Rule
 
-NO_TABLE = np.empty((2, 0, 0), np.float32)
+NO_TABLE = np.empty((0, 0, 2), np.float32)
 
 
 class BudgetRule(BaseEstimator):

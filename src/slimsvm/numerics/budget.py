@@ -9,7 +9,7 @@ import numpy as np
 
 from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.maps import EXP2, SUMS
-from slimsvm.numerics.merge_rule import merge
+from slimsvm.numerics.merge_rule import is_simple, merge, merge_row
 from slimsvm.numerics.points import (
     ADDED,
     DEGRADATION,
@@ -130,6 +130,9 @@ def add(rows, at, i, points, rule, form, code, diagonal, delta, counts, unit):
     if k_ii <= 0:
         return 0
     n = points.used[0]
+    if rule.code == MERGE and n == rule.max_points and is_simple(rule, m) and 0 < abs(delta[0]) <= points.least[0]:
+        merge_row(rows, at, points, rule, form, delta[0], counts, unit)
+        return 1
     if rule.code == PROJECT:
         outside = span(points, n, k_ii, points.v)
         if outside == 0.0:

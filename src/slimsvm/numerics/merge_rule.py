@@ -5,72 +5,103 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm.numerics.compiling import njit
-from slimsvm.numerics.extremes import LIGHT_LOSS, greatest_of, light_below, lowest_bit
-from slimsvm.numerics.maps import SUMS, exp2
-from slimsvm.numerics.merging import LEAST_SHARE, MOST_SHARE, golden_section, look_up, polished
+from slimsvm.numerics.extremes import greatest_two, lowest_bit, panel_from
+from slimsvm.numerics.maps import NO_REORDER, SUMS
+from slimsvm.numerics.merging import LEAST_SHARE, LOG_2, MOST_SHARE, golden_section, look_up, polished, power_of_2
 from slimsvm.numerics.points import (
+    ADDED,
     DEGRADATION,
     EVALS,
     MERGED,
     REMOVED,
     drop,
     is_at_zero,
+    place_of,
+    read_row,
     read_slot,
     slot_values,
     smallest,
     write_slot,
 )
-from slimsvm.numerics.vectors import LANES_FLOAT32, LANES_FLOAT64, PANEL_FLOAT32, PANEL_FLOAT64
+from slimsvm.numerics.vectors import PANEL_FLOAT32, PANEL_FLOAT64
 
 TINY = 1e-25  # folded features below count as 0
+# (1 - κ)(c0 + c1 κ + c2 κ²) is at most the root of 1 - κ² (1 - 2 log κ), which a light point of mass 1 loses.
+LIGHT_LOSS = (0.9995, 0.66, -0.25)
 # A point that merges with one at least as heavy, of its sign, loses less than this times LIGHT_LOSS.
 NEAR = 1.02
+# 1 - loss (c0 + c1 loss + ...) is the κ where LIGHT_LOSS is that, or up to 1.3 % of 1 - κ below.
+FAR = (0.71873, -0.11929347, 1.13222995, -2.01289987, 1.28243041)
 
 
 @njit(nogil=True, forceinline=True)
 def are_merged(product, a, b, m):
     """Whether points whose coefficients have this inner product and the norms a <= b are merged."""
-    return product > 0 or (m == 1 and product < 0 and b >= 2.0 * a)
+    return (product > 0) | ((m == 1) & (product < 0) & (b >= 2.0 * a))  # the two signs take turns: no branches
 
 
-@njit(nogil=True, forceinline=True)
+@njit(nogil=True, fastmath=NO_REORDER, forceinline=True)
 def light_loss(kappa):
     """LIGHT_LOSS of one kernel value."""
     return (1.0 - kappa) * (LIGHT_LOSS[0] + kappa * (LIGHT_LOSS[1] + kappa * LIGHT_LOSS[2]))
 
 
-@njit(nogil=True, forceinline=True)
-def best_partner(points, rule, r):
-    """The slot that a merger of r, the smallest point, costs least with, by the table; -1 if none. One output only.
+@njit(nogil=True, fastmath=NO_REORDER, forceinline=True)
+def least_nearness(loss):
+    """No κ below this has a LIGHT_LOSS of ``loss`` or less."""
+    loss = min(loss, 1.0)
+    return max(0.0, 1.0 - loss * (FAR[0] + loss * (FAR[1] + loss * (FAR[2] + loss * (FAR[3] + loss * FAR[4])))))
 
-    With a the mass of r, and ``least`` that of the lightest other, a merger loses at least (1 - a / (a + least)) times
-    what a light point would at this kernel value: the table is asked where that is not above the best loss so far.
+
+@njit(nogil=True, forceinline=True)
+def loss_with(points, rule, own, j):
+    """Loss, by the table and for a coefficient ``own`` that is not above, of a merger with slot j, and its place."""
+    u = min(max(own / (own + points.beta[0, j]), LEAST_SHARE), MOST_SHARE)
+    return look_up(rule.table, u, min(1.0, float(points.k[j])))
+
+
+@njit(nogil=True, forceinline=True)
+def best_partner(points, rule, own):
+    """The slot that a merger of the smallest point, with the coefficient ``own``, costs least with, by the table.
+
+    Returns it, or -1, with the place of the merger. points.k: the smallest point's kernel values, -1 with itself. One
+    output only. With a the mass of the point, and b that of another, a merger loses at least (1 - a / (a + b)) times
+    what a light point would at this kernel value. So mostly the nearest point is the partner, which is made sure of
+    while the merger goes on: no branch waits for it.
     """
-    k, values, n = points.k, points.beta[0], points.used[0]
-    panel, lanes = (PANEL_FLOAT32, LANES_FLOAT32) if k.itemsize == 4 else (PANEL_FLOAT64, LANES_FLOAT64)
-    own, k[r] = values[r], -1
-    share = 1.0 - abs(own) / (abs(own) + max(abs(own), points.least[0])) if own != 0 else 1.0
-    nearest = greatest_of(k, n)
-    for j in range(n // lanes * lanes, n):
-        nearest = max(nearest, float(k[j]))
-    least, partner = np.inf, -1
-    limit = NEAR * light_loss(min(nearest, 1.0)) / share
+    k, a = points.k, abs(own)
+    share, (j, next_nearest) = 1.0 - a / (a + max(a, points.least[0])), greatest_two(k, points.used[0])
+    if k[j] >= 0 and are_merged(own * points.beta[0, j], a, abs(points.beta[0, j]), 1):
+        loss, place = loss_with(points, rule, own, j)
+        if next_nearest < least_nearness(loss / share):
+            return j, place
+    return searched_partner(points, rule, own, share, j)
+
+
+@njit(nogil=True)
+def searched_partner(points, rule, own, share, nearest):
+    """The same by asking the table about every candidate, the nearest points first."""
+    k, values, n, a = points.k, points.beta[0], points.used[0], abs(own)
+    panel, number = (PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64), k.dtype.type
+    least, partner, place = np.inf, -1, 0.0
+    limit = NEAR * light_loss(min(max(float(k[nearest]), 0.0), 1.0)) / share
     while True:
         bound = limit
         for start in range(0, n, panel):
-            below = light_below(k, start, bound)
-            while below != 0:
-                j = start + lowest_bit(below)
-                below &= below - 1
-                if j >= n or k[j] < 0 or not are_merged(own * values[j], abs(own), abs(values[j]), 1):
+            candidates = panel_from(k, start, number(least_nearness(bound)))
+            while candidates != 0:
+                j = start + lowest_bit(candidates)
+                candidates &= candidates - 1
+                if j >= n or not are_merged(own * values[j], a, abs(values[j]), 1):
                     continue
-                u = min(max(own / (own + values[j]), LEAST_SHARE), MOST_SHARE)
-                loss = look_up(rule.table, 0, u, min(1.0, float(k[j])))
+                if light_loss(min(1.0, float(k[j]))) * abs(values[j]) > least * (a + abs(values[j])):
+                    continue
+                loss, where = loss_with(points, rule, own, j)
                 if loss < least:
-                    least, partner = loss, j
+                    least, partner, place = loss, j, where
                     bound = min(bound, least / share)
         if least <= limit * share or limit > 1.0:  # no other is better, or there is no other
-            return partner
+            return partner, place
         limit = 1.5 * limit + 0.01  # the nearest are of the other sign
 
 
@@ -96,7 +127,7 @@ def merge_losses(points, rule, r):
         side = 1.0 if product > 0 else -1.0
         if rule.by_table:
             # With several outputs: what coefficients along one line would lose, which is no more than these lose.
-            v[j] = (a * look_up(rule.table, 0, side * a / (side * a + b), kappa)) ** 2
+            v[j] = (a * look_up(rule.table, side * a / (side * a + b), kappa)[0]) ** 2
         if not rule.by_table or (m > 1 and v[j] < best):
             cosine = side if m == 1 else product / (norm_r * norm)
             _, kept = golden_section(a, b, cosine, np.log(kappa))
@@ -105,12 +136,17 @@ def merge_losses(points, rule, r):
 
 
 @njit(nogil=True, fastmath=SUMS, forceinline=True)
-def apart(x, y):
-    """Σ |x - y|, 0 where both are the same."""
-    total = x.dtype.type(0)
+def square_distance(points, j):
+    """Squared distance of points.x from slot j, whose numbers go to points.y. Half of it is -log2 of k(x, y)."""
+    x, y, panels, total = points.x, points.y, points.panels, points.x.dtype.type(0)
+    panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
+    at = place_of(j, x)
     for f in range(x.size):
-        total += abs(x[f] - y[f])
-    return total
+        number = panels[at + f * panel]
+        difference = x[f] - number
+        y[f] = number
+        total += difference * difference
+    return float(total)
 
 
 @njit(nogil=True, fastmath=SUMS, forceinline=True)
@@ -127,21 +163,19 @@ def moved(x, y, t):
 
 
 @njit(nogil=True, forceinline=True)
-def merge_two(points, rule, r, j):
-    """Slot r, whose numbers are in points.x, merges into slot j, their kernel value in points.k[j]; r is left to drop.
+def merge_two(points, rule, r, j, place):
+    """Slot r, whose numbers are in points.x, merges into slot j; r is left to drop. points.y changes.
 
-    Returns ‖Δ‖², or -1, and changes nothing, where the two are not merged.
+    ``place`` is the table's, with one output. Returns ‖Δ‖², or -1, and changes nothing, where the two are not merged.
     """
-    beta, sums, x, y = points.beta, points.sums, points.x, points.y
-    m = beta.shape[0]
-    read_slot(points, j, y)
-    if apart(x, y) == 0:
+    beta, sums = points.beta, points.sums
+    m, distance = beta.shape[0], square_distance(points, j)
+    if distance == 0:
         for c in range(m):
             beta[c, j] += beta[c, r]
             sums[c, j] += sums[c, r]
         points.least[0] = min(points.least[0], abs(beta[0, j]))
         return 0.0
-    kappa = min(1.0, max(1e-300, float(points.k[j])))
     product, square_r, square = 0.0, 0.0, 0.0
     for c in range(m):
         product += beta[c, r] * beta[c, j]
@@ -150,13 +184,13 @@ def merge_two(points, rule, r, j):
     a, b = np.sqrt(min(square_r, square)), np.sqrt(max(square_r, square))
     if not a > 0 or not are_merged(product, a, b, m):
         return -1.0
-    exponent, side = np.log2(kappa), 1.0 if product > 0 else -1.0
+    exponent, side = -0.5 * distance, 1.0 if product > 0 else -1.0
+    kappa = power_of_2(exponent)
     if rule.by_table and m == 1:
-        place = look_up(rule.table, 1, max(side * a / (side * a + b), LEAST_SHARE), kappa)
         t, from_j, from_r = polished(side * a, b, exponent, place)
     else:
-        t, _ = golden_section(a, b, side if m == 1 else product / (a * b), np.log(kappa))
-        from_j, from_r = exp2(exponent * t * t), exp2(exponent * (1.0 - t) * (1.0 - t))
+        t, _ = golden_section(a, b, side if m == 1 else product / (a * b), exponent * LOG_2)
+        from_j, from_r = power_of_2(exponent * t * t), power_of_2(exponent * (1.0 - t) * (1.0 - t))
     # How far from slot j towards slot r, and what each has left there.
     if square_r > square:
         t, from_j, from_r = 1.0 - t, from_r, from_j
@@ -166,8 +200,8 @@ def merge_two(points, rule, r, j):
         sums[c, j] = sums[c, j] * from_j + sums[c, r] * from_r
         kept += beta[c, j] * beta[c, j]
     points.least[0] = min(points.least[0], abs(beta[0, j]))
-    points.base[j] = -0.5 * moved(x, y, y.dtype.type(t))
-    write_slot(points, j, y)
+    points.base[j] = -0.5 * moved(points.x, points.y, points.y.dtype.type(t))
+    write_slot(points, j, points.y)
     if points.origin[j] >= 0:
         points.slot_of[points.origin[j]] = -1
         points.origin[j] = -1
@@ -176,13 +210,44 @@ def merge_two(points, rule, r, j):
 
 @njit(nogil=True)
 def pair_value(points, i, j):
-    """points.k[j] = RBF kernel value of the slots i and j."""
+    """points.k[j] = RBF kernel value of the slots i and j; leaves the numbers of i in points.x."""
     read_slot(points, i, points.x)
-    read_slot(points, j, points.y)
-    z = float(points.base[i]) + float(points.base[j])
-    for f in range(points.x.size):
-        z += float(points.x[f]) * float(points.y[f])
-    points.k[j] = exp2(min(z, 0.0))
+    points.k[j] = power_of_2(-0.5 * square_distance(points, j))
+
+
+@njit(nogil=True, forceinline=True)
+def place_by_table(points, rule, r, j):
+    """Where the slots r and j, of one output, merge, by the table."""
+    a, b = points.beta[0, r], points.beta[0, j]
+    if abs(a) > abs(b):
+        a, b = b, a
+    kappa = min(1.0, max(0.0, float(points.k[j])))
+    return look_up(rule.table, min(max(a / (a + b), LEAST_SHARE), MOST_SHARE), kappa)[1] if a + b != 0 else 0.0
+
+
+@njit(nogil=True, forceinline=True)
+def is_simple(rule, m):
+    """Whether the partner comes of one search, by the table, over coefficients of one output."""
+    return rule.by_table and rule.pairs == 1 and m == 1
+
+
+@njit(nogil=True, forceinline=True)
+def merge_row(rows, at, points, rule, form, delta, counts, unit):
+    """Row ``at`` comes in with a coefficient, not 0, that none is smaller than, and merges without a slot of its own.
+
+    Its kernel values are in points.k. One output, by the table.
+    """
+    beta, sums, n = points.beta, points.sums, points.used[0]
+    read_row(rows, at, points, form)
+    beta[0, n], sums[0, n] = delta, delta * points.mean[0]
+    partner, place = best_partner(points, rule, delta)
+    loss = -1.0
+    if partner >= 0:
+        loss = merge_two(points, rule, n, partner, place)
+    counts[ADDED] += 1
+    counts[MERGED if loss >= 0 else REMOVED] += 1
+    counts[DEGRADATION] += (loss if loss >= 0 else delta * delta) * unit * unit
+    beta[0, n], sums[0, n] = 0, 0
 
 
 @njit(nogil=True)
@@ -211,12 +276,14 @@ def merge(points, rule, counts, unit):
     if is_at_zero(points.beta, r):
         merge_idle(points, r)
         return
-    n_merged, is_simple = 0, rule.by_table and rule.pairs == 1 and points.beta.shape[0] == 1
-    if not is_simple:
+    m, n_merged = points.beta.shape[0], 0
+    if not is_simple(rule, m):
         merge_losses(points, rule, r)
     while n_merged < rule.pairs:
-        if is_simple:
-            partner = best_partner(points, rule, r)
+        place = 0.0
+        if is_simple(rule, m):
+            points.k[r] = -1
+            partner, place = best_partner(points, rule, points.beta[0, r])
             if partner < 0:
                 break
         else:
@@ -226,10 +293,12 @@ def merge(points, rule, counts, unit):
                     partner = j
             if points.v[partner] == np.inf:
                 break
-        if n_merged > 0:
-            pair_value(points, r, partner)
-            counts[EVALS] += 1
-        loss = merge_two(points, rule, r, partner)
+            if n_merged > 0:
+                pair_value(points, r, partner)
+                counts[EVALS] += 1
+            if rule.by_table and m == 1:
+                place = place_by_table(points, rule, r, partner)
+        loss = merge_two(points, rule, r, partner, place)
         points.v[partner] = np.inf
         if loss < 0:
             points.k[partner] = -1

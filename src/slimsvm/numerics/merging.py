@@ -18,7 +18,8 @@ from functools import lru_cache
 import numpy as np
 
 from slimsvm.numerics.compiling import njit
-from slimsvm.numerics.maps import exp2
+from slimsvm.numerics.maps import NO_REORDER
+from slimsvm.numerics.vectors import EXP2_FLOAT64
 
 LOG_2 = 0.6931471805599453
 GOLDEN = 0.6180339887498949
@@ -26,6 +27,8 @@ SEARCH_STEPS = 40  # 1/2 times GOLDEN**40 is 2e-9
 # Cells of the table by u from -1 to 1/2 and by κ: losses are right to 1e-4 of (|a| + |b|)².
 SHARES, NEARNESSES = 600, 200
 LEAST_SHARE, MOST_SHARE = -1.0, 0.5  # of u
+C, ROUNDER, LOWEST = EXP2_FLOAT64
+SHORT_STEP = 0.03  # steps of exponents that a short series serves
 
 
 @njit(cache=True, nogil=True)
@@ -65,9 +68,9 @@ def golden_section(a, b, cosine, log_kappa):
 
 @njit(cache=True, nogil=True)
 def fill_table(table):
-    """table[0] the root of the loss over the lighter mass, table[1] the place t, at u = i / SHARES 3 / 2 - 1.
+    """table[i, j]: the root of the loss over the lighter mass, and the place t, at u = i / SHARES 3 / 2 - 1.
 
-    The column j is for κ = j / NEARNESSES. The root is nearly linear in κ, down to 0 at κ = 1.
+    j is for κ = j / NEARNESSES. The root is nearly linear in κ, down to 0 at κ = 1.
     """
     for j in range(NEARNESSES + 1):
         kappa = j / NEARNESSES
@@ -76,50 +79,83 @@ def fill_table(table):
             u = LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * i / SHARES
             if abs(u) < 1e-9:
                 # A light point beside a heavy one; t, u κ to first order, saves 2 u² κ² |log κ|.
-                table[0, i, j] = np.sqrt(max(0.0, 1.0 - kappa * kappa * (1.0 - 2.0 * log_kappa)))
-                table[1, i, j] = 0.0
+                table[i, j, 0] = np.sqrt(max(0.0, 1.0 - kappa * kappa * (1.0 - 2.0 * log_kappa)))
+                table[i, j, 1] = 0.0
                 continue
             a, b, cosine = abs(u), 1.0 - u, np.sign(u)
             t, kept = golden_section(a, b, cosine, log_kappa)
             loss = a * a + b * b + 2.0 * cosine * a * b * kappa - kept
-            table[0, i, j] = np.sqrt(max(0.0, loss)) / a
-            table[1, i, j] = t
+            table[i, j, 0] = np.sqrt(max(0.0, loss)) / a
+            table[i, j, 1] = t
 
 
-@njit(nogil=True, forceinline=True)
-def look_up(table, which, u, kappa):
-    """The table between its points, linear along both axes; u in [-1, 1/2], kappa in [0, 1]."""
+@njit(nogil=True, fastmath=NO_REORDER, forceinline=True)
+def look_up(table, u, kappa):
+    """Loss and place between the table's points, linear along both axes; u in [-1, 1/2], kappa in [0, 1]."""
     x, y = (u - LEAST_SHARE) * (SHARES / (MOST_SHARE - LEAST_SHARE)), kappa * NEARNESSES
-    i, j = min(int(x), SHARES - 1), min(int(y), NEARNESSES - 1)
-    x, y = x - i, y - j
-    low = table[which, i, j] * (1.0 - y) + table[which, i, j + 1] * y
-    high = table[which, i + 1, j] * (1.0 - y) + table[which, i + 1, j + 1] * y
-    return low * (1.0 - x) + high * x
+    row, column = min(int(x), SHARES - 1), min(int(y), NEARNESSES - 1)
+    x, y = x - row, y - column
+    i, j = np.uint64(row), np.uint64(column)  # Numba then asks of no index whether it counts from the end
+    below, right = i + np.uint64(1), j + np.uint64(1)
+    loss = (table[i, j, 0] * (1.0 - y) + table[i, right, 0] * y) * (1.0 - x)
+    place = (table[i, j, 1] * (1.0 - y) + table[i, right, 1] * y) * (1.0 - x)
+    loss += (table[below, j, 0] * (1.0 - y) + table[below, right, 0] * y) * x
+    place += (table[below, j, 1] * (1.0 - y) + table[below, right, 1] * y) * x
+    return loss, place
 
 
-@njit(nogil=True, forceinline=True)
+@njit(nogil=True, fastmath=NO_REORDER, forceinline=True)
+def power_of_2(z):
+    """2**z, z <= 0, as `slimsvm.numerics.maps.exp2` in float64; the polynomial as a tree, for one number at a time."""
+    z = max(z, LOWEST)
+    t = z + ROUNDER
+    r = z - (t - ROUNDER)
+    s = r * r
+    q = s * s
+    low = (C[0] + C[1] * r) + s * (C[2] + C[3] * r)
+    middle, high = (C[4] + C[5] * r) + s * (C[6] + C[7] * r), (C[8] + C[9] * r) + s * (C[10] + C[11] * r)
+    p = low + q * (middle + q * high)
+    bits = np.float64(p).view(np.int64) + (np.float64(t).view(np.int64) << np.int64(52))
+    return np.int64(bits).view(np.float64)
+
+
+@njit(nogil=True, fastmath=NO_REORDER, forceinline=True)
+def exp_near_0(z):
+    """e**z by its series, right to 1e-14 where |z| < SHORT_STEP."""
+    square = z * z
+    odd = 1.0 + square * (1.0 / 6.0 + square * (1.0 / 120.0))
+    even = 0.5 + square * (1.0 / 24.0 + square * (1.0 / 720.0))
+    return 1.0 + (z * odd + square * even)
+
+
+@njit(nogil=True, fastmath=NO_REORDER, forceinline=True)
 def polished(a, b, exponent, t):
     """The place t for the masses b >= a > 0, or b >= -2 a where a < 0, with κ = 2**exponent, after one Newton step.
 
     Returns it with what a mass at 0, and one at 1, has left of it there.
     """
     curve = 2.0 * LOG_2 * exponent
-    first, second = b * exp2(exponent * t * t), a * exp2(exponent * (1.0 - t) * (1.0 - t))
+    from_b, from_a = power_of_2(exponent * t * t), power_of_2(exponent * (1.0 - t) * (1.0 - t))
+    first, second = b * from_b, a * from_a
     slope = first * t - second * (1.0 - t)
     bend = first * (1.0 + curve * t * t) + second * (1.0 + curve * (1.0 - t) * (1.0 - t))
     if not bend > 0:
-        return t, first / b, second / a
+        return t, from_b, from_a
     new = t - slope / bend
     new = min(max(new, 0.0), MOST_SHARE) if a > 0 else min(max(new, LEAST_SHARE), 0.0)
-    from_b, from_a = exp2(exponent * new * new), exp2(exponent * (1.0 - new) * (1.0 - new))
-    if b * from_b + a * from_a >= first + second:
-        return new, from_b, from_a
-    return t, first / b, second / a
+    grown_b, grown_a = 0.5 * curve * (new - t) * (new + t), 0.5 * curve * (t - new) * (2.0 - new - t)
+    if max(abs(grown_b), abs(grown_a)) < SHORT_STEP:
+        new_b, new_a = from_b * exp_near_0(grown_b), from_a * exp_near_0(grown_a)
+    else:
+        new_b, new_a = power_of_2(exponent * new * new), power_of_2(exponent * (1.0 - new) * (1.0 - new))
+    if b * new_b + a * new_a >= first + second:
+        return new, new_b, new_a
+    return t, from_b, from_a
 
 
 @lru_cache(maxsize=1)
 def merge_table() -> np.ndarray:
-    """The table of this process, not to be written to, float32, shape (2, SHARES + 1, NEARNESSES + 1)."""
-    table = np.empty((2, SHARES + 1, NEARNESSES + 1))
+    """The table of this process, not to be written to, float32, shape (SHARES + 1, NEARNESSES + 1, 2)."""
+    table = np.empty((SHARES + 1, NEARNESSES + 1, 2))
     fill_table(table)
     return table.astype(np.float32)

@@ -72,11 +72,18 @@ def lent(points, rule):
 
 
 @njit(nogil=True, forceinline=True)
+def place_of(j, x):
+    """Where the first number of slot j is, of points with as many numbers as x; the others are a panel apart each."""
+    panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
+    within = j & (panel - 1)  # panels are powers of two wide
+    return (j - within) * x.size + within
+
+
+@njit(nogil=True, forceinline=True)
 def read_slot(points, j, x):
     """The folded numbers of slot j into x."""
     panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
-    within = j & (panel - 1)  # panels are powers of two wide
-    at = (j - within) * x.size + within
+    at = place_of(j, x)
     for f in range(x.size):
         x[f] = points.panels[at + f * panel]
 
@@ -96,26 +103,32 @@ def slot_values(points, r):
 def write_slot(points, j, x):
     """Slot j gets the folded numbers x."""
     panel = PANEL_FLOAT32 if x.itemsize == 4 else PANEL_FLOAT64
-    within = j & (panel - 1)  # panels are powers of two wide
-    at = (j - within) * x.size + within
+    at = place_of(j, x)
     for f in range(x.size):
         points.panels[at + f * panel] = x[f]
 
 
 @njit(nogil=True, forceinline=True)
-def add_row(rows, at, i, points, form, base):
-    """The row i, folded at ``at``, in a new slot with coefficients 0; ``base`` is its h. Returns the slot."""
-    j, d, ratio = points.used[0], points.x.size, points.ratio
+def read_row(rows, at, points, form):
+    """The numbers of the row folded at ``at``, as a point has them, into points.x."""
+    d, ratio = points.x.size, points.ratio
     if form in (CSR_INNER, CSR_MANHATTAN):
         for f in range(d):
             points.x[f] = 0
         for t in range(rows.indptr[at], rows.indptr[at + 1]):
             f = rows.indices[t]
             points.x[f] = rows.values[t] * ratio[f]
-        write_slot(points, j, points.x)
     elif form != GIVEN:
         for f in range(d):
             points.x[f] = rows.values[at * d + f] * ratio[f]
+
+
+@njit(nogil=True, forceinline=True)
+def add_row(rows, at, i, points, form, base):
+    """The row i, folded at ``at``, in a new slot with coefficients 0; ``base`` is its h. Returns the slot."""
+    j = points.used[0]
+    read_row(rows, at, points, form)
+    if form != GIVEN:
         write_slot(points, j, points.x)
     points.base[j], points.origin[j], points.slot_of[i] = base, i, j
     for c in range(points.beta.shape[0]):
