@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
@@ -234,7 +235,7 @@ def test_a_limit_on_the_sample_still_gives_the_objective_over_all_rows(monkeypat
 
 def test_a_gap_that_rounding_leaves_open_is_told():
     problem, _, _ = problem_of(n=400, C=1e6, precision="float32", tol=np.inf)
-    with pytest.warns(ConvergenceWarning, match="LowRank ended with a gap of .*precision='float64' may"):
+    with pytest.warns(ConvergenceWarning, match="LowRank ended with a gap of .*precision='float64' or a lower C may"):
         fit = LowRank(100, tol_relative=1e-12).solve(problem)
     assert fit.status == Status.CONVERGED
 
@@ -326,6 +327,31 @@ def test_extreme_prices_have_an_answer(C):
     X, y = load_iris(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        clf = SVC(solver=LowRank(20), C=C, max_iter=300, random_state=0).fit(X, y)
+        clf = SVC(solver=LowRank(20), C=C, random_state=0).fit(X, y)
     assert np.isfinite(clf.decision_function(X)).all()
     assert 0 <= clf.objective_ <= C * len(y) * (1 + 1e-9)
+
+
+def test_a_very_large_price_is_reached_from_lower_ones(monkeypatch):
+    """At once it ends after 200 steps at one τ, with a wider gap."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    clf = SVC(C=1e10, solver=LowRank(200), intercept="free", precision="float64", random_state=0, n_jobs=1)
+    bound, share = {}, {}
+    for first in (1e3, 1e10):
+        monkeypatch.setattr(convex_finish, "FIRST_PRICE", first)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clf.fit(X, y)
+        bound[first] = clf.counters_["bound_in_basis"]
+        share[first] = 1 - bound[first] / clf.objective_
+    assert clf.objective_ >= bound[1e3] * (1 - 1e-9)
+    assert share[1e3] <= 0.06
+    assert share[1e10] > 0.5
+
+
+def test_prices_rise_to_the_one_asked_for():
+    assert convex_finish.prices_to(1e-10) == [1e-10]
+    assert convex_finish.prices_to(1e3) == [1e3]
+    assert convex_finish.prices_to(2e3) == [1e3, 2e3]
+    assert convex_finish.prices_to(1e5) == [1e3, 1e4, 1e5]

@@ -174,7 +174,8 @@ class Run(Protocol):
 
         An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
         runs with a true attribute ``ends_in_passes``. Others plan their time themselves. Of a run with a true attribute
-        ``has_models`` `finish` may be asked after every step, and the run goes on.
+        ``has_models`` `finish` may be asked after every step, and the run goes on. A run with a limit of its own says
+        in ``spent`` which one it has come to.
         """
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
@@ -314,7 +315,7 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
                 status = Status.CONVERGED
             elif stopped:
                 status = Status.STOPPED
-            elif problem.max_iter is not None and len(history) >= problem.max_iter:
+            elif getattr(run, "spent", None) or (problem.max_iter is not None and len(history) >= problem.max_iter):
                 status = Status.ITERATION_LIMIT
             elif problem.max_seconds is not None:
                 if getattr(run, "ends_in_passes", False):
@@ -334,9 +335,11 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
         run.kernel_rows.end = None
         bar.bar.close()
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
+        spent = getattr(run, "spent", None)
+        advice = "take a lower C or a larger tol" if spent else "raise max_iter or max_seconds"
         warnings.warn(
-            f"{name} stopped at the {status} after {len(history)} iterations, before its tolerance was reached; "
-            "raise max_iter or max_seconds, or accept the model as it is",
+            f"{name} stopped at the {spent or status} after {len(history)} iterations, before its tolerance was "
+            f"reached; {advice}, or accept the model as it is",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
-from slimsvm.solvers.convex_finish import GAP_ROUNDING, check_task, fit_coefficients, tolerances
+from slimsvm.solvers.checks import check_smoothable
+from slimsvm.solvers.convex_finish import GAP_ROUNDING, fit_coefficients, tolerances
 from slimsvm.solvers.finish_by_cuts import finish_by_cuts
 from slimsvm.solvers.subspace import Coefficients
 
@@ -29,7 +30,7 @@ def has_smoothed_rows(problem: Problem) -> bool:
 def check_finish(problem: Problem) -> None:
     """Refuse a problem that `best_coefficients` cannot solve."""
     if has_smoothed_rows(problem):
-        check_task(problem)
+        check_smoothable(problem)
     elif problem.intercept not in ("regularized", "none"):
         raise ValueError(
             f"{type(problem.task).__name__} is finished by cuts, which have no place for an unregularised intercept: "

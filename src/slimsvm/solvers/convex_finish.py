@@ -10,7 +10,8 @@ coordinates, g = C Σ_i residual_i z_i and P, D the true primal and dual values
 
 the first term falls with τ, the second with Newton's steps: a stage ends when a step would gain less than a share of
 the first term, the whole when P − D is within the tolerance. D bounds the problem within the basis, not the kernel's.
-Large sets begin with a sample of the rows.
+Large sets begin with a sample of the rows, large prices with a lower one: at once at 10¹⁰ a step gets no further than
+to the next row's margin. A dual point of a lower price is one of the higher price, so D stays.
 
 Chapelle, "Training a Support Vector Machine in the Primal", Neural Computation 2007; Keerthi, Chapelle, DeCoste,
 "Building Support Vector Machines with Reduced Classifier Complexity", JMLR 2006; Nesterov, "Smooth Minimization of
@@ -30,6 +31,7 @@ import numpy as np
 from slimsvm.kernels import KernelRows
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import SMALL_TOLERANCE, Problem
+from slimsvm.solvers.checks import check_smoothable
 from slimsvm.solvers.newton import CHEAP, EXACT, direction
 from slimsvm.solvers.subspace import Coefficients, Subspace
 from slimsvm.tasks import Examples, Smoothed
@@ -43,14 +45,18 @@ STAGE_SHARES, SLOPE_SHARES, THOROUGH = (0.1, 1e-3), (0.3, 0.1), 1e-6
 TAU_FACTOR, GAP_SHARE = 0.3, 0.4
 # The first τ, as a share of the mean loss, from 0 and from where somebody has been before.
 FIRST_TAU, NEXT_TAU = 1.0, 0.3
-# Directions are made of twice as many rows after a step that left more than this share of what a step can gain.
-SLOW, MORE = 0.2, 2.0
+# Directions are made of twice as many rows, and of rows of a quarter of the curvature, after a step that left more than
+# this share of what a step can gain.
+SLOW, MORE, MOST_EFFORT = 0.2, 2.0, 1e6
 MAX_TRIALS = 20
-# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows.
-SAMPLE_STEP, MIN_SAMPLE, SAMPLE_TOLERANCE = 16, 2000, 0.05
+# A higher price than this is reached from it, by this factor at a time.
+FIRST_PRICE, PRICE_FACTOR = 1e3, 10.0
+# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows; to this gap, as those
+# at a lower price.
+SAMPLE_STEP, MIN_SAMPLE, FIRST_TOLERANCE = 16, 2000, 0.05
 # The end is reached when this many steps in a row neither raised the bound nor lowered τ, the objective or the smoothed
-# objective, by this share of it.
-STALL_STEPS, ROUNDING = 5, 1e-13
+# objective, by this share of it; or this many at one τ.
+STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
 # Gaps, as shares of the objective, that are rounding errors of the kernel values.
 GAP_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 
@@ -108,8 +114,12 @@ class ConvexFinish:
         tol_relative: float,
         start: tuple[Array, Array] | None = None,
     ):
-        check_task(problem)
-        self.problem, self.whole, self.rng = problem, space, rng
+        check_smoothable(problem)
+        self.prices = prices_to(problem.C)
+        self.kept_tau: float | None = None
+        self.idle: int
+        self.values: Values
+        self.problem, self.whole, self.rng = replace(problem, C=self.prices.pop(0)), space, rng
         self.tol, self.tol_relative = tol * problem.C1, tol_relative
         self.thorough = tol_relative < THOROUGH
         self.stage_share, self.slope_share = STAGE_SHARES[self.thorough], SLOPE_SHARES[self.thorough]
@@ -129,33 +139,55 @@ class ConvexFinish:
         """Whether the steps are still taken on a sample of the rows."""
         return self.space is not self.whole
 
+    @property
+    def on_the_way(self) -> bool:
+        """Whether the steps are still taken on a sample of the rows or at a lower price."""
+        return self.on_sample or len(self.prices) > 0
+
     def step(self) -> dict[str, Any]:
-        """One Newton step and what is known after it; on the sample objective and bound are not known."""
+        """One Newton step and what is known after it: objective and bound only at the problem's price on all rows."""
         if not self.converged:
             self._move()
-        if self.converged and self.on_sample:
-            self.leave_sample()
-        known = not self.on_sample
+        if self.converged and self.on_the_way:
+            self.go_on()
+        known = not self.on_the_way
         return {
             "objective": self.objective if known else None,
             "bound_in_basis": self.bound if known else None,
             "gap": self.objective - self.bound if known else None,
             "tau": self.tau,
-            "sampled_rows": None if known else self.examples.n_rows,
+            "sampled_rows": self.examples.n_rows if self.on_sample else None,
         }
 
-    def leave_sample(self) -> None:
-        """Go on from the sample's best point on all rows."""
-        self.space, self.examples = self.whole, self.problem.examples
-        self._enter(self.best.u, NEXT_TAU)
+    def go_on(self) -> None:
+        """Go on from the best point on all rows, or at the next price."""
+        if self.on_sample:
+            self.space, self.examples = self.whole, self.problem.examples
+            self._enter(self.best.u, NEXT_TAU)
+        else:
+            self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
+            self.kept_tau = self.tau
+            self._enter(self.best.u, NEXT_TAU)
+            self._judge(max(bound, self.bound))
+
+    def arrive(self) -> None:
+        """Go on from the best point on all rows and at the problem's price at once."""
+        del self.prices[:-1]
+        while self.on_the_way:
+            self.go_on()
+
+    def _judge(self, bound: float) -> None:
+        """Take the bound, and see whether the present rows are done with."""
+        self.bound = bound
+        self.converged = self.objective - bound <= self._tolerance() or self.idle >= STALL_STEPS
 
     def _enter(self, u: Array, share: float) -> None:
-        """Start at u on the present rows, with a τ that is a share of the mean loss there."""
+        """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
         self.best = self.point = Point(u, self.space.times(u))
-        self.objective, self.bound, self.converged, self.idle = np.inf, -np.inf, False, 0
+        self.objective, self.bound, self.converged, self.idle, self.n_steps = np.inf, -np.inf, False, 0, 0
         self.effort, self.decrement = 1.0, np.inf
         mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
-        self.tau = share * mean_loss if mean_loss > 0 else 1.0
+        self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
         # From a good start, begin with the τ that proves most of it.
         bound, tau = -np.inf, self.tau
@@ -176,7 +208,7 @@ class ConvexFinish:
         along = Point(du, self.space.times(du))
         decrement = -float(np.sum(now.gradient * du))
         if decrement > SLOW * self.decrement:
-            self.effort *= MORE
+            self.effort = min(MORE * self.effort, MOST_EFFORT)
         self.decrement = decrement
         self.point = self.point.at(self._search(along, decrement), along)
         target, tau = max(0.0, self._tolerance()), self.tau  # rounding may leave a share of the loss below 0
@@ -186,13 +218,15 @@ class ConvexFinish:
         self._evaluate()
         was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
         fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
+        self.n_steps = self.n_steps + 1 if self.tau == tau else 0
         if fell > least:
             self.idle = 0
+        self.converged = self.converged or self.n_steps >= MOST_STEPS
 
     def _tolerance(self) -> float:
         """The gap at which the present rows are done with."""
-        if self.on_sample:
-            return SAMPLE_TOLERANCE * abs(self.objective)
+        if self.on_the_way:
+            return FIRST_TOLERANCE * abs(self.objective)
         return min(self.tol, self.tol_relative * abs(self.objective))
 
     def _smooth(self, point: Point, tau: float) -> Smoothed:
@@ -247,8 +281,7 @@ class ConvexFinish:
         self.idle = 0 if improved else self.idle + 1
         if objective < self.objective:
             self.objective, self.best = objective, self.point
-        self.bound = max(self.bound, bound)
-        self.converged = self.objective - self.bound <= self._tolerance() or self.idle >= STALL_STEPS
+        self._judge(max(self.bound, bound))
         self.values = Values(smoothed, self.penalty * u - g, objective, norm + C * smoothed.value, bound, smoothing_gap)
 
     def _balance(self) -> None:
@@ -282,6 +315,14 @@ class ConvexFinish:
         self.point = Point(u, self.point.scores + shift)
 
 
+def prices_to(C: float) -> list[float]:
+    """Prices to solve for one after the other, the last one C."""
+    prices = [FIRST_PRICE]
+    while prices[-1] < C:
+        prices.append(PRICE_FACTOR * prices[-1])
+    return [*prices[:-1], C]
+
+
 def balanced(residual: Array, dual: tuple[float, float]) -> tuple[Array, float]:
     """Residuals (n, 1) whose positive and negative parts cancel, by shrinking the heavier part, and their constant."""
     up, down = np.maximum(residual, 0.0), np.minimum(residual, 0.0)
@@ -295,23 +336,6 @@ def sampled(examples: Examples, index: Array) -> Examples:
     """Some of the examples, weighted so that they stand for all."""
     part = examples.take(index)
     return replace(part, weights=part.weights * (examples.total_weight / part.total_weight))
-
-
-def check_task(problem: Problem) -> None:
-    """The method needs a smoothed loss over one-row examples, and for a free intercept a single output."""
-    task = problem.task
-    if not task.is_smoothable or problem.examples.offsets is not None:
-        raise ValueError(
-            f"the convex problem in the coefficients needs a task with a smoothed loss (binary, multiclass, "
-            f"regression), found {type(task).__name__}"
-        )
-    if problem.intercept not in ("regularized", "free", "none"):
-        raise ValueError(f"intercept must be 'regularized', 'free' or 'none', found {problem.intercept!r}")
-    if problem.intercept == "free" and task.n_outputs > 1:
-        raise ValueError(
-            f"intercept='free' is for one score column (two classes or regression), found {task.n_outputs}: "
-            "use 'regularized' or 'none'"
-        )
 
 
 def tolerances(problem: Problem, tol_relative: float) -> tuple[float, float]:
@@ -361,11 +385,11 @@ def fit_coefficients(
         space = subspace(problem, kernel_rows, basis)
         finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start)
         n_steps = 0
-        while n_steps < max_steps and (finish.on_sample or not finish.converged):
+        while n_steps < max_steps and (finish.on_the_way or not finish.converged):
             finish.step()
             n_steps += 1
-        if finish.on_sample:
-            finish.leave_sample()
+        if finish.on_the_way:
+            finish.arrive()
         coef, intercept = space.coefficients(finish.best.u)
     return Coefficients(coef, intercept, finish.objective, finish.bound, n_steps, finish.converged)
 

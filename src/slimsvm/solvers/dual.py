@@ -20,6 +20,15 @@ Array = np.ndarray
 
 # An imbalance of Σ v, as a share of its positive part, that is rounding's.
 ROUNDING = 1e-12
+# A fit ends after so many steps for pairs of rows, or so many for each row if that is more. (LIBSVM has 10 million and
+# 100.) Large sets at C = 1000 take 50 to 100 for each row.
+MOST_STEPS, MOST_STEPS_PER_ROW = 2_000_000, 1000
+
+
+def limit_reached(n_steps: int, n_rows: int) -> str | None:
+    """The limit on steps that a fit has come to; None before."""
+    limit = max(MOST_STEPS, MOST_STEPS_PER_ROW * n_rows)
+    return f"limit of {limit:,} steps" if n_steps >= limit else None
 
 
 @dataclass(frozen=True)

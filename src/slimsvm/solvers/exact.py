@@ -36,7 +36,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.numerics import smo
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count
-from slimsvm.solvers.dual import Dual, DualState
+from slimsvm.solvers.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.tasks import Binary, OneClass, OneVsOne, Regression, losses
@@ -301,6 +301,11 @@ class ExactRun:
             "training_error": error,
         }
 
+    @property
+    def spent(self) -> str | None:
+        """See `solvers.base.Run`."""
+        return limit_reached(self.n_steps, len(self.v))
+
     def goes_on(self, objective: float) -> bool:
         """Whether tol, which is met, is lowered: the gap is wide, and the steps for it are not too many."""
         if self.tol == self.problem.tol:
@@ -349,7 +354,8 @@ class ExactRun:
 class Exact(Solver):
     """The whole kernel SVM, solved to LIBSVM's tolerance: two classes, more by pairs, regression, one class.
 
-    ``tol`` is LIBSVM's: how far the most violating pair of rows is from its optimality conditions.
+    ``tol`` is LIBSVM's: how far the most violating pair of rows is from its optimality conditions. After 1,000 steps
+    for each row, but at least 2 million, the fit ends with a warning, as it does for overlapping classes at C = 1e10.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from slimsvm.numerics import online, smo
 from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, iterate
 from slimsvm.solvers.checks import check_count
-from slimsvm.solvers.dual import Dual, DualState
+from slimsvm.solvers.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.kernel_table import KernelTable
 from slimsvm.solvers.online_stream import Joined, OnlineState
 from slimsvm.tasks import Binary, losses
@@ -83,7 +83,7 @@ class LasvmRun:
         self.v, self.g, self.target, self.lo, self.hi = (np.zeros(size) for _ in range(5))
         self.inside = np.zeros(size, bool)
         self.latest = np.zeros(0, np.int64), np.zeros(0)
-        self.value, self.converged = 0.0, False
+        self.value, self.converged, self.n_steps = 0.0, False, 0
         self.judged: Judged | None = None
         self.is_settled = False
         if kept is not None:
@@ -136,6 +136,11 @@ class LasvmRun:
         self.value = max(self.value, 0.5 * float(v @ (self.target[used] + self.g[used])))
         self.latest = self.table.row[used], v
 
+    @property
+    def spent(self) -> str | None:
+        """See `solvers.base.Run`."""
+        return limit_reached(self.n_steps, self.kernel_rows.n_rows)
+
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
@@ -184,7 +189,7 @@ class LasvmRun:
         solve = smo.pairs if balanced else smo.box
         where = self.table.values, places, self.dual.offset, g[:top], v[:top], lo, hi
         n_steps, _ = solve(*where, 0.0, tol, SETTLING_STEPS)
-        self.is_settled = n_steps < SETTLING_STEPS
+        self.is_settled, self.n_steps = n_steps < SETTLING_STEPS, self.n_steps + n_steps
         online.evict(v, g, self.lo, self.hi, inside, top, balanced)
         self.note()
 
@@ -267,7 +272,7 @@ class LasvmRun:
 class LASVM(Solver):
     """The kernel SVM for two classes online: one pass over the rows, then a finishing step.
 
-    ``tol`` is LIBSVM's, on the rows that are kept.
+    ``tol`` is LIBSVM's, on the rows that are kept. The limit on steps of `Exact` is that of the finishing, too.
 
     Parameters
     ----------

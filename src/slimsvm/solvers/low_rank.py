@@ -31,8 +31,8 @@ from slimsvm.bases import get_basis
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import check_count
-from slimsvm.solvers.convex_finish import GAP_ROUNDING, ConvexFinish, check_task, subspace, tolerances
+from slimsvm.solvers.checks import check_count, check_smoothable
+from slimsvm.solvers.convex_finish import GAP_ROUNDING, ConvexFinish, subspace, tolerances
 from slimsvm.tasks import Binary, Multiclass, losses
 
 Array = np.ndarray
@@ -127,7 +127,7 @@ class LowRankRun:
         """The best point as a model, without the vectors that lie in the span of the others."""
         finisher, evals = self.finisher, self.kernel_rows.counter.n
         u = finisher.best.u
-        if status is Status.INTERRUPTED or finisher.on_sample:
+        if status is Status.INTERRUPTED or finisher.on_the_way:
             objective = self._objective(u)
         else:
             objective = finisher.objective
@@ -156,12 +156,12 @@ class LowRankRun:
         return 0.5 * float(np.sum(finisher.penalty * u * u)) + problem.C * loss
 
     def _warn_of_a_gap(self, objective: float) -> None:
-        """Say so where rounding ended the steps before the tolerance was reached."""
+        """Say so where rounding, or a step that gets nowhere, ended the fit before the tolerance was reached."""
         gap, tol = objective - self.bound, tolerances(self.problem, self.solver.tol_relative)[1]
         if gap > max(tol, GAP_ROUNDING[self.kernel_rows.dtype]) * abs(objective):
             warnings.warn(
                 f"LowRank ended with a gap of {gap:.2g} at an objective of {objective:.6g}: rounding allows no less; "
-                "precision='float64' may",
+                "precision='float64' or a lower C may",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -219,5 +219,5 @@ class LowRank(Solver):
             raise ValueError(f"tol_relative must be a positive number, found {self.tol_relative!r}")
         if state is not None and not isinstance(state, LowRankState):
             raise ValueError(f"LowRank can only be warm-started from a LowRank fit, found {type(state).__name__}")
-        check_task(problem)
+        check_smoothable(problem)
         return LowRankRun(problem, self, state)

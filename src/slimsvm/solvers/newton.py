@@ -63,10 +63,10 @@ def direction(
         Draws rows where there are too many.
     accuracy : Accuracy
     effort : float, default=1.0
-        So many times the usual number of rows are drawn.
+        So many times the usual number of rows are drawn, and of less curvature by its square.
     """
     size = smoothed.curvature.sum(axis=1)
-    index = np.flatnonzero(size > accuracy.negligible * size.max(initial=0.0))
+    index = np.flatnonzero(size > accuracy.negligible / effort**2 * size.max(initial=0.0))
     limit, factor = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * space.rank), C
     if len(index) > limit:
         limit = int(limit)

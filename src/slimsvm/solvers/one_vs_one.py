@@ -112,6 +112,14 @@ class OneVsOneRun:
             "iterations": fit.n_iter,
         }
 
+    @property
+    def spent(self) -> str | None:
+        """See `solvers.base.Run`: of the pairs that came to it."""
+        at_limit = sum(fit.status == Status.ITERATION_LIMIT for fit in self.fits)
+        if not at_limit or len(self.fits) < len(self.pairs):
+            return None
+        return f"limit of steps for {at_limit} of {len(self.pairs)} pairs of classes"
+
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """One model of all pairs; those that were not reached have the score 0."""
         n, problem = self.kernel_rows.n_rows, self.problem
