@@ -75,16 +75,16 @@ def best_partner(points, rule, own):
         loss, place = loss_with(points, rule, own, j)
         if next_nearest < least_nearness(loss / share):
             return j, place
-    return searched_partner(points, rule, own, share, j)
+        return searched_partner(points, rule, own, share, loss / share, loss, j, place)
+    limit = NEAR * light_loss(min(max(float(k[j]), 0.0), 1.0)) / share
+    return searched_partner(points, rule, own, share, limit, np.inf, -1, 0.0)
 
 
 @njit(nogil=True)
-def searched_partner(points, rule, own, share, nearest):
-    """The same by asking the table about every candidate, the nearest points first."""
+def searched_partner(points, rule, own, share, limit, least, partner, place):
+    """The same by asking the table about all whose bound is below the limit; ``least`` is what the partner loses."""
     k, values, n, a = points.k, points.beta[0], points.used[0], abs(own)
     panel, number = (PANEL_FLOAT32 if k.itemsize == 4 else PANEL_FLOAT64), k.dtype.type
-    least, partner, place = np.inf, -1, 0.0
-    limit = NEAR * light_loss(min(max(float(k[nearest]), 0.0), 1.0)) / share
     while True:
         bound = limit
         for start in range(0, n, panel):
