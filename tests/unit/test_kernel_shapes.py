@@ -23,6 +23,17 @@ rng = np.random.default_rng(0)
 # ---- shapes and memory
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_few_points_have_the_values_they_have_among_many(dtype):
+    """To the last bit, though fewer vectors of a panel are gone through."""
+    X = np.random.default_rng(0).standard_normal((101, 33))
+    rows = KernelRows(RBF(0.02), X, dtype=dtype, n_jobs=1)
+    whole = rows.block(rows.points_of(X[:70]))
+    np.testing.assert_allclose(whole, RBF(0.02).block(X, X[:70]), rtol=1e-5)
+    for k in (1, 4, 5, 8, 9, 15, 16, 17, 33, 65, 67):
+        np.testing.assert_array_equal(rows.block(rows.points_of(X[:k])), whole[:, :k])
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 64, 300])
 @pytest.mark.parametrize("k", [1, 5, 64, 65, 700])
 @pytest.mark.parametrize("n", [1, 47, 48, 49])

@@ -12,6 +12,7 @@ squared length of φ(b) outside their span.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +34,8 @@ N_CANDIDATES = 59
 CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 6, 2
 # Terms of the residual used while moving b; the value of what comes out is computed over all of them.
 MAX_TERMS = 2048
-# Terms in a tile of the fixed point, and the products of terms, vectors and features from which threads are worth it.
-TILE_TERMS, WORTH_THREADS = 256, 1 << 21
+# Features that the fixed point sums at a time, and products of terms, vectors and features worth the threads.
+TILE_FEATURES, WORTH_THREADS = 200, 1 << 21
 
 
 @dataclass(frozen=True)
@@ -99,15 +100,18 @@ class Residual:
             chosen.append(j)
         return np.array(chosen, dtype=np.int64)
 
-    def terms(self, rng: np.random.Generator, dtype: Any = np.float64) -> list[tuple[Any, Array]]:
-        """(vectors, coefficients) of the expansion over rows, or of an unbiased sample where it is long, and basis."""
-        rows, coef = self.rows, self.coef
-        if len(rows) > MAX_TERMS:
-            size = np.abs(coef).sum(axis=1)
-            drawn = rng.choice(len(rows), MAX_TERMS, p=size / size.sum())
-            rows = rows[drawn]
-            coef = coef[drawn] * (size.sum() / (MAX_TERMS * size[drawn]))[:, None]
-        parts: list[tuple[Any, Array]] = [(self.kernel_rows.rows.take(rows, dtype), coef)]
+    def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Rows and coefficients of the expansion over rows, or of an unbiased sample where it is long."""
+        if len(self.rows) <= MAX_TERMS:
+            return self.rows, self.coef
+        size = np.abs(self.coef).sum(axis=1)
+        drawn = rng.choice(len(self.rows), MAX_TERMS, p=size / size.sum())
+        return self.rows[drawn], self.coef[drawn] * (size.sum() / (MAX_TERMS * size[drawn]))[:, None]
+
+    def terms(self, rng: np.random.Generator) -> list[tuple[Any, Array]]:
+        """(vectors, coefficients) of the sampled expansion over rows, and of the basis."""
+        rows, coef = self.sample(rng)
+        parts: list[tuple[Any, Array]] = [(self.kernel_rows.rows.take(rows, np.float64), coef)]
         if self.basis is not None:
             parts.append((self.basis, self.basis_coef))
         return parts
@@ -212,63 +216,62 @@ class FixedPoint:
         return best_of(residual, self.moved(residual, started, rng), started, rho, n)
 
     def moved(self, residual: Residual, started: Array, rng: np.random.Generator) -> Array:
-        """The vectors after the iteration, in float32: the values of what comes out are computed anew."""
-        kernel_rows, parts = residual.kernel_rows, residual.terms(rng, np.float32)
-        gamma = kernel_rows.kernel.gamma  # type: ignore[attr-defined]
-        centre = np.zeros(started.shape[1]) if kernel_rows.rows.is_sparse else started.mean(axis=0)
-        scale = np.broadcast_to(np.asarray(gamma, np.float64), centre.shape).astype(np.float32)
-        largest = max(np.abs(coef).max(initial=0.0) for _, coef in parts) or 1.0
-        tiles = [
-            (terms[a : a + TILE_TERMS], norms[a : a + TILE_TERMS], coef[a : a + TILE_TERMS])
-            for terms, norms, coef in (centred(raw, centre, scale, coef / largest) for raw, coef in parts)
-            for a in range(0, terms.shape[0], TILE_TERMS)
-        ]
-        vectors = (started - centre).astype(np.float32)
-        s, d = vectors.shape
-        n_terms = sum(len(norms) for _, norms, _ in tiles)
-        n_jobs = kernel_rows.n_jobs if n_terms * s * d >= WORTH_THREADS else 1
-        blocks: list[Any] = [None] * len(tiles)
-        rho = np.empty((len(tiles), s, residual.coef.shape[1]), np.float32)
-        sums, totals, sizes = np.empty((len(tiles), s, d), np.float32), *np.empty((2, len(tiles), s), np.float32)
-
-        def look(lo: int, hi: int) -> None:
-            for t in range(lo, hi):
-                terms, norms, coef = tiles[t]
-                block = terms @ (2 * scale * vectors).T
-                block -= norms[:, None] + (vectors**2) @ scale
-                blocks[t] = np.exp(np.minimum(block, 0, out=block), out=block)
-                rho[t] = block.T @ coef
-
-        def weigh(lo: int, hi: int) -> None:
-            for t in range(lo, hi):
-                terms, _, coef = tiles[t]
-                weights = blocks[t] * (coef @ total_rho.T)
-                sums[t], totals[t], sizes[t] = weights.T @ terms, weights.sum(axis=0), np.abs(weights).sum(axis=0)
-
+        """The vectors after the iteration. Means are in float32: the values of what comes out are computed anew."""
+        kernel_rows, centre = residual.kernel_rows, residual.kernel_rows.centre
+        rows, coef = residual.sample(rng)
+        terms: Any = kernel_rows.rows.take(rows, np.float32)
+        basis, is_sparse = None, kernel_rows.rows.is_sparse
+        if not is_sparse:
+            terms = less(terms, centre)
+        if residual.basis is not None:
+            raw: Any = sp.csr_array(residual.basis) if is_sparse else residual.basis
+            basis = beside(kernel_rows, raw)
+            coef = np.concatenate([coef, residual.basis_coef])
+            terms = sp.vstack([terms, raw]) if is_sparse else np.concatenate([terms, less(raw, centre)])
+        coef = (coef / (np.abs(coef).max(initial=0.0) or 1.0)).astype(kernel_rows.dtype)
+        vectors, block = started, np.empty((len(coef), len(started)), kernel_rows.dtype)
         for _ in range(self.max_iter):
-            run_tiles(look, len(tiles), n_jobs)
-            total_rho = rho.sum(axis=0)
-            run_tiles(weigh, len(tiles), n_jobs)
-            kernel_rows.counter.add(n_terms * s)
-            total = totals.sum(axis=0)
-            safe = (np.abs(total) > 1e-6 * sizes.sum(axis=0))[:, None]
-            there = np.divide(sums.sum(axis=0), total[:, None], out=vectors.copy(), where=safe)
-            step = np.float32(self.damping) * (there - vectors)
+            points = kernel_rows.points_of(vectors)
+            kernel_rows.block(points, rows=rows, out=block[: len(rows)])
+            if basis is not None:
+                basis.block(points, out=block[len(rows) :])
+            weights = (block * (coef @ (block.T @ coef).T)).astype(np.float32, copy=False)
+            total, size = weights.sum(axis=0, dtype=np.float64), np.abs(weights).sum(axis=0)
+            safe = (np.abs(total) > 1e-6 * size)[:, None]
+            sums = sums_over(weights, terms, kernel_rows.n_jobs)
+            there = np.divide(sums, total[:, None], out=vectors - centre, where=safe) + centre
+            step = self.damping * (there - vectors)
             vectors = vectors + step
-            if np.linalg.norm(step, axis=1).max() <= self.tol * np.linalg.norm(vectors, axis=1).max():
+            if np.linalg.norm(step, axis=1).max() <= self.tol * np.linalg.norm(vectors - centre, axis=1).max():
                 break
-        return vectors.astype(np.float64) + centre
+        return vectors
 
 
-def centred(raw: Any, centre: Array, scale: Array, coef: Array) -> tuple[Any, Array, Array]:
-    """Terms less a centre, their squared lengths in the kernel's scale, and coefficients: all float32."""
-    terms: Any
-    if not isinstance(raw, np.ndarray):
-        terms = sp.csr_array(raw, dtype=np.float32)
-        return terms, np.asarray(terms.multiply(terms) @ scale).ravel(), coef.astype(np.float32)
-    terms = raw - centre.astype(raw.dtype)
-    terms = terms.astype(np.float32, copy=False)
-    return terms, np.einsum("ij,ij,j->i", terms, terms, scale), coef.astype(np.float32)
+def beside(kernel_rows: KernelRows, X: Any) -> KernelRows:
+    """Other rows kept folded in the same way; dense or sparse as those are, since the form of points depends on it."""
+    given: Any = {"n_jobs": kernel_rows.n_jobs, "counter": kernel_rows.counter, "centre": kernel_rows.centre}
+    return KernelRows(kernel_rows.kernel, X, dtype=kernel_rows.dtype, memory_limit=sys.maxsize, **given)
+
+
+def less(vectors: Array, centre: Array) -> Array:
+    """Vectors less a centre, in float32."""
+    return (vectors - centre.astype(vectors.dtype)).astype(np.float32, copy=False)
+
+
+def sums_over(weights: Array, terms: Any, n_jobs: int) -> Array:
+    """Σ_l weights_lj x_l (s, d) of terms x_l, (u, d); a feature is summed in one way by any number of threads."""
+    if not isinstance(terms, np.ndarray):
+        return np.asarray((terms.T @ weights).T, np.float64)
+    d = terms.shape[1]
+    out, left = np.empty((weights.shape[1], d)), np.ascontiguousarray(weights.T)
+
+    def add(lo: int, hi: int) -> None:
+        for t in range(lo, hi):
+            part = slice(t * TILE_FEATURES, (t + 1) * TILE_FEATURES)
+            out[:, part] = left @ terms[:, part]
+
+    run_tiles(add, -(-d // TILE_FEATURES), n_jobs if weights.size * d >= WORTH_THREADS else 1)
+    return out
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from slimsvm.numerics.simd import (
     flush_tile,
     inner_tile,
     manhattan_tile,
+    narrow_inner_tile,
     near_sum_tile,
     sum_tile,
 )
@@ -151,7 +152,9 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
                 segment = np.int64(0) if m == 0 else entry_segment[entries[q_lo]]
                 for q in range(q_lo, q_hi):
                     at, base_at, S_at = q * panel * n_features, q * panel, q * panel if is_csc else 0
-                    if form == INNER:
+                    if form == INNER and m == 0 and out.shape[2] - base_at <= lanes:
+                        narrow_inner_tile(values, offsets, b, panels, at, base, base_at, n_features, S)
+                    elif form == INNER:
                         inner_tile(values, offsets, b, panels, at, base, base_at, n_features, S)
                     elif form == MANHATTAN:
                         manhattan_tile(values, offsets, b, panels, at, base, base_at, n_features, S)

@@ -20,22 +20,25 @@ from slimsvm.numerics.vectors import EXP2_FLOAT32, EXP2_FLOAT64, EXP2_SCALE_FLOA
 ROWS = 6
 
 
-def _tile_of(step: Callable) -> Callable:
-    """Sums over the features of ROWS rows times one panel, ``step(vectors, x, p, sum)`` being one feature's part."""
+def _tile_of(step: Callable, width: int = VECTORS) -> Callable:
+    """Sums over the features of ROWS rows times one panel, ``step(vectors, x, p, sum)`` being one feature's part.
+
+    Of the panel's vectors only the first ``width``: the same instructions for them, and so the same bits.
+    """
 
     def tile(vectors, builder, values, offsets, offsets_at, panels, panel_at, base, base_at, n_features, S):
         offsets = builder.gep(offsets, [offsets_at])
         rows = [builder.gep(values, [builder.load(builder.gep(offsets, [int64(r)]))]) for r in range(ROWS)]
         panel, start = builder.gep(panels, [panel_at]), builder.gep(base, [base_at])
-        starts = [vectors.load(start, int64(v * vectors.lanes)) for v in range(VECTORS)]
-        sums = [[cgutils.alloca_once(builder, vectors.vector) for _ in range(VECTORS)] for _ in range(ROWS)]
+        starts = [vectors.load(start, int64(v * vectors.lanes)) for v in range(width)]
+        sums = [[cgutils.alloca_once(builder, vectors.vector) for _ in range(width)] for _ in range(ROWS)]
         for row in sums:
             for place, first in zip(row, starts):
                 builder.store(first, place)
 
         def add_feature(c):
             feature = builder.gep(panel, [builder.mul(c, int64(vectors.panel))])
-            p = [vectors.load(feature, int64(v * vectors.lanes)) for v in range(VECTORS)]
+            p = [vectors.load(feature, int64(v * vectors.lanes)) for v in range(width)]
             for row, row_sums in zip(rows, sums):
                 x = vectors.splat(row, c)
                 for v, place in enumerate(row_sums):
@@ -226,6 +229,7 @@ def _flush_tile(vectors, builder, sums, sums_at, totals, totals_at, stride):
 
 
 inner_tile, manhattan_tile = inlined(_tile_of(_inner)), inlined(_tile_of(_manhattan))
+narrow_inner_tile = inlined(_tile_of(_inner, 1))
 csr_inner_row, csr_shared_row = inlined(_csr_row_of(_inner)), inlined(_csr_row_of(_shared))
 inner_row, manhattan_row = inlined(_row_of(_inner)), inlined(_row_of(_manhattan))
 exp2_panel = inlined(_exp2_panel)

@@ -122,8 +122,9 @@ class CPSP(CuttingPlaneSolver):
         random rows (every kernel), "gradient" ascent (differentiable kernels). Objects with their own settings are in
         `slimsvm.bases.preimage`.
     vectors_per_cut : int or None, default=None
-        Vectors added with every cut until the basis is full. None: 1, as the paper has it, with cutting planes; a
-        tenth of those there are (at least 4; where sweeps follow half of them, at least 8) with Newton's method.
+        Vectors added with every cut until the basis is full. None: 1, as the paper has it, with cutting planes. With
+        Newton's method a quarter of those there are, at least 8, while fewer than 40 % of ``max_basis`` are there, then
+        5 % of ``max_basis`` (below 80 vectors 4 all along); where sweeps follow half of those there are, at least 8.
     method : {"auto", "newton", "cutting-planes"}, default="auto"
         How the problem within the basis is solved while it grows. "cutting-planes" is the paper's way, for every task.
         "newton" smooths the losses: for binary, multiclass and regression tasks, faster and to lower objectives.

@@ -37,8 +37,12 @@ from slimsvm.solvers.subspace import GrowingSubspace
 
 Array = np.ndarray
 
-# Vectors added at a time: this share of those there are, and at least so many; and where all are moved in the end.
-GROWTH, FIRST_VECTORS = 0.1, 4
+# Vectors added at a time: while fewer than EARLY of max_basis are there this share of them, at least so many, since
+# those that come later make up for the choice; then a share of max_basis, at least LEAST_VECTORS. Of a small basis
+# LEAST_VECTORS all along.
+EARLY, EARLY_GROWTH, EARLY_VECTORS, SMALL_BASIS = 0.4, 0.25, 8, 80
+LATE_SHARE, LEAST_VECTORS = 0.05, 4
+# And where all are moved in the end: this share of those there are, at least so many.
 MOVED_GROWTH, MOVED_FIRST = 0.5, 8
 # While the basis grows Newton's steps end at a gap of this share of the loss, or after so many.
 GROWING_SHARE, GROWING_STEPS = 0.02, 3
@@ -115,7 +119,7 @@ class PursuitRun:
         Where vectors come from.
     max_basis : int
     vectors_per_cut : int or None
-        None: a tenth of those there are, at least 4; before a closing descent half of them, at least 8.
+        None: many while there are few, few at the end; before a closing descent half of those there are.
     tol_relative : float
     record_delta : bool
     sweeps : int
@@ -235,10 +239,8 @@ class PursuitRun:
     def _grow(self) -> None:
         """Add vectors for the residual of the present cut."""
         space = self.space
-        growth, least = (MOVED_GROWTH, MOVED_FIRST) if self.sweeps else (GROWTH, FIRST_VECTORS)
-        n = self.vectors_per_cut or max(least, int(np.ceil(growth * space.rank)))
         residual, _ = self._residual()
-        vectors = self.preimage.find(residual, self.rng, min(n, self.max_basis - space.rank))
+        vectors = self.preimage.find(residual, self.rng, min(self._batch(), self.max_basis - space.rank))
         rank = space.rank
         self.n_added = len(space.extend(vectors)) if vectors.shape[0] else 0
         self.gained = 0.0
@@ -247,6 +249,17 @@ class PursuitRun:
             self.gained = float(np.sum(self.newton.values.gradient[rank:-1] ** 2)) / self.problem.C1**2
         self.refused = 0 if self.n_added else self.refused + 1
         self.growing = space.rank < self.max_basis and self.refused < MAX_REFUSED
+
+    def _batch(self) -> int:
+        """Vectors to add at a time."""
+        rank, limit = self.space.rank, self.max_basis
+        if self.vectors_per_cut:
+            return self.vectors_per_cut
+        if self.sweeps:
+            return max(MOVED_FIRST, int(np.ceil(MOVED_GROWTH * rank)))
+        if rank < EARLY * limit and limit >= SMALL_BASIS:
+            return max(EARLY_VECTORS, int(EARLY_GROWTH * rank))
+        return max(LEAST_VECTORS, int(LATE_SHARE * limit))
 
     def _residual(self) -> tuple[Residual, Array]:
         """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""

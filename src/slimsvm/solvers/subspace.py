@@ -280,8 +280,9 @@ class GrowingSubspace(Subspace):
         self._to_coef = np.block([[self._to_coef, -self._to_coef @ (z.T @ inverse)], [np.zeros((p, k)), inverse]])
         stack = sp.vstack if sp.issparse(vectors) else np.concatenate
         self.basis = vectors if self.basis is None else stack([self.basis, vectors])
-        self._points = self.kernel_rows.points_of(self.basis)
-        if self._values is not None:
+        if self._values is None:
+            self._points = self.kernel_rows.points_of(self.basis)
+        else:
             if k + p > self._values.shape[1]:
                 wider = np.empty((self.n_rows, min(self._capacity, 2 * (k + p))), self._values.dtype)
                 wider[:, :k] = self._values[:, :k]
