@@ -366,6 +366,10 @@ def test_who_gets_sweeps(problem):
     with pytest.MonkeyPatch.context() as patched:  # a start that loses nearly everything
         patched.setattr("slimsvm.solvers.closing.SHRINK", 10.0)
         assert swept(X, y, 2) == 0
+        patched.setattr("slimsvm.solvers.closing.SHRINK", 2.0)  # two far vectors lose four ninths
+        assert swept(X, y, 2) == AUTO_SWEEPS
+        patched.setattr("slimsvm.solvers.closing.FEW_VECTORS", 1)
+        assert swept(X, y, 2) == 0
     assert swept(X, y, 2, "training-rows") == 0
     assert swept(X[1:], y[1:], 2) == 0
     assert swept(sp.csr_array(X), y, 2) == 0

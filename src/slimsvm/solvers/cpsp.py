@@ -30,7 +30,7 @@ from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.cuts import Cut, CutsState, ExactOracle, ProjectedScores
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
-from slimsvm.solvers.closing import AUTO_LOSS, n_sweeps
+from slimsvm.solvers.closing import most_lost, n_sweeps
 from slimsvm.solvers.cuts import CuttingPlaneSolver
 from slimsvm.solvers.cutting_plane import CuttingPlaneRun, Plan
 from slimsvm.solvers.pursuit import PursuitRun, PursuitState
@@ -196,8 +196,7 @@ class CPSP(CuttingPlaneSolver):
         sweeps = n_sweeps(self.sweeps, problem, preimage, self.max_basis)
         if newton:
             tol_relative = np.inf if self.tol_relative is None else self.tol_relative
-            most_lost = AUTO_LOSS if isinstance(self.sweeps, str) else np.inf
-            closing = self.record_delta, sweeps, most_lost
+            closing = self.record_delta, sweeps, most_lost(self.max_basis) if isinstance(self.sweeps, str) else np.inf
             return PursuitRun(problem, preimage, self.max_basis, self.vectors_per_cut, tol_relative, *closing, state)
         if sweeps and self.sweeps != "auto":
             raise ValueError(
