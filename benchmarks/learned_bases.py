@@ -37,6 +37,7 @@ SETTINGS = [
     ("covtype", 1000, 10, 8.0, False, 14.0),
     ("covtype", 1000, 10, "scale", True, 9.5),
     ("mnist", 500, 10, 0.02, False, 1.6),
+    ("mnist", 500, 10, 0.02, True, 1.6),
     ("checkerboard", 100, 1, 10.0, False, 1.0),
 ]
 QUICK = ("ijcnn1", "cod-rna", "adult", "mnist-38")
