@@ -6,7 +6,7 @@ Parts: `solvers.budgeted_run` for the epochs, `solvers.budgeted_one_class`, `sol
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,11 @@ from slimsvm.tasks import OneClass
 
 SELECTIONS = ("permutation", "uniform", "adaptive")
 REPORTS = ("sample", "exact")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 class BudgetedSolver(Solver):
@@ -80,7 +85,7 @@ class BudgetedSolver(Solver):
                 raise ValueError(
                     f"{option} must be one of {', '.join(map(repr, known))}, found {getattr(self, option)!r}"
                 )
-        if not (np.isfinite(self.tol_relative) and self.tol_relative > 0):
+        if not is_number(self.tol_relative) or not 0 < self.tol_relative < np.inf:
             raise ValueError(f"tol_relative must be a positive number, found {self.tol_relative!r}")
         if (
             isinstance(self.descent_epochs, bool)
@@ -88,11 +93,12 @@ class BudgetedSolver(Solver):
             or self.descent_epochs < 0
         ):
             raise ValueError(f"descent_epochs must be an integer >= 0, found {self.descent_epochs!r}")
-        damping = getattr(self, "damping", "auto")
-        if damping != "auto" and not (isinstance(damping, (int, float)) and 0 <= damping < np.inf):
+        damping: Any = getattr(self, "damping", "auto")
+        if damping != "auto" and not (is_number(damping) and 0 <= damping < np.inf):
             raise ValueError(f"damping must be 'auto' or a number >= 0, found {damping!r}")
-        if not isinstance(self.average, (bool, np.bool_)):
-            raise ValueError(f"average must be True or False, found {self.average!r}")
+        for option in ("average", "finish"):
+            if not isinstance(getattr(self, option), (bool, np.bool_)):
+                raise ValueError(f"{option} must be True or False, found {getattr(self, option)!r}")
         if self.descent_epochs and not self.finish:
             raise ValueError("descent_epochs goes on from the finished coefficients: it needs finish=True")
         if self.selection == "adaptive" and self.method != DUAL:
