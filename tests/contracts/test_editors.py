@@ -242,3 +242,12 @@ def test_a_step_of_their_pipeline(name):
 def test_bad_parameters_are_named(name, parameters, message):
     with pytest.raises(ValueError, match=message):
         EDITORS[name](**parameters).fit_resample(*data(50))
+
+
+@EVERY
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_values_whose_distances_overflow_are_refused(name, form):
+    X, y = data(40)
+    X[7, 1] = -1e200
+    with pytest.raises(ValueError, match=r"X contains 1e\+200 .* beyond 1e\+150 distances of rows overflow"):
+        make(name).fit_resample(form(X), y)

@@ -109,9 +109,22 @@ def test_refusals_name_the_parameter():
     X = rows(30)
     with pytest.raises(ValueError, match=r"nu must be a number in \(0, 1\], found 0"):
         OneClassSVM(nu=0).fit(X)
+    with pytest.raises(ValueError, match=r"nu must be a number in \(0, 1\], found 'half'"):
+        OneClassSVM(nu="half").fit(X)
     with pytest.raises(ValueError, match="or on a budget 'bsca' or 'bsgd', found 'exact-cuts'"):
         OneClassSVM(solver="exact-cuts").fit(X)
     with pytest.raises(ValueError, match="one class needs intercept='free', found 'regularized'"):
         Exact().solve(Problem(as_rows(X), OneClass().encode(X), OneClass(), slimsvm.kernels.RBF(1.0)))
     with pytest.raises(NotFittedError):
         OneClassSVM().predict(X)
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.5])
+def test_an_optimum_of_nought_is_found_and_the_fit_ends(nu):
+    """A linear kernel and the origin among the rows: w = 0, and no share of the objective is a tolerance."""
+    X = rows(300, 0)
+    clf = OneClassSVM(kernel="linear", nu=nu).fit(X - X.mean(axis=0))
+    assert clf.status_ == "converged"
+    assert clf.n_iter_ < 200
+    assert clf.objective_ == pytest.approx(0.0, abs=1e-6)
+    assert clf.lower_bound_ == pytest.approx(0.0, abs=1e-6)

@@ -36,3 +36,13 @@ def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weigh
 
 def test_sparse_rows_without_a_value():
     assert scale_gamma(sp.csr_array((7, 3)), None) == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170])
+def test_a_variance_that_is_no_number_is_told(size):
+    X = size * np.random.default_rng(0).normal(size=(20, 3))
+    if size > 1:
+        with np.errstate(over="ignore"), pytest.raises(ValueError, match=r"variance of inf: scale X"):
+            scale_gamma(X, None)
+    else:  # nothing but zeros, as far as squares can tell
+        assert scale_gamma(X, None) == 1.0

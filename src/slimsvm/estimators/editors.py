@@ -18,6 +18,9 @@ from slimsvm.rows import as_csr, is_sparse
 
 Array = np.ndarray
 
+# The largest value of X.
+MOST = 1e150
+
 
 class Editor(BaseEstimator):
     """Base of the editors: checks X and y, asks for the rows that stay, and returns them.
@@ -66,6 +69,7 @@ class Editor(BaseEstimator):
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         X, y = validate_data(self, X, y, **options)
         check_finite(X)
+        _check_range(X)
         check_classification_targets(y)
         X = as_csr(X) if is_sparse(X) else X
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -80,6 +84,13 @@ class Editor(BaseEstimator):
     def _select(self, X: Any, codes: Array) -> Array:
         """Positions of the rows that stay, ascending."""
         raise TypeError(f"{type(self).__name__} must define _select(X, codes)")
+
+
+def _check_range(X: Any) -> None:
+    """Squared distances of rows must be finite."""
+    values = X.data if is_sparse(X) else X
+    if values.dtype.kind == "f" and values.size and (largest := float(np.abs(values).max())) > MOST:
+        raise ValueError(f"X contains {largest:.3g} (in absolute value); beyond {MOST:.0e} distances of rows overflow")
 
 
 def _rows_of(given: Any, checked: Any, index: Array) -> Any:

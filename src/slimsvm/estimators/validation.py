@@ -172,7 +172,12 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
         variance = weighted_sum(0.0, 2) / total - mean**2
     else:
         variance = weighted_sum(mean, 2) / total
-    return 1.0 / (d * variance) if variance > 0 else 1.0
+    if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
+        raise ValueError(
+            f"gamma='scale' is 1 / (n_features · variance of X), found a variance of {variance:.3g}: scale X, or give "
+            "gamma as a number"
+        )
+    return gamma
 
 
 def takes_label_sets(solver: Any) -> bool:

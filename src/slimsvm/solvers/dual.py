@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slimsvm.kernels import KernelRows
 from slimsvm.solvers.base import Problem
 from slimsvm.tasks import Binary, Examples, OneClass, Regression, Task
 from slimsvm.tasks.earlier import check_same_loss
@@ -20,6 +21,8 @@ Array = np.ndarray
 
 # An imbalance of Σ v, as a share of its positive part, that is rounding's.
 ROUNDING = 1e-12
+# A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
+ZERO = 1e-6
 # A fit ends after so many steps for pairs of rows, or so many for each row if that is more. (LIBSVM has 10 million and
 # 100.) Large sets at C = 1000 take 50 to 100 for each row.
 MOST_STEPS, MOST_STEPS_PER_ROW = 2_000_000, 1000
@@ -96,6 +99,11 @@ class Dual:
                 heavy = (v > 0) == (up > down)
                 v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
         return v
+
+    def least_size(self, kernel_rows: KernelRows) -> float:
+        """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
+        spread = self.total**2 / len(self.hi)
+        return ZERO * spread * float(kernel_rows.diag().mean()) if self.total else 0.0
 
     def value(self, v: Array, g: Array) -> float:
         """D(v)."""

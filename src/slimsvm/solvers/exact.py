@@ -88,6 +88,7 @@ class ExactRun:
         self.g_of_all, self.converged = True, False
         self.tol, self.n_steps, self.most_steps = problem.tol, 0, np.inf
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
+        self.least_size = self.dual.least_size(self.kernel_rows)
         if state is not None:
             self.begin(self.dual.feasible(state.v * (problem.C / state.C)))
         elif self.dual.total:
@@ -310,7 +311,7 @@ class ExactRun:
         """Whether tol, which is met, is lowered: the gap is wide, and the steps for it are not too many."""
         if self.tol == self.problem.tol:
             self.most_steps = (1 + MORE_STEPS) * self.n_steps
-        is_wide = objective - self.value > GAP * abs(objective)
+        is_wide = objective - self.value > GAP * max(abs(objective), self.least_size)
         if not is_wide or self.n_steps > self.most_steps or self.tol < 1.5 * LEAST_TOL * self.problem.tol:
             return False
         self.tol *= 0.1

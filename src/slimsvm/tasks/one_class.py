@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class OneClass(Task):
     nu: float = 0.5
 
     def __post_init__(self):
-        if not (np.isfinite(self.nu) and 0 < self.nu <= 1):
+        if isinstance(self.nu, bool) or not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], found {self.nu!r}")
 
     def encode(self, y, sample_weight=None) -> Examples:
