@@ -9,7 +9,7 @@ from sklearn.svm import SVC as TheirSVC
 from cross_training_for_tests import PLAIN, fitted, noisy
 from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.datasets import checkerboard, two_gaussians
-from slimsvm.editing import growing
+from slimsvm.editing import cross_training, growing
 from slimsvm.editing.first_stage import best_threshold, split, worthwhile_threshold
 
 
@@ -85,6 +85,27 @@ def test_the_last_price_comes_from_rows_that_are_not_trained_on_until_it_is_chos
     assert machine.n_basis_ == chosen["n_basis"]
     assert np.mean(machine.predict(X[parts.validating]) != y[parts.validating]) == pytest.approx(chosen["error"])
     assert np.isin(parts.validating, clf.sample_indices_).any()
+
+
+def test_few_validation_rows_do_not_judge_the_last_price_alone(monkeypatch):
+    """Every row is judged once, by a machine that was not trained on it."""
+    X, y = noisy(400)
+    errors = np.array([trial["error"] for trial in fitted(X, y, gamma=2.0).validation_])
+    np.testing.assert_allclose(400 * errors, np.round(400 * errors), atol=1e-9)
+    monkeypatch.setattr(cross_training, "ENOUGH", 1)
+    alone = np.array([trial["error"] for trial in fitted(X, y, gamma=2.0).validation_])
+    np.testing.assert_allclose(66 * alone, np.round(66 * alone), atol=1e-9)
+    assert errors[0] != pytest.approx(alone[0])
+
+
+def test_the_other_rows_come_in_parts_of_as_many():
+    validating, training = np.arange(50), np.arange(50, 330)
+    parts = cross_training.further_parts(validating, training, np.random.default_rng(0))
+    assert [len(part) for part in parts] == [56] * 5
+    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), training)
+    assert all((np.diff(part) > 0).all() for part in parts)
+    assert cross_training.further_parts(np.arange(300), np.arange(300, 900), np.random.default_rng(0)) == []
+    assert len(cross_training.further_parts(validating, np.arange(50, 60), np.random.default_rng(0))) == 1
 
 
 def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen():

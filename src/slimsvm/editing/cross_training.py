@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,8 @@ Array = np.ndarray
 MOST_LOST = 0.01
 # κ of the paper, which then decides over the rows.
 PAPERS_VARIANCES = 1.0
+# With fewer validation rows than this every part of the rows judges the prices of few vectors in its turn.
+ENOUGH = 300
 # The lowest price whose machine has at most so many times the fewest vectors: a higher one only fits more closely.
 AS_FEW = 1.1
 
@@ -241,10 +243,15 @@ class CrossTrainer(Solver):
         found = self._vectors(problem, edited, training, seed, clock)
         choice, spent = Choice(self.C, 0.0, []), found.kernel_evals
         if len(validating):
-            machine = Spanned(problem, training, found, clock)
-            choice, wrong, evals = self._choose(problem, edited, machine.fit, middle)
+            judges = [(validating, Spanned(problem, training, found, clock).fit)]
+            anywhere = found._replace(basis_rows=None)
+            for part in further_parts(validating, training, np.random.default_rng(seed)):
+                others = np.setdiff1d(np.arange(problem.rows.n_rows), part)
+                judges.append((part, Spanned(problem, others, anywhere, clock).fit))
+            choice, wrong, evals = self._choose(problem, judges, middle)
             spent += evals
             first_wrong = edited.first.margins[:, validating].mean(axis=0) <= 0
+            wrong = wrong[: len(validating)]
             lost = wrong.mean() - first_wrong.mean()
             if self.max_basis == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE):
                 return None, spent
@@ -261,30 +268,36 @@ class CrossTrainer(Solver):
         choice, spent = Choice(self.C, 0.0, []), 0
         if len(edited.split.validating):
             kept = np.intersect1d(edited.kept, edited.split.training)
-            choice, _, spent = self._choose(problem, edited, lambda price: train_on(kept, price), fewest)
+            judges = [(edited.split.validating, lambda price: train_on(kept, price))]
+            choice, _, spent = self._choose(problem, judges, fewest)
         fit = train_on(edited.kept, choice.C, callbacks, problem.verbose)
         fit.basis_rows = None if fit.basis_rows is None else edited.kept[fit.basis_rows]
         return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
 
     def _choose(
-        self, problem: Problem, edited: Edited, train_at: Callable[[float], Fit], rule: Callable[..., int]
+        self, problem: Problem, judges: Sequence[tuple[Array, Callable[[float], Fit]]], rule: Callable[..., int]
     ) -> tuple[Choice, Array, int]:
-        """Price and threshold of the last machine, where it errs, and evaluations."""
-        validation = some_rows(problem, edited.split.validating)
+        """Price and threshold of the last machine, where it errs, and evaluations.
+
+        ``judges`` are rows and what trains without them, at a price.
+        """
+        parts = [some_rows(problem, rows) for rows, _ in judges]
+        labels = np.concatenate([part.examples.labels for part in parts])
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
         for price in PRICES if self.C is None else (self.C,):
             begun = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the machine that is kept says so itself
-                fit = train_at(price)
-            scores, labels = scores_of(fit.model, validation.rows, problem.n_jobs), validation.examples.labels
-            kernel_evals += fit.counters["kernel_evals"] + fit.model.n_basis * len(labels)
+                fits = [train_at(price) for _, train_at in judges]
+            pairs = list(zip(fits, parts, strict=True))
+            scores = np.concatenate([scores_of(fit.model, part.rows, problem.n_jobs) for fit, part in pairs])
+            kernel_evals += sum(f.counters["kernel_evals"] + f.model.n_basis * p.rows.n_rows for f, p in pairs)
             thresholds.append(worthwhile_threshold(scores, labels))
             errors.append((scores > thresholds[-1]) != (labels > 0))
-            trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fit.model.n_basis}
+            trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fits[0].model.n_basis}
             trials.append({**trial, "seconds": time.perf_counter() - begun})
-            if fit.status == Status.INTERRUPTED:
+            if any(fit.status == Status.INTERRUPTED for fit in fits):
                 break
             least = min(errors, key=np.sum)
             if sum(is_worse(wrong, least, SURE) for wrong in errors[-PATIENCE:]) >= PATIENCE:
@@ -308,6 +321,14 @@ class CrossTrainer(Solver):
         right = kept[edited.mean[kept] >= 0]
         offered = right if len(np.unique(labels[right])) == 2 else kept
         return grow(problem, offered, limit, fit_to, rng)
+
+
+def further_parts(validating: Array, training: Array, rng: np.random.Generator) -> list[Array]:
+    """Where validation rows are too few to choose a price by: the other rows in parts of about as many, ascending."""
+    if len(validating) >= ENOUGH:
+        return []
+    n = max(1, len(training) // len(validating))
+    return [np.sort(part) for part in np.array_split(rng.permutation(training), n)]
 
 
 def fewest(errors: list[Array], n_basis: list[int]) -> int:

@@ -31,8 +31,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     ----------
     C : float or "validate", default="validate"
         Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the middle one of those
-        that err least on the validation rows, give or take a standard error of the difference. With
-        ``max_basis=None``: the lowest with the fewest vectors (give or take a tenth) of those within two.
+        that err least on the validation rows, give or take a standard error of the difference; fewer than 300 do not
+        judge alone, but every part of the rows in its turn. With ``max_basis=None``: the lowest with the fewest
+        vectors (give or take a tenth) of those within two, on the validation rows.
     first_C : float or "validate", default="validate"
         Price for the machines of the subsets, and that which vectors are found with; "validate" takes the highest price
         at which machines err least, give or take two standard errors, on rows that they have not seen.
