@@ -58,7 +58,7 @@ def test_an_interrupted_fit_goes_on(solver, container, tmp_path):
     # A warm start in the same process, from the same epoch, takes the same rows in the same order.
     here = machine(solver, epochs=4, warm_start=True).fit(X, labels).set_params(solver__epochs=2).fit(X, labels)
     np.testing.assert_allclose(clf.decision_function(X), here.decision_function(X), atol=1e-5)
-    assert np.mean(clf.predict(X) == whole.predict(X)) > 0.9
+    np.testing.assert_allclose(clf.decision_function(X), whole.decision_function(X), atol=1e-4)
     if solver is BSCA:
         duals = [record["dual"] for record in clf.history_]
         assert duals[0] > first.history_[-1]["dual"] > whole.history_[0]["dual"]

@@ -66,6 +66,7 @@ class BudgetedRun:
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         self.problem, self.solver = problem, solver
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
+        reporter = np.random.default_rng(self.rng.integers(2**63))  # of its own: reports do not change the fit
         if state is not None and state.random and not isinstance(problem.random_state, np.random.Generator):
             self.rng.bit_generator.state = state.random  # a number would repeat the order of the fit before
         rule = get_budget_rule(solver.maintenance)
@@ -79,7 +80,6 @@ class BudgetedRun:
         if state is not None:
             self._go_on(state)
         exact = solver.reports == "exact" or n <= REPORT_ROWS
-        reporter = np.random.default_rng(self.rng.integers(2**63))  # of its own: reports do not change the fit
         self.report_rows = np.arange(n) if exact else np.sort(reporter.choice(n, REPORT_ROWS, replace=False))
         limit = solver.epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, self.n_epochs = limit < solver.epochs, min(limit, solver.epochs)
