@@ -84,7 +84,7 @@ def test_exact_cut_is_the_mean_over_all_examples(name, seed):
     assert (cut.coef != 0).any(axis=1).all()
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("oracle", sorted(WITHOUT_REDRAW))
 def test_cuts_average_to_the_exact_cut(name, oracle, seed):
     if (oracle, name) in BIASED:

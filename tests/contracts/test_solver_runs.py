@@ -121,7 +121,7 @@ def check_interrupts(solver, task, n_places):
 
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
 def test_an_interrupt_in_any_line_leaves_a_whole_model(solver):
-    check_interrupts(solver, "binary", 60)
+    check_interrupts(solver, "binary", 40)
 
 
 @pytest.mark.full

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contracts.pairwise import full_product, pairwise
 from contracts.solver_cases import (
     AXES,
     BLOCKS,
@@ -22,6 +21,7 @@ from contracts.solver_cases import (
     richest_task,
     solve_anyhow,
 )
+from pairwise import full_product, pairwise
 from slimsvm.cuts import Cut, n_distinct_rows, scorebooks
 from slimsvm.kernels import RBF, operands
 from slimsvm.numerics import threads

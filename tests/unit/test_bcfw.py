@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import naive
 from block_cases import DECOMPOSING, check_warm_start, optimum, problem_of
+from pairwise import pairs_or_all
 from slimsvm import BCFW, SVC, ExactCuts, SequenceSVM, load
 from slimsvm.kernels import RBF, FeatureRows, Linear
 from slimsvm.model import LinearModel
@@ -41,12 +42,14 @@ def test_every_step_comes_to_the_reference_optimum(name, weights, variant):
     assert fit.objective - fit.lower_bound <= solver.tol_relative * fit.objective
 
 
-@pytest.mark.parametrize("intercept", ["regularized", "none"])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize("name", DECOMPOSING)
-def test_explicit_weights_are_the_expansion(name, container, intercept):
+CONTAINERS = {"dense": np.asarray, "csr": sp.csr_array}
+AXES = {"intercept": ["regularized", "none"], "container": sorted(CONTAINERS), "name": DECOMPOSING}
+
+
+@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+def test_explicit_weights_are_the_expansion(intercept, container, name):
     problem, X, _ = problem_of(name, Linear(), 1, intercept=intercept, precision="float64")
-    problem = replace(problem, rows=as_rows(container(X.astype(float))))
+    problem = replace(problem, rows=as_rows(CONTAINERS[container](X.astype(float))))
     fits = [BCFW(1e-7, weights=weights).solve(problem) for weights in (False, True)]
     assert isinstance(fits[1].model, LinearModel)
     assert fits[1].objective == pytest.approx(fits[0].objective, rel=1e-6)

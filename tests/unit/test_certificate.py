@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import naive
 import slimsvm
+from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, SequenceSVM
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, certify, dual_ascent
@@ -287,9 +288,14 @@ THREE_COSTS = [[0.0, 1.0, 2.5], [0.5, 0.0, 0.1], [1.0, 3.0, 0.0]]
 CAPPED = {"cpsp", "refine", "low-rank", "bsca", "bsgd"}
 
 
-@pytest.mark.parametrize("costs", [False, True], ids=["0/1", "costs"])
-@pytest.mark.parametrize("intercept", ["regularized", "none"])
-@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts", "uniform-cuts", *sorted(CAPPED)])
+AXES = {
+    "solver": ["exact-cuts", "violated-cuts", "uniform-cuts", *sorted(CAPPED)],
+    "intercept": ["regularized", "none"],
+    "costs": [False, True],
+}
+
+
+@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
 def test_several_classes_are_certified_whatever_the_solver(solver, intercept, costs):
     X, y = three_classes(600)
     best = optimum_of_three_classes(600, 3.0, intercept, costs)

@@ -10,6 +10,7 @@ from sklearn.svm import OneClassSVM as TheirOneClassSVM
 
 import naive
 import slimsvm
+from pairwise import pairs_or_all
 from slimsvm import SVC, OneClassSVM
 from slimsvm.kernels import RBF
 from slimsvm.solvers import dual_ascent
@@ -131,9 +132,14 @@ def best_of(n_classes, C):
     return SVC(C=C, gamma=0.5, solver=solver, tol=1e-4).fit(X, y)
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 1000.0])
-@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts", "cpsp", "refine", "low-rank", "bsca"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+AXES = {
+    "solver": ["exact-cuts", "violated-cuts", "cpsp", "refine", "low-rank", "bsca"],
+    "C": [0.01, 1.0, 1000.0],
+    "n_classes": [2, 3],
+}
+
+
+@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
 def test_nine_tenths_of_the_optimum_at_every_price_in_ten_passes(n_classes, solver, C, monkeypatch):
     monkeypatch.setattr(dual_ascent.DualAscent, "out_of_time", property(lambda ascent: ascent.n_passes >= 10))
     X, y = blobs(300, n_classes)

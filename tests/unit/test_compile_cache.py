@@ -6,6 +6,7 @@ import pkgutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
@@ -76,6 +77,21 @@ def test_nothing_more_than_the_functions_is_compiled(script, tmp_path):
     # What Numba makes of the error of `out[a:b] = values`: see `numerics.copying`.
     assert not [name for name in first if "shape_context" in name]
     assert not compiled(script, tmp_path)
+
+
+def test_what_compiled_code_calls_can_be_called_from_python_too():
+    @compiling.njit(nogil=True)
+    def twice(x):
+        return x + x
+
+    @compiling.njit(nogil=True)
+    def four_times(x):
+        return twice(twice(x))
+
+    assert four_times(2.0) == 8.0
+    assert twice(2.0) == 4.0  # as compiled for the other, it has no way in from Python
+    assert twice(2) == 4
+    np.testing.assert_array_equal(four_times(np.ones(2)), [4.0, 4.0])
 
 
 class Between(CacheFiles):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
+from pairwise import pairs_or_all
 from slimsvm import CPSP, SVC, ExactCuts
 from slimsvm.bases.preimage import (
     PREIMAGES,
@@ -56,9 +57,14 @@ def test_projections_are_least_squares(problem):
     np.testing.assert_allclose(working_set.qp.G, expected, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("preimage", ["fixed-point", "training-rows", "gradient"])
-@pytest.mark.parametrize("intercept", ["none", "regularized"])
-@pytest.mark.parametrize("method", ["newton", "cutting-planes"])
+AXES = {
+    "preimage": ["fixed-point", "training-rows", "gradient"],
+    "intercept": ["none", "regularized"],
+    "method": ["newton", "cutting-planes"],
+}
+
+
+@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
 def test_reaches_the_optimum_when_the_basis_has_room(problem, preimage, intercept, method):
     X, y = problem
     options = {"C": 2.0, "gamma": 0.1, "intercept": intercept, "random_state": 0}

@@ -11,6 +11,7 @@ from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
 import naive
+from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, Exact, ExactCuts
 from slimsvm.kernels import RBF, KernelRows, Linear, Sigmoid, operands
 from slimsvm.rows import as_rows
@@ -133,10 +134,15 @@ def keep_values(monkeypatch, kept):
         monkeypatch.setattr(kernel_cache, "NEVER_GATHERED", 0)
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
-@pytest.mark.parametrize("kind", ["classes", "targets"])
-@pytest.mark.parametrize("kept", ["never", "lines", "blocks too"])
+AXES = {
+    "intercept": ["regularized", "free", "none"],
+    "kept": ["never", "lines", "blocks too"],
+    "kind": ["classes", "targets"],
+    "precision": ["float64", "float32"],
+}
+
+
+@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
 def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, precision, monkeypatch):
     task, (X, y) = (Binary(), classes(1000)) if kind == "classes" else (Regression(0.1), targets(1000))
     problem = problem_of(X, y, task, intercept=intercept, precision=precision, C=10.0, tol=1e-4)

@@ -184,7 +184,7 @@ def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) 
     indptr = np.require(raw.indptr, np.int64, ["C", "W", "A"])
     values, half, factor = np.empty(raw.nnz, dtype), np.empty(raw.shape[0], dtype), np.empty(raw.shape[0])
     norm = fold.SQUARED if folding.norms else fold.ABSOLUTE if folding.manhattan else fold.NO_NORM
-    feature_scale = np.broadcast_to(np.asarray(scale, np.float64), raw.shape[1]).copy()
+    feature_scale = np.array(scale, np.float64, ndmin=1)
     raw_values = np.require(raw.data, requirements=["C", "W", "A"])
     fold.fold_csr(raw_values, indices, indptr, feature_scale, norm, _scale(folding, dtype), values, half, factor)
     return RowData(values, half, factor, indices, indptr, raw.shape[1])

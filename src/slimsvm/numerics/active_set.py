@@ -29,7 +29,7 @@ _ROUNDING = 1e-15  # of a gradient, as a share of what its terms could add up to
 _MAX_REFINEMENTS = 3
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDER_SUMS)
+@njit(nogil=True, fastmath=_REORDER_SUMS)
 def _dot(x, y):
     s = 0.0
     for j in range(x.shape[0]):
@@ -43,7 +43,7 @@ def _add(s, x, out):
         out[j] += s * x[j]
 
 
-@njit(cache=True, nogil=True, fastmath=_REORDER_SUMS)
+@njit(nogil=True, fastmath=_REORDER_SUMS)
 def _rotate(c, s, x, y):
     """Rotate two rows in place: (x, y) becomes (c x + s y, c y - s x)."""
     for j in range(x.shape[0]):
@@ -53,7 +53,7 @@ def _rotate(c, s, x, y):
         y[j] = c * yj - s * xj
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _solve_lower(R, p, x):
     """Solve R'z = x in place."""
     for i in range(p):
@@ -61,14 +61,14 @@ def _solve_lower(R, p, x):
         _add(-x[i], R[i, i + 1 : p], x[i + 1 : p])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _solve_upper(R, p, x):
     """Solve R z = x in place."""
     for i in range(p - 1, -1, -1):
         x[i] = (x[i] - _dot(R[i, i + 1 : p], x[i + 1 : p])) / R[i, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _leave(R, V, free, p, k):
     """Take the k-th free coordinate out of F, of the factor and of V; returns the new size of F."""
     for i in range(k, p - 1):
@@ -105,7 +105,7 @@ def _balance(d, count):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _longest_step(a, free, count, d):
     """Largest step along d that keeps a >= 0."""
     longest = np.inf
@@ -135,7 +135,7 @@ def drop_zeros(a, R, V, free, p):
     return p
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _append_pivot(R, V, p, pivot):
     """Complete the new column p of R, and R'^-1 1; returns the new size of F."""
     R[p, p] = pivot
@@ -203,7 +203,7 @@ def _enter(G, n, kappa, a, r, R, V, free, p, j, d, u):
             return p, n_left
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _maximise_over_free(a, r, R, V, free, p, d):
     """Move to the maximum over F; what reaches zero on the way leaves F. Needs r on F.
 
@@ -239,7 +239,7 @@ def _maximise_over_free(a, r, R, V, free, p, d):
             return p, n_left
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _make_feasible(a, n, C):
     """Clip at zero, scale down to sum C where the cuts' multipliers exceed it, and give the rest to the slack."""
     total = 0.0
@@ -254,7 +254,7 @@ def _make_feasible(a, n, C):
         a[SLACK] = C - total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _all_free(a, n, p):
     """Whether no positive coordinate is outside F."""
     n_positive = 0
@@ -264,7 +264,7 @@ def _all_free(a, n, p):
     return n_positive == p
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _enter_all(G, n, kappa, a, r, R, V, free, p, best, d, u):
     """Bring `best` and every positive coordinate into F. Returns the new size of F and the number of changes of F."""
     inside = np.zeros(n, np.bool_)
@@ -278,7 +278,7 @@ def _enter_all(G, n, kappa, a, r, R, V, free, p, best, d, u):
     return p, n_pivots
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _gradient(G, h, a, n, largest, r):
     """Write r = h - G a.
 
@@ -299,7 +299,7 @@ def _gradient(G, h, a, n, largest, r):
     return scale, _ROUNDING * (scale + np.sqrt(largest) * reach)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _kkt(a, r, n, scale):
     """Multiplier xi = max(r) of the constraint, and the largest xi - r_j over a_j > 0 relative to the scale."""
     xi = r[0]

@@ -33,7 +33,7 @@ def extend(later, to, best, choice):
                 choice[c] = after
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def viterbi(scores, to, start, end, path):
     """Labelling of the greatest score; returns that score."""
     length, k = scores.shape
@@ -55,7 +55,7 @@ def viterbi(scores, to, start, end, path):
     return greatest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def viterbi_other(scores, to, start, end, y, path):
     """Labelling of the greatest score among those that differ from y; returns that score (-inf: one label only).
 
@@ -87,7 +87,7 @@ def viterbi_other(scores, to, start, end, y, path):
     return greatest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def chain_score(scores, to, start, end, labels):
     """Score of one labelling, added up from the end as the recursions do."""
     length = labels.shape[0]
@@ -97,7 +97,7 @@ def chain_score(scores, to, start, end, labels):
     return total + start[labels[0]]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def augmented_labels(scores, to, start, end, y, loss, path):
     """Loss-augmented argmax of one sequence into ``path``; adds the Hamming loss to ``scores``. Returns Δ."""
     length, k = scores.shape

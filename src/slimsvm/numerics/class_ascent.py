@@ -30,7 +30,7 @@ def violation(label, price, cost, own, scores):
     return max(top - low, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def best_row(label, price, k, q, sorted_rooms, out):
     """The row's best M_i into ``out``."""
     n_classes = q.size

@@ -27,7 +27,7 @@ Moments = namedtuple("Moments", ["gradient", "first", "second", "mean", "weight"
 Settings = namedtuple("Settings", ["C1", "basis", "coef", "intercept", "scale", "plain", "pull", "beta1", "beta2"])
 
 
-@njit(nogil=True, fastmath=SUMS, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 def follow(parameters, kind):
     """Set scale, points and half to what basis and log_scale say."""
     half, dtype = parameters.half, parameters.half.dtype.type

@@ -142,11 +142,12 @@ def fold_rows(raw, centre, feature_scale, norm, scale, lo, hi, out, half, factor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fold_csr(raw, indices, indptr, feature_scale, norm, scale, out, half, factor):
-    """The same for CSR values, not centred; ABSOLUTE gives half = -|out|_1."""
+    """The same for CSR values, not centred; ABSOLUTE gives half = -|out|_1. One number in feature_scale is for all."""
+    last = feature_scale.size - 1
     for i in range(half.size):
         total = 0.0
         for t in range(indptr[i], indptr[i + 1]):
-            value = out.dtype.type(np.float64(raw[t]) * feature_scale[indices[t]])
+            value = out.dtype.type(np.float64(raw[t]) * feature_scale[min(indices[t], last)])
             out[t] = value
             total += abs(np.float64(value)) if norm == ABSOLUTE else 0.5 * np.float64(value) * np.float64(value)
         factor[i] = total

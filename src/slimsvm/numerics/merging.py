@@ -31,14 +31,14 @@ C, ROUNDER, LOWEST = EXP2_FLOAT64
 SHORT_STEP = 0.03  # steps of exponents that a short series serves
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def kept_square(a, b, cosine, log_kappa, t):
     """Squared norm of the coefficients of a point at t that stands for the masses b at 0 and a at 1."""
     first, second = b * np.exp(log_kappa * t * t), a * np.exp(log_kappa * (1.0 - t) * (1.0 - t))
     return first * first + second * second + 2.0 * cosine * first * second
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def golden_section(a, b, cosine, log_kappa):
     """The best place t for the masses b >= a >= 0 (b >= 2 a where cosine < 0), and the squared norm kept there."""
     if log_kappa == 0.0:  # every place is as good: the limit of those for κ < 1

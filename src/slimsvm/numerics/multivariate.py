@@ -15,7 +15,7 @@ import numpy as np
 from slimsvm.numerics.compiling import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def prefix_sums(falling):
     """S(k), k = 0 .. n, of numbers that fall."""
     sums = np.zeros(falling.shape[0] + 1)

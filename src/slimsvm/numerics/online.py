@@ -28,7 +28,7 @@ def extremes(v, g, lo, hi, inside, top):
     return i, j
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def move_pair(G, v, g, lo, hi, top, i, j):
     """Raise v_i and lower v_j by the same, as far as is best."""
     step = (g[i] - g[j]) / max(float(G[i, i]) + float(G[j, j]) - 2.0 * float(G[i, j]), TINY)
@@ -39,7 +39,7 @@ def move_pair(G, v, g, lo, hi, top, i, j):
         g[s] -= step * (line_i[s] - line_j[s])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def move_one(G, offset, v, g, lo, hi, top, i):
     """Move v_i to its best value."""
     step = g[i] / max(float(G[i, i]) + offset, TINY)
@@ -72,7 +72,7 @@ def process(G, offset, target, v, g, lo, hi, inside, top, balanced, tol, seeds, 
         move_pair(G, v, g, lo, hi, top, k if rises else partner, partner if rises else k)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def reprocess(G, offset, v, g, lo, hi, inside, top, balanced, tol):
     """One step on the worst violators in S; False if they violate by no more than tol."""
     i, j = extremes(v, g, lo, hi, inside, top)

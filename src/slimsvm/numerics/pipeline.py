@@ -46,14 +46,16 @@ def score_rows(
     size, n_far = min(n, most * ROWS_PER_TILE), 0
     values, half, factor = np.empty((size, d), out.dtype), np.empty(size, out.dtype), np.empty(size)
     everything, nothing, no_offsets = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)
+    zero = np.int64(0)  # for a literal 0 Numba would compile both functions below once more
     rows = RowData(values.reshape(size * d), half, factor, nothing, no_offsets, d)
     while True:
         a, b = take_tiles(sync, n_tiles, most, n_threads)
         if a == b:
             return n_far
         lo, hi = a * ROWS_PER_TILE, min(n, b * ROWS_PER_TILE)
-        n_far += fold_rows(raw[lo:hi], centre, feature_scale, norm, scale, 0, hi - lo, values, half, factor)
-        kernel_tiles(rows, points, everything, 0, weights, n_segments, m, form, code, degree, 0, b - a, out[lo:hi])
+        n_far += fold_rows(raw[lo:hi], centre, feature_scale, norm, scale, zero, hi - lo, values, half, factor)
+        part = out[lo:hi]
+        kernel_tiles(rows, points, everything, zero, weights, n_segments, m, form, code, degree, zero, b - a, part)
 
 
 def new_counter() -> np.ndarray:

@@ -51,7 +51,7 @@ def add_planes(index, start, delta, coef, part, first, following, where, row, co
             n[0], n[1] = k + 1, q
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def planes_of(e, first, following):
     """Numbers of the planes of example e."""
     t, k = 0, first[e]
@@ -64,7 +64,7 @@ def planes_of(e, first, following):
     return planes
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rows_of_planes(planes, where, row, length):
     """Rows that some planes lie on, counted from the example's first; and the place of each row among them."""
     place, rows, n_rows = np.full(length, -1), np.empty(length, dtype=np.int64), 0
@@ -88,7 +88,7 @@ def slopes(planes, where, row, column, value, constant, place, scores, v):
     return s
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def plane_products(planes, where, row, column, value, place, K, v):
     """H of the planes, from the kernel values K of their rows. ``v`` only says how many plain parameters there are."""
     t, n_rows, m = planes.shape[0], K.shape[0], 0
@@ -118,7 +118,7 @@ def plane_products(planes, where, row, column, value, place, K, v):
     return H
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gap_of_block(s, a, price):
     """Violation of one example's optimality: the greatest slope less the smallest of a plane (or none) in use."""
     best, worst, rest = 0.0, np.inf, price
@@ -129,7 +129,7 @@ def gap_of_block(s, a, price):
     return best - min(worst, 0.0) if rest > NOTHING * price else best - worst
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def step_to_corner(s, H, a, price):
     """Line search from a to the corner of the greatest slope (Lacoste-Julien et al. 2013, Algorithm 4)."""
     best = -1
@@ -241,7 +241,7 @@ def steps_by_kernel(
                         scores[other, c] += change * (K[at[i], other] + constant_feature)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def inner_product(data, indices, a, a_end, b, b_end):
     """⟨x, z⟩ of two sparse rows of increasing columns."""
     total = 0.0
@@ -256,7 +256,7 @@ def inner_product(data, indices, a, a_end, b, b_end):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def products_of_rows(data, indices, indptr, rows, K):
     """Inner products of some sparse rows with each other into K."""
     for i in range(rows.shape[0]):

@@ -171,7 +171,7 @@ def is_at_zero(values, j):
     return zero
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def drop_idle(points):
     """Every slot with coefficients 0 goes."""
     for j in range(points.used[0] - 1, -1, -1):

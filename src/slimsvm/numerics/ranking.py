@@ -41,7 +41,7 @@ def count_below(tree, grade):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def count_grades(grades):
     """Rows of each grade 0, 1, ... of a query."""
     counts = np.zeros(grades.max() + 1 if grades.shape[0] > 0 else 1, dtype=np.int64)
@@ -88,7 +88,7 @@ def swaps_augment(grades, offsets, order, scores, delta, coef):
         delta[q] = n_swapped / n_pairs
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def place_irrelevant(relevant, irrelevant, place):
     """For falling scores of both: how many relevant rows each irrelevant one is placed under.
 

@@ -310,7 +310,7 @@ def data_gradient(rows, index, bounds, share, step, loss, parameters, kind, tile
     clear(sums, group)
     scratch, (first, last, batch) = of_group(tiles, group), bounds
     n_tile, m = scratch.scores.shape
-    active, is_first, end = np.empty(n_tile, np.int64), True, first
+    active, n_added, end = np.empty(n_tile, np.int64), 0, first
     while end < last:
         start, end = end, min(end + n_tile, last)
         if loss.code == SEQUENCES:
@@ -338,9 +338,9 @@ def data_gradient(rows, index, bounds, share, step, loss, parameters, kind, tile
                     sums.intercept[group, c] += scratch.r[i, c]
             if kind.metric:
                 add_scale(n, parameters.intercept, scratch, sums.scale[group])
-            add_gradient(rows, kind.form == CSR, is_first, n, parameters, kind, scratch, sums, group)
-            is_first = False
-    if is_first:
+            add_gradient(rows, kind.form == CSR, n_added == 0, n, parameters, kind, scratch, sums, group)
+            n_added += n
+    if n_added == 0:
         sums.basis[group] = 0
 
 
@@ -360,7 +360,8 @@ def norm_gradient(rows, first, n, share, parameters, kind, scratch, sums, group)
         scratch.half[i] = parameters.half[j] if kind.norms else 0
         for c in range(m):
             scratch.r[i, c] = coef[j, c] * share
-    kernel_tile(rows, False, n, scratch, parameters, kind)
+    yes, no = np.bool_(True), np.bool_(False)  # for literals Numba would compile both functions once more
+    kernel_tile(rows, no, n, scratch, parameters, kind)
     none = np.zeros(m, coef.dtype)
     score_tile(n, coef, none, scratch)
     total = 0.0
@@ -370,7 +371,7 @@ def norm_gradient(rows, first, n, share, parameters, kind, scratch, sums, group)
     sums.stats[group, 0] = 0.5 * total
     if kind.metric:
         add_scale(n, none, scratch, sums.scale[group])
-    add_gradient(rows, False, True, n, parameters, kind, scratch, sums, group)
+    add_gradient(rows, no, yes, n, parameters, kind, scratch, sums, group)
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
@@ -389,5 +390,5 @@ def group_gradient(rows, index, first, last, step, C1, loss, parameters, kind, t
         data_gradient(rows, index, (a, b, first), share, step, loss, parameters, kind, tiles, sums, group)
     else:
         n, k = norm_tile.scores.shape[1], parameters.coef.shape[0]
-        scratch = of_group(norm_tile, 0)
+        scratch = of_group(norm_tile, np.int64(0))
         norm_gradient(rows, step * n % k, n, k / (n * C1), parameters, kind, scratch, sums, group)

@@ -74,7 +74,7 @@ def keep_columns(cache, slots, valid, keep, lo, hi):
             line[b] = line[keep[b]]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rooms(v, lo, hi, epsilon, rise, fall, i):
     """Set rise[i] and fall[i] for v[i]."""
     if v[i] >= hi[i]:
@@ -87,13 +87,13 @@ def rooms(v, lo, hi, epsilon, rise, fall, i):
         fall[i] = epsilon if v[i] <= 0 else -epsilon
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def up_room(v, hi):
     """How far v can rise before its bound or the kink at 0."""
     return hi - v if v >= 0 else -v
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def down_room(v, lo):
     """How far v can fall before its bound or the kink at 0."""
     return v - lo if v <= 0 else v
@@ -131,7 +131,7 @@ def descend(a, line_a, b, line_b, constant, g, rise, fall, peaks, dips):
         dips[k - whole] = min(dips[k - whole], g[k] + fall[k])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def place_of_sum(g, shift, sign, lane):
     """Place of the largest sign·(g + shift) in a lane."""
     best = lane
@@ -141,7 +141,7 @@ def place_of_sum(g, shift, sign, lane):
     return best
 
 
-@njit(cache=True, nogil=True, fastmath=LOOSE)
+@njit(nogil=True, fastmath=LOOSE)
 def best_partner(line, diagonal, own, top, g, fall, differences, peaks):
     """The k with the largest gain of moving v_i up and v_k down: (top − d_k)² / (K_ii + K_kk − 2 K_ik).
 
@@ -170,14 +170,14 @@ def best_partner(line, diagonal, own, top, g, fall, differences, peaks):
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gain_of(value, own_k, own, difference):
     """One of the gains that `best_partner` compares."""
     difference = max(difference, 0.0)
     return difference * difference / max(own + own_k - 2.0 * value, TINY)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def prepare(lines, slots, offset, v, lo, hi, epsilon, rise, fall, diagonal):
     """Fill rise, fall and the diagonal of K."""
     for k in range(v.size):
@@ -250,7 +250,7 @@ def second(line, offset, diagonal, own, slope, g, rise, fall, parts, peaks):
     return best, best_gain
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def second_gain(cross, own, own_k, slope, up, down):
     """One of the gains that `second` compares."""
     part = max(up * own - slope * cross, 0.0) + min(down * own - slope * cross, 0.0)
@@ -301,7 +301,7 @@ def box(lines, slots, offset, g, v, lo, hi, epsilon, tol, max_steps):
     return max_steps, gain
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def best_of_two(slope, slope_j, own, own_j, cross, det, up, rising, room, room_j):
     """Moves of two variables, each within its room and direction, that raise D: the best ones, mostly.
 

@@ -2,6 +2,8 @@
 
 from itertools import combinations, product
 
+import pytest
+
 
 def pairwise(axes):
     """Rows of one option per axis: every pair of options of two axes is in some row; greedy, always the same.
@@ -43,3 +45,9 @@ def full_product(axes, among):
         row = dict(zip(among, chosen))
         rows.append(tuple(row.get(name, axes[name][number % len(axes[name])]) for name in names))
     return rows
+
+
+def pairs_or_all(axes):
+    """Parameters of every combination of the axes; `pairwise` has the ones that are not marked `full`."""
+    chosen = pairwise(axes)
+    return [pytest.param(*row, marks=() if row in chosen else pytest.mark.full) for row in product(*axes.values())]
