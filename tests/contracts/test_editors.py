@@ -125,6 +125,9 @@ def test_a_row_that_is_not_finite_is_named(name):
     X[7, 1] = np.inf
     with pytest.raises(ValueError, match=r"X contains infinity \(inf\) at row 7, column 1"):
         make(name).fit_resample(sp.csr_array(X), y)
+    X, y = data(50)
+    with pytest.raises(ValueError, match="y contains NaN, at row 3"):
+        make(name).fit_resample(X, np.where(np.arange(50) == 3, np.nan, y))
 
 
 @EVERY

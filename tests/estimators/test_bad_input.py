@@ -77,12 +77,12 @@ def test_nan_in_the_second_block_of_a_memory_map(tmp_path, monkeypatch):
 def test_bad_targets(value):
     X, y = problem("SVR")
     y[5] = value
-    refused(lambda: SVR().fit(X, y), "contains")
+    refused(lambda: SVR().fit(X, y), "contains", "at row 5")
     refused(lambda: SVR().fit(X, [None] * 40), error=(ValueError, TypeError))
     refused(lambda: SVC().fit(*problem("SVR")), "continuous")
     labels = np.where(np.arange(40) % 2, 1.0, 0.0)
     labels[3] = value
-    refused(lambda: SVC().fit(X, labels))
+    refused(lambda: SVC().fit(X, labels), "contains", "at row 3")
 
 
 @pytest.mark.parametrize("y", [np.zeros(40), ["only"] * 40], ids=["numbers", "strings"])

@@ -22,6 +22,7 @@ from slimsvm.estimators.validation import (
     check_positive,
     check_sample_weight,
     is_chosen,
+    naming_rows_of,
     scale_gamma,
 )
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
@@ -98,7 +99,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             X = validate_data(self, X, **options)
         else:
             several = self._takes_labels and is_multilabel(y)
-            X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
+            with naming_rows_of(y):
+                X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
             dense: Any = y
             y = dense.toarray() if sp.issparse(y) else y
         if finite:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
 from slimsvm.estimators.cross_trained import CrossTrainedSVC
-from slimsvm.estimators.validation import check_at_least, check_finite
+from slimsvm.estimators.validation import check_at_least, check_finite, naming_rows_of
 from slimsvm.rows import as_csr, is_sparse
 
 Array = np.ndarray
@@ -67,7 +67,8 @@ class Editor(BaseEstimator):
         """
         given, labels = X, y
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        X, y = validate_data(self, X, y, **options)
+        with naming_rows_of(y):
+            X, y = validate_data(self, X, y, **options)
         check_finite(X)
         _check_range(X)
         check_classification_targets(y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -78,6 +80,19 @@ def _check_finite_sparse(X: Any, name: str) -> None:
 def _refuse(name: str, value: Any, row: int, column: int) -> None:
     found = "NaN" if np.isnan(value) else "infinity (inf)"
     raise ValueError(f"{name} contains {found} at row {row}, column {column}; only finite numbers are accepted")
+
+
+@contextmanager
+def naming_rows_of(y: Any) -> Iterator[None]:
+    """Scikit-learn says that y has a NaN or an infinity; here it says in which row, too."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("Input y contains"):
+            raise
+        values = np.asarray(y)
+        bad = ~np.isfinite(values) if values.dtype.kind == "f" else values != values
+        raise ValueError(f"{str(error).rstrip('.')}, at row {np.argwhere(bad)[0][0]}") from None
 
 
 def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.ndarray | None:

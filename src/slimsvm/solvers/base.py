@@ -302,7 +302,7 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
     """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
     history: list[dict[str, Any]] = []
     bar = _Bar(name, problem.max_iter, problem.verbose > 0)
-    status = None
+    status = spent = None
     try:
         while status is None:
             record = run.step()
@@ -311,11 +311,12 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             history.append(record)
             bar.update(record)
             stopped = any([callback(record) for callback in callbacks])
+            spent = getattr(run, "spent", None)
             if run.converged:
                 status = Status.CONVERGED
             elif stopped:
                 status = Status.STOPPED
-            elif getattr(run, "spent", None) or (problem.max_iter is not None and len(history) >= problem.max_iter):
+            elif spent or (problem.max_iter is not None and len(history) >= problem.max_iter):
                 status = Status.ITERATION_LIMIT
             elif problem.max_seconds is not None:
                 if getattr(run, "ends_in_passes", False):
@@ -335,7 +336,6 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
         run.kernel_rows.end = None
         bar.bar.close()
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
-        spent = getattr(run, "spent", None)
         advice = "take a lower C or a larger tol" if spent else "raise max_iter or max_seconds"
         warnings.warn(
             f"{name} stopped at the {spent or status} after {len(history)} iterations, before its tolerance was "
