@@ -5,17 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.kernels import KERNELS, CallableKernel, FeatureRows, Kernel, KernelRows, Linear, Points, Precomputed
-from slimsvm.numerics.threads import one_blas_thread
-from slimsvm.rows import Block, as_csr, is_sparse
+from slimsvm.kernels import (
+    KERNELS,
+    CallableKernel,
+    FeatureRows,
+    Kernel,
+    KernelRows,
+    Linear,
+    Points,
+    Precomputed,
+    RawScorer,
+)
+from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs
+from slimsvm.rows import Block, as_csr, is_sparse, plain_floats
 
 DTYPES = ("float32", "float64")
 CSR_PARTS = ("data", "indices", "indptr")
+
+
+class _Prepared(NamedTuple):
+    """The model as compiled code takes it: centre, vectors, and what scores plain arrays."""
+
+    centre: np.ndarray
+    points: Points
+    scorer: RawScorer | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +75,8 @@ class KernelExpansion:
     plain: np.ndarray
     kernel: Kernel
     dtype: str
-    # Centre and vectors as compiled code takes them, by kind and width of the rows, from when they are first asked for.
-    # Two threads may both make them: they make the same.
-    _prepared: dict[tuple[bool, int], tuple[np.ndarray, Points]] = field(default_factory=dict, init=False, repr=False)
+    # By kind and width of the rows, from when it is first asked for. Two threads may both make it: they make the same.
+    _prepared: dict[tuple[bool, int], _Prepared] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
         basis = as_csr(self.basis) if is_sparse(self.basis) else np.asarray(self.basis)
@@ -109,18 +126,70 @@ class KernelExpansion:
         ValueError
             If X has not as many features as the basis.
         """
-        key = is_sparse(X), X.shape[1]
-        centre, points = self._prepared.get(key, (None, None))
+        raw, scorer = self._plain(X)
+        if raw is not None and scorer is not None:
+            scores, n_far = scorer.scores(raw, resolve_n_jobs(n_jobs))
+            if check is not None and n_far:
+                check(X)
+            return scores
+        if check is not None:
+            check(X)
+        centre, points, _ = self._prepare(X)
         rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs, centre=centre)
-        if check is not None and rows.raw is None:
-            check(X)
-        if points is None:
+        return rows.scores(points, self.coef) + self.intercept
+
+    def labels(
+        self, X: Block, classes: np.ndarray, n_jobs: int | None = None, check: Callable[[Block], None] | None = None
+    ) -> np.ndarray:
+        """Class of every row: that of the greatest score, the first of equals; of a single output ``classes[1]`` where
+        it is positive, elsewhere ``classes[0]``.
+
+        Parameters
+        ----------
+        X, n_jobs, check
+            As in `scores`.
+        classes : ndarray of shape (m,), or (2,) for a single output
+
+        Returns
+        -------
+        ndarray of shape (n,), of the classes' type
+
+        Raises
+        ------
+        ValueError
+            If X has not as many features as the basis.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm.kernels import Linear
+        >>> model = KernelExpansion(np.eye(2), np.array([[1.0], [-1.0]]), np.zeros(1), np.zeros(0), Linear(), "float64")
+        >>> model.labels(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array(["no", "yes"]))
+        array(['yes', 'no'], dtype='<U3')
+        """
+        raw, scorer = self._plain(X)
+        if raw is not None and scorer is not None:
+            labels, n_far = scorer.labels(raw, classes, resolve_n_jobs(n_jobs))
+            if check is not None and n_far:
+                check(X)
+            return labels
+        scores = self.scores(X, n_jobs, check)
+        return classes[np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)]
+
+    def _plain(self, X: Block) -> tuple[np.ndarray | None, RawScorer | None]:
+        """Rows as compiled code folds them on the way, and what scores them so; None where there is no such thing."""
+        raw = plain_floats(X) if isinstance(X, np.ndarray) and X.ndim == 2 else None
+        return raw, None if raw is None else self._prepare(X).scorer
+
+    def _prepare(self, X: Block) -> _Prepared:
+        key = is_sparse(X), X.shape[1]
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=1)
             points = rows.points_of(self.basis)
-            self._prepared[key] = rows.centre, points
-        scores = rows.scores(points, self.coef)
-        if check is not None and rows.raw is not None and rows.may_be_infinite:
-            check(X)
-        return scores + self.intercept
+            prepared = _Prepared(rows.centre, points, rows.scorer(points, self.coef, self.intercept))
+            self._prepared[key] = prepared
+        return prepared
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
         """Squared norm sum_c coef_c' K_BB coef_c + |plain|^2 in float64, the intercept left out.
@@ -252,6 +321,9 @@ class LinearModel(KernelExpansion):
             raise ValueError(f"the rows have {X.shape[1]} features, the basis has shape {self.basis.shape}")
         with one_blas_thread():
             return FeatureRows(X, n_jobs).scores(self.weights, self.intercept)
+
+    def _plain(self, X: Block) -> tuple[np.ndarray | None, RawScorer | None]:
+        return None, None
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
         """See `KernelExpansion.norm_squared`."""

@@ -4,10 +4,12 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from slimsvm import SVC
 from slimsvm.estimators import base
 from slimsvm.kernels import KernelRows, get_kernel, operands
+from slimsvm.model import KernelExpansion
 from slimsvm.numerics import pipeline
 from slimsvm.numerics.panels import ROWS_PER_TILE
 from slimsvm.numerics.threads import run_together
@@ -77,6 +79,51 @@ def test_rows_past_the_last_whole_tile():
     np.testing.assert_array_equal(rows.scores(points, coef)[-3:], rows.scores(points, coef, rows=(len(X) - 3, len(X))))
     empty = KernelRows(rows.kernel, X[:0], memory_limit=0, centre=rows.centre)
     assert empty.scores(points, coef).shape == (0, 2)
+
+
+# -- scores and labels of a model ---------------------------------------------------------------------------------
+
+CLASSES = {
+    "int64": np.array([7, -2, 3]),
+    "int32": np.array([7, -2, 3], np.int32),
+    "float64": np.array([0.5, np.inf, -1]),
+    "bool": np.array([False, True, True]),
+    "one word": np.array(["a", "bc", ""]),
+    "three words": np.array(["a", "bc", "defghi"]),
+    "half a word": np.array(["a", "b", "c"]),
+    "object": np.array(["a", 3, None], object),
+    "every second": np.arange(6)[::2],
+}
+
+
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize("m", [1, 3])
+def test_labels_are_those_of_the_scores(classes, m, monkeypatch):
+    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    classes = classes[: max(2, m)]
+    X, Z, _ = rows_and_points(5, np.float32)
+    coef = np.random.default_rng(1).integers(-1, 2, size=(len(Z), m)).astype(float)
+    model = KernelExpansion(Z, coef, np.full(m, 0.3), np.zeros(0), get_kernel("linear"), "float32")
+    scores = model.scores(X)
+    codes = np.argmax(scores, axis=1) if m > 1 else (scores[:, 0] > 0).astype(int)
+    assert len(set(codes.tolist())) == len(classes)
+    for rows in (X, np.asfortranarray(X), sp.csr_array(X)):
+        labels = model.labels(rows, classes, n_jobs=3)
+        assert labels.dtype == classes.dtype
+        assert labels.tolist() == classes[codes].tolist()
+    monkeypatch.setattr(operands, "CALL_WORK", 1)
+    assert model.labels(X, classes, n_jobs=2).tolist() == classes[codes].tolist()
+    np.testing.assert_array_equal(model.scores(X, n_jobs=2), scores)
+    assert model.labels(X[:0], classes).shape == (0,)
+
+
+def test_of_equal_scores_the_first_class_and_of_a_score_of_0_the_lower():
+    X, classes = np.zeros((200, 2)), np.array([5, 6, 7])
+    for coef, expected in (([[1.0, 2.0, 2.0]], 6), ([[2.0, 1.0, 2.0]], 5), ([[0.0]], 5)):
+        model = KernelExpansion(
+            np.zeros((1, 2)), np.array(coef), np.zeros(len(coef[0])), np.zeros(0), get_kernel("rbf"), "float64"
+        )
+        assert set(model.labels(X, classes).tolist()) == {expected}
 
 
 # -- finite or not ------------------------------------------------------------------------------------------------

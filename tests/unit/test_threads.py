@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import joblib
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from slimsvm.numerics import threads
-from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs, run_tiles
+from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs, run_tiles, run_together
 
 
 def blas_threads():
@@ -85,6 +86,61 @@ def test_exceptions_come_out(n_jobs, bad):
     with pytest.raises(RuntimeError, match="tile 13"):
         run_tiles(function, 40, n_jobs)
     run_tiles(lambda lo, hi: None, 40, n_jobs)
+
+
+def test_a_helper_is_not_waited_for_when_all_is_done_and_works_again_afterwards():
+    inside, leave = threading.Event(), threading.Event()
+    main, seen = threading.get_ident(), []
+
+    def function():
+        if threading.get_ident() == main:
+            assert inside.wait(timeout=20)
+            return
+        inside.set()
+        leave.wait(timeout=20)
+        seen.append(threading.get_ident())
+
+    run_together(function, 2, lambda: True)
+    assert not seen
+    run_together(lambda: None, 2, lambda: True)  # it is busy: its call is taken back
+    leave.set()
+    meeting = threading.Barrier(2, timeout=20)
+    run_together(meeting.wait, 2)
+    run_together(meeting.wait, 2)
+    assert len(seen) == 1
+    assert main not in seen
+
+
+def test_a_helper_is_waited_for_when_not_all_is_done():
+    inside, seen, main = threading.Event(), [], threading.get_ident()
+
+    def function():
+        if threading.get_ident() == main:
+            assert inside.wait(timeout=20)
+            return
+        inside.set()
+        time.sleep(0.01)
+        seen.append(1)
+
+    run_together(function, 2, lambda: False)
+    assert seen == [1]
+
+
+def test_helpers_let_go_of_what_they_worked_on():
+    array = np.zeros(10)
+    alive = weakref.ref(array)
+    meeting = threading.Barrier(2, timeout=20)
+
+    def function(array=array):
+        array[0] = 1
+        meeting.wait()
+
+    run_together(function, 2, lambda: True)
+    del array, function
+    until = time.monotonic() + 20
+    while alive() is not None and time.monotonic() < until:
+        time.sleep(0.001)
+    assert alive() is None
 
 
 def test_nested_and_from_many_threads_at_once():

@@ -27,7 +27,7 @@ from slimsvm.estimators.validation import (
 )
 from slimsvm.kernels import RBF, CallableKernel, Kernel, Precomputed, get_kernel
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import Rows, as_rows
+from slimsvm.rows import FLOATS, Rows, as_rows
 from slimsvm.solvers import SOLVERS, Certificate, Compact, Fit, Problem, Refine, Solver, Status, certify
 from slimsvm.solvers.compact import exact_solver
 from slimsvm.tasks import Examples, OverAllRows, Task
@@ -109,7 +109,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _is_plain(self, X: Any) -> bool:
         """Whether scikit-learn's checks, which take longer than a row's scores, would let X pass as it is."""
-        is_plain = type(X) is np.ndarray and X.dtype in (np.float32, np.float64) and X.ndim == 2 and len(X) > 0
+        is_plain = type(X) is np.ndarray and X.dtype in FLOATS and X.ndim == 2 and len(X) > 0
         return is_plain and not hasattr(self, "feature_names_in_") and X.shape[1] == getattr(self, "n_features_in_", -1)
 
     def _resolve_kernel(self, X: Any, weights: Array | None) -> Kernel:
@@ -263,10 +263,19 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     # -- prediction ---------------------------------------------------------------------------------------------
 
+    def _check_fitted(self) -> None:
+        """See `check_is_fitted`, which takes longer than a row's scores: it is called where it has something to say."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self, "model_")
+
     def _scores(self, X: Any) -> Array:
         """Scores (n, m) of new rows."""
-        check_is_fitted(self, "model_")
+        self._check_fitted()
         return self.model_.scores(self._check_X(X, reset=False, finite=False), self.n_jobs, check_finite)
+
+    def _classes_of(self, X: Any, classes: Array) -> Array:
+        """Classes of new rows, by the greatest score or the only one's sign; the model is fitted."""
+        return self.model_.labels(self._check_X(X, reset=False, finite=False), classes, self.n_jobs, check_finite)
 
     def __getstate__(self):
         state = super().__getstate__().copy()

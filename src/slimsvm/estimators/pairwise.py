@@ -14,20 +14,7 @@ from slimsvm.estimators.validation import check_finite, check_option
 from slimsvm.model import KernelExpansion
 from slimsvm.tasks import OneVsOne
 
-LABELS_AT_A_TIME = 8192
 Array = np.ndarray
-
-
-def binary_labels(scores: Array, classes: Array) -> Array:
-    """``classes[1]`` where the score is positive, elsewhere ``classes[0]``.
-
-    In parts: of 200,000 rows arrays in between take more time from the system than all that is computed here.
-    """
-    labels = np.empty(len(scores), classes.dtype)
-    for lo in range(0, len(scores), LABELS_AT_A_TIME):
-        part = slice(lo, lo + LABELS_AT_A_TIME)
-        classes.take((scores[part] > 0).astype(np.intp), out=labels[part], mode="clip")  # quicker than "raise"
-    return labels
 
 
 def pair_scores(scores: Array, n_classes: int, shape: str) -> Array:

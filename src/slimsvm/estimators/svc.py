@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators.pairwise import binary_labels, pair_labels, pair_scores
+from slimsvm.estimators.pairwise import pair_labels, pair_scores
 from slimsvm.estimators.ramp import RampMachine
 from slimsvm.estimators.stream import StreamingClassifier
 from slimsvm.estimators.validation import check_cost_matrix, check_option, class_codes, takes_label_sets
@@ -387,12 +387,10 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_labels)
         """
-        check_is_fitted(self, "model_")
-        scores = self._scores(X)
+        self._check_fitted()
         if self.multilabel_:
-            return (scores > 0).astype(np.int64)
-        if scores.shape[1] == 1:
-            return binary_labels(scores[:, 0], self.classes_)
-        if self._is_pairwise:
-            return self.classes_[pair_labels(scores, len(self.classes_), self.decision_function_shape, self.break_ties)]
-        return self.classes_[np.argmax(scores, axis=1)]
+            return (self._scores(X) > 0).astype(np.int64)
+        if len(self.classes_) > 2 and self._is_pairwise:
+            shape, break_ties = self.decision_function_shape, self.break_ties
+            return self.classes_[pair_labels(self._scores(X), len(self.classes_), shape, break_ties)]
+        return self._classes_of(X, self.classes_)

@@ -12,7 +12,7 @@ from slimsvm.kernels.folding import Folding
 from slimsvm.kernels.given import CallableKernel, Precomputed
 from slimsvm.kernels.inner import Linear, Polynomial, Sigmoid
 from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
-from slimsvm.kernels.operands import Points
+from slimsvm.kernels.operands import Points, RawScorer
 from slimsvm.kernels.shift_invariant import RBF, Laplacian
 
 KERNELS: dict[str, type[Kernel]] = {
@@ -36,6 +36,7 @@ __all__ = [
     "Points",
     "Polynomial",
     "Precomputed",
+    "RawScorer",
     "Sigmoid",
     "get_kernel",
 ]

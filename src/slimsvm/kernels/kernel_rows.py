@@ -19,10 +19,10 @@ from slimsvm.kernels.operands import (
     Operand,
     Points,
     RawRows,
+    RawScorer,
     folded_csr_rows,
     points_for_csr,
     points_for_dense,
-    score_raw_rows,
 )
 from slimsvm.kernels.shift_invariant import LOG2_E
 from slimsvm.numerics.panels import ROWS_PER_TILE
@@ -159,10 +159,15 @@ class KernelRows:
     @cached_property
     def raw(self) -> np.ndarray | None:
         """The rows as compiled code can fold them on the way; None if they are kept folded, or have another form."""
-        rows = self.rows
-        if self._kept is not None or self._folding is None or not isinstance(rows, DenseRows):
+        is_kept = self._kept is not None or self._folding is None
+        return self.rows.plain() if isinstance(self.rows, DenseRows) and not is_kept else None
+
+    def scorer(self, points: Points, coef: np.ndarray, intercept: np.ndarray) -> RawScorer | None:
+        """What scores any rows as wide as these that are as `raw` is; None where a kernel has no folding."""
+        if self._folding is None or self.rows.is_sparse:
             return None
-        return rows.plain()
+        coef = np.require(coef, self.dtype, ["C", "W", "A"])
+        return RawScorer(self._folding, self.centre, points, coef, np.array([0, len(points)]), intercept)
 
     @property
     def radius(self) -> float:
@@ -230,8 +235,8 @@ class KernelRows:
         table = out.reshape(shape)
         if rows is None and self.raw is not None:
             assert self._folding is not None
-            n_far = score_raw_rows(self._folding, self.centre, self.raw, points, coef, offsets, table, self.n_jobs)
-            self.may_be_infinite = n_far > 0
+            scorer = RawScorer(self._folding, self.centre, points, coef, offsets)
+            self.may_be_infinite = scorer.sums(self.raw, table, self.n_jobs) > 0
             self.counter.add(n * k)
             return out
 

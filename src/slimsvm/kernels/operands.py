@@ -27,6 +27,7 @@ from slimsvm.numerics.panels import (
     PanelData,
     Weights,
     kernel_tiles,
+    near_from,
     sum_rows,
 )
 from slimsvm.numerics.threads import one_blas_thread, run_tiles, run_together
@@ -87,18 +88,21 @@ class FoldedRows(Operand):
     ) -> None:
         """See `Operand.scores`."""
         weights = Weights(*fold.cut_weights(coef, segments, panel_of(coef.dtype)))
-        operands = (self.data, points.data, rows.index, rows.first, weights, len(segments) - 1, coef.shape[1])
-        self._run(operands, rows.n, points, out, n_jobs)
+        n_segments, n_outputs = len(segments) - 1, coef.shape[1]
+        near_half = near_from(points.data.base, weights.values, points.form, self.folding.code, n_segments * n_outputs)
+        operands = (self.data, points.data, rows.index, rows.first, weights, n_segments, n_outputs)
+        self._run(operands, near_half, rows.n, points, out, n_jobs)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """See `Operand.block`."""
         nothing = Weights(np.empty(0, out.dtype), _NO_INDPTR, _NO_INDPTR)
-        self._run((self.data, points.data, rows.index, rows.first, nothing, 1, 0), rows.n, points, out[:, None], n_jobs)
+        operands = (self.data, points.data, rows.index, rows.first, nothing, 1, 0)
+        self._run(operands, np.inf, rows.n, points, out[:, None], n_jobs)
 
-    def _run(self, operands: Any, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
+    def _run(self, operands: Any, near_half: float, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
         if n_rows * len(points) * (self.data.n_features + 16) < SMALL_WORK:
             n_jobs = 1
-        fixed = (*operands, points.form, self.folding.code, self.folding.degree)
+        fixed = (*operands, points.form, self.folding.code, self.folding.degree, near_half)
         compiled: Any = kernel_tiles
         run_tiles(lambda lo, hi: compiled(*fixed, lo, hi, out), -(-n_rows // ROWS_PER_TILE), n_jobs)
 
@@ -120,32 +124,90 @@ def folding_operands(folding: Folding, centre: np.ndarray, scale: float | np.nda
     return centre, feature_scale, fold.SQUARED if folding.norms else fold.NO_NORM, _scale(folding, dtype)
 
 
-def score_raw_rows(
-    folding: Folding,
-    centre: np.ndarray,
-    raw: np.ndarray,
-    points: Points,
-    coef: np.ndarray,
-    segments: np.ndarray,
-    out: np.ndarray,
-    n_jobs: int,
-) -> int:
-    """`FoldedRows.scores` of dense rows of floats, C-contiguous, that are not folded yet.
+class RawScorer:
+    """Scores and labels of dense rows of floats, C-contiguous, that are folded on the way.
 
-    Returns how many of them may not be finite: 0 if all are.
+    What rows have no part in is done here once, so that little of Python is left where a model is asked for few rows.
+
+    Parameters
+    ----------
+    folding : Folding
+    centre : ndarray of shape (d,)
+    points : Points
+        As `points_for_dense` makes them, k of them.
+    coef : ndarray of shape (k, m), C-contiguous
+    segments : int64 ndarray of shape (s + 1,)
+        As in `FoldedRows.scores`; (0, k) for `scores` and `labels`.
+    intercept : float64 ndarray of shape (m,) or None
+        Added by `scores` and `labels`.
     """
-    weights = Weights(*fold.cut_weights(coef, segments, panel_of(coef.dtype)))
-    what = *folding_operands(folding, centre, folding.row_scale, coef.dtype), points.data, weights
-    codes = len(segments) - 1, coef.shape[1], points.form, folding.code, folding.degree
-    row_work, n_far = max(1, len(points) * (raw.shape[1] + 16)), [0]
-    compiled: Any = pipeline.score_rows
-    step = max(ROWS_PER_TILE, CALL_WORK // row_work)
-    for lo in range(0, len(raw), step):
-        rows, places = raw[lo : lo + step], out[lo : lo + step]
-        threads = 1 if len(rows) * row_work < SMALL_WORK else min(n_jobs, -(-len(rows) // ROWS_PER_TILE))
-        fixed = rows, *what, *codes, threads, pipeline.new_counter(), places
-        run_together(lambda: n_far.append(compiled(*fixed)), threads)  # noqa: B023
-    return sum(n_far)
+
+    def __init__(
+        self,
+        folding: Folding,
+        centre: np.ndarray,
+        points: Points,
+        coef: np.ndarray,
+        segments: np.ndarray,
+        intercept: np.ndarray | None = None,
+    ):
+        n_outputs, n_segments = coef.shape[1], len(segments) - 1
+        panels, base, _, _ = points.data
+        weights = fold.cut_weights(coef, segments, panel_of(coef.dtype))
+        operands = *folding_operands(folding, centre, folding.row_scale, coef.dtype), panels, base, *weights
+        near_half = near_from(base, weights[0], points.form, folding.code, n_segments * n_outputs)
+        codes = n_segments, n_outputs, points.form, folding.code, folding.degree, near_half
+        added = np.zeros(n_outputs) if intercept is None else np.require(intercept, np.float64, ["C", "W", "A"])
+        self._fixed = *operands, *codes, added
+        self._row_work = max(1, len(points) * (len(centre) + 16))
+        self._no_sums = np.empty((0, n_segments, n_outputs), coef.dtype)
+        self._no_scores, self._no_labels = np.empty((0, n_outputs)), np.empty((0, 1), np.int64)
+
+    def sums(self, raw: np.ndarray, out: np.ndarray, n_jobs: int) -> int:
+        """`FoldedRows.scores`; returns how many of the rows may not be finite: 0 if all are."""
+        return self._run(raw, n_jobs, out, self._no_scores, self._no_labels, self._no_labels)
+
+    def scores(self, raw: np.ndarray, n_jobs: int) -> tuple[np.ndarray, int]:
+        """Scores of shape (n, m), float64, and how many of the rows may not be finite."""
+        scores = np.empty((len(raw), self._no_scores.shape[1]))
+        return scores, self._run(raw, n_jobs, self._no_sums, scores, self._no_labels, self._no_labels)
+
+    def labels(self, raw: np.ndarray, classes: np.ndarray, n_jobs: int) -> tuple[np.ndarray, int]:
+        """Class of the greatest score of each row, or of the only score's sign, and how many may not be finite.
+
+        Compiled code copies classes of whole words itself.
+        """
+        is_copied = classes.dtype.itemsize % 8 == 0 and not classes.dtype.hasobject
+        lines = classes if is_copied else np.arange(len(classes))
+        words = np.array(lines).view(np.int64).reshape(len(classes), -1)
+        labels = np.empty((len(raw), words.shape[1]), np.int64)
+        n_far = self._run(raw, n_jobs, self._no_sums, self._no_scores, words, labels)
+        return labels.reshape(-1).view(classes.dtype) if is_copied else classes[labels[:, 0]], n_far
+
+    def _run(
+        self,
+        raw: np.ndarray,
+        n_jobs: int,
+        out: np.ndarray,
+        scores: np.ndarray,
+        classes: np.ndarray,
+        labels: np.ndarray,
+    ) -> int:
+        n_far, step = 0, max(ROWS_PER_TILE, CALL_WORK // self._row_work)
+        compiled: Any = pipeline.score_rows
+        for lo in range(0, len(raw), step):
+            part, sync = slice(lo, lo + step), pipeline.new_counter()
+            rows = raw[part]
+            n_tiles = -(-len(rows) // ROWS_PER_TILE)
+            threads = 1 if len(rows) * self._row_work < SMALL_WORK else min(n_jobs, n_tiles)
+            operands = rows, *self._fixed, threads, sync, out[part], scores[part], classes, labels[part]
+            run_together(
+                lambda: compiled(*operands),  # noqa: B023
+                threads,
+                lambda: pipeline.all_done(sync, n_tiles),  # noqa: B023
+            )
+            n_far += int(sync[pipeline.FAR])
+        return n_far
 
 
 class DenseFolder:

@@ -59,12 +59,15 @@ def aligned(n, like):
     return memory[skip : skip + n]
 
 
-@njit(nogil=True)
-def _near_from(base, weight):
+@njit(cache=True, nogil=True)
+def near_from(base, weight, form, code, columns):
     """The h from which on no row has an exponent below the least: (|x| + |p|)^2 / 2 is less for all points.
 
-    The sums are then below 2**(40 - `_NEAR`) times the number of points, and finite. Infinite if there is no such h.
+    The sums are then below 2**(40 - `_NEAR`) times the number of points, and finite. Infinite if there is no such h, or
+    `kernel_tiles` does not ask.
     """
+    if not SCALES or base.itemsize != 4 or form != INNER or code != EXP2 or columns != 1:
+        return np.inf
     far, heavy = 0.0, 0.0
     for j in range(base.size):
         far = min(far, base[j])
@@ -75,12 +78,13 @@ def _near_from(base, weight):
 
 
 @njit(cache=True, nogil=True)
-def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code, degree, lo, hi, out):
+def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code, degree, near_half, lo, hi, out):
     """Scores, or kernel values if m is 0, of the tiles lo, …, hi - 1 of the selected rows.
 
     Selected are the rows at ``index``, or if that is empty consecutive ones from ``first``; out has a line for each.
     Scores: out[i, s, c] = sum over the points j of segment s of k(x_i, p_j) coef[j, c]. Sums run lane by lane in the
     working type inside a chunk of points, in float64 over lanes and chunks. Values: out[i, 0, j] = k(x_i, p_j).
+    ``near_half`` is of `near_from`.
 
     One long function, because arrays passed on to another, or taken out of a tuple, have their references counted: that
     costs more than a tile.
@@ -103,9 +107,6 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
     S, sums = aligned(ROWS * stride, half), aligned(ROWS_PER_TILE * m * lanes, half)  # sums stay 0 between uses
     totals, flat = np.empty(ROWS_PER_TILE * columns), out.reshape(out.size)
     shift, is_near = np.empty(ROWS_PER_TILE), np.empty(ROWS_PER_TILE // ROWS, np.bool_)
-    near_half = np.inf
-    if SCALES and is_single and is_plain and hi > lo + 1:  # of less than that the question costs more than it brings
-        near_half = _near_from(base, weight)
     for tile in range(lo, hi):
         start, n_rows = tile * ROWS_PER_TILE, min(ROWS_PER_TILE, n - tile * ROWS_PER_TILE)
         totals[:] = 0

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -77,18 +77,26 @@ _here = threading.local()
 _idle: list[_Helper] = []  # helpers that wait for work; taking one and giving it back are atomic
 
 
+class _Call:
+    """A function to be called by a helper."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.ended = threading.Lock()  # free once it has
+        self.ended.acquire()
+        self.error: BaseException | None = None
+
+
 class _Helper:
-    """A thread that waits to call a function, and is there again afterwards: starting one takes longer than much work.
+    """A thread that waits to call functions, and is there again afterwards: starting one takes longer than much work.
 
     Plain locks instead of futures and conditions: they are a tenth of the time from one thread to the other.
     """
 
     def __init__(self) -> None:
-        self._call: list[Callable[[], None]] = []
-        self._asked, self._done = threading.Lock(), threading.Lock()
+        self._calls: list[_Call] = []
+        self._asked = threading.Lock()  # free while there is a call that was not looked for
         self._asked.acquire()
-        self._done.acquire()
-        self.error: BaseException | None = None
         threading.Thread(target=self._serve, name="slimsvm", daemon=True).start()
 
     def _serve(self) -> None:
@@ -96,33 +104,35 @@ class _Helper:
         while True:
             self._asked.acquire()
             try:
-                call = self._call.pop()
-            except IndexError:  # taken back
+                while True:
+                    self._answer(self._calls.pop())
+            except IndexError:  # no more, or it was taken back
                 continue
-            try:
-                call()
-            except BaseException as error:
-                self.error = error
-            del call
-            self._done.release()
 
-    def ask(self, call: Callable[[], None]) -> None:
-        """Have it call the function; `finish` must follow."""
-        self.error = None
-        self._call.append(call)
-        with suppress(RuntimeError):  # it has not yet noticed that the last call was taken back
-            self._asked.release()
-
-    def finish(self) -> BaseException | None:
-        """Wait for the end of the call, or take it back if it has not begun; the exception it ended with."""
+    def _answer(self, call: _Call) -> None:
         try:
-            self._call.pop()
-        except IndexError:
-            self._done.acquire()
-        return self.error
+            call.function()
+        except BaseException as error:
+            call.error = error
+        call.ended.release()
+
+    def ask(self, function: Callable[[], Any]) -> _Call:
+        """Have it call the function, after what it may still be busy with."""
+        call = _Call(function)
+        self._calls.append(call)
+        if self._asked.locked():
+            self._asked.release()
+        return call
+
+    def take_back(self) -> bool:
+        """Take the last call back if it has not begun, and say whether."""
+        try:
+            return bool(self._calls) and self._calls.pop() is not None
+        except IndexError:  # it has begun just now
+            return False
 
 
-def _submit(call: Callable[[], None], times: int) -> list[_Helper]:
+def _submit(function: Callable[[], Any], times: int) -> list[tuple[_Helper, _Call]]:
     helpers = []
     for _ in range(times):
         try:
@@ -132,12 +142,11 @@ def _submit(call: Callable[[], None], times: int) -> list[_Helper]:
                 helper = _Helper()
             except RuntimeError:  # no more threads: at the interpreter's exit, or the system's limit
                 break
-        helper.ask(call)
-        helpers.append(helper)
+        helpers.append((helper, helper.ask(function)))
     return helpers
 
 
-def run_together(function: Callable[[], None], n_jobs: int) -> None:
+def run_together(function: Callable[[], Any], n_jobs: int, is_done: Callable[[], bool] | None = None) -> None:
     """Call ``function()`` in this thread and in up to n_jobs - 1 others, which share out the work between them.
 
     A call must return when there is nothing left to do, and none may count on the others: helpers come when they can,
@@ -148,19 +157,26 @@ def run_together(function: Callable[[], None], n_jobs: int) -> None:
     function : callable () -> None
     n_jobs : int
         Number of threads (as `resolve_n_jobs` returns it), the calling one included.
+    is_done : callable () -> bool, or None
+        Asked at the end of this thread's call, whether all work is done: then the others' calls, which are about to
+        end, are not waited for. To be told of their ends takes as long as some work.
     """
     if n_jobs <= 1 or getattr(_here, "is_worker", False):
         function()
         return
-    helpers = _submit(function, n_jobs - 1)
+    helpers, all_done = _submit(function, n_jobs - 1), False
     try:
         function()
+        all_done = is_done is not None and is_done()
     finally:
         # A helper that has not begun has nothing left to do.
-        errors = [error for error in [helper.finish() for helper in helpers] if error is not None]
-        _idle.extend(helpers)
-    if errors:
-        raise errors[0]
+        for helper, call in helpers:
+            if not helper.take_back() and not all_done:
+                call.ended.acquire()
+            _idle.append(helper)
+    for _, call in helpers:
+        if call.error is not None:
+            raise call.error
 
 
 def run_tiles(function: Callable[[int, int], Any], n_tiles: int, n_jobs: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 Block = np.ndarray | sp.csr_array
+FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Rows(ABC):
@@ -82,13 +83,8 @@ class DenseRows(Rows):
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
     def plain(self) -> np.ndarray | None:
-        """The rows as an array that compiled code reads without a copy: C-contiguous floats; None if they are no such.
-
-        Compiled code has one version for each type of float; one more for arrays that may not be written to is spared.
-        """
-        X, flags = self._X, self._X.flags
-        is_plain = X.dtype in (np.float32, np.float64) and flags.c_contiguous and flags.aligned and flags.writeable
-        return X.view(np.ndarray) if is_plain else None
+        """See `plain_floats`."""
+        return plain_floats(self._X)
 
 
 class SparseRows(Rows):
@@ -111,6 +107,16 @@ class SparseRows(Rows):
         X, start, stop = self._X, self._X.indptr[lo], self._X.indptr[hi]
         parts = (X.data[start:stop].astype(dtype, copy=False), X.indices[start:stop], X.indptr[lo : hi + 1] - start)
         return sp.csr_array(parts, shape=(hi - lo, self.n_features))
+
+
+def plain_floats(X: np.ndarray) -> np.ndarray | None:
+    """X as an array that compiled code reads without a copy: C-contiguous floats; None if it is no such.
+
+    Compiled code has one version for each type of float; one more for arrays that may not be written to is spared.
+    """
+    flags = X.flags
+    is_plain = X.dtype in FLOATS and flags.c_contiguous and flags.aligned and flags.writeable
+    return X.view(np.ndarray) if is_plain else None
 
 
 def is_sparse(X: Any) -> bool:
