@@ -24,6 +24,7 @@ from scipy.optimize import minimize
 from slimsvm.bases.base import RANK_TOLERANCE
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
 from slimsvm.kernels.pairs import between, squared_lengths
+from slimsvm.numerics.greedy import greedy_picks
 from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
@@ -51,6 +52,8 @@ class Residual:
     whiten : callable or None
         Coordinates (s, k) of raw vectors within the span of the basis, in an orthonormal frame. None: vectors are
         valued as if they were orthogonal to it, as the paper does.
+    flat : bool
+        The last feature is a distance from where vectors may be: it is 0 in all of them.
     """
 
     kernel_rows: KernelRows
@@ -59,6 +62,13 @@ class Residual:
     basis: Any
     basis_coef: Array
     whiten: Callable[[Any], Array] | None = None
+    flat: bool = False
+
+    def admitted(self, vectors: Any) -> Any:
+        """Raw vectors (s, d) as they may stand in the basis."""
+        if self.flat:
+            vectors[:, -1] = 0.0
+        return vectors
 
     def at(self, vectors: Any) -> Array:
         """ρ at raw vectors (s, d), over all terms in the fit's precision: float64 (s, m)."""
@@ -81,24 +91,7 @@ class Residual:
         if self.whiten is not None:
             z = self.whiten(vectors)
             gram -= z @ z.T
-        rho, rest, usable = rho.copy(), np.diagonal(gram).copy(), own > 0
-        # Columns of the Cholesky factor of what is left of the vectors' products, one for each that was chosen.
-        columns = np.empty((len(own), min(n, len(own))))
-        chosen: list[int] = []
-        while len(chosen) < n:
-            usable &= rest > RANK_TOLERANCE[self.kernel_rows.dtype] * own
-            gain = np.divide(np.sum(rho**2, axis=1), rest, out=np.zeros_like(own), where=usable)
-            j = int(np.argmax(gain))
-            if not gain[j] > 0:
-                break
-            t = len(chosen)
-            column = (gram[:, j] - columns[:, :t] @ columns[j, :t]) / np.sqrt(rest[j])
-            columns[:, t] = column
-            rho -= np.outer(column, rho[j] / column[j])
-            rest -= column**2
-            usable[j] = False
-            chosen.append(j)
-        return np.array(chosen, dtype=np.int64)
+        return greedy_picks(rho.copy(), gram, own, RANK_TOLERANCE[self.kernel_rows.dtype], n)
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Rows and coefficients of the expansion over rows, or of an unbiased sample where it is long."""
@@ -140,7 +133,7 @@ def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: n
     """
     kernel_rows = residual.kernel_rows
     size = min(kernel_rows.n_rows, max(n_candidates, CANDIDATES_PER_VECTOR * n))
-    vectors = kernel_rows.basis(np.sort(rng.choice(kernel_rows.n_rows, size, replace=False)))
+    vectors = residual.admitted(kernel_rows.basis(np.sort(rng.choice(kernel_rows.n_rows, size, replace=False))))
     rho = residual.at(vectors)
     chosen = residual.greedy(vectors, rho, n_best)
     return vectors[chosen], rho[chosen]
@@ -186,17 +179,18 @@ class FixedPoint:
         Random rows that starts are chosen from. Where n vectors are asked for at once, at least 6 n.
     n_starts : int, default=3
         Where n vectors are asked for at once, at least 2 n.
-    max_iter : int, default=8
-    damping : float, default=0.7
-        Each iteration goes this share of the way; 1 is the paper's. Weights of both signs make full steps overshoot.
+    max_iter : int, default=2
+        More are no better where many vectors are asked for: weights of both signs make full steps overshoot.
+    damping : float, default=1
+        Each iteration goes this share of the way; 1 is the paper's.
     tol : float, default=1e-3
         Relative move of all starts below which the iteration ends.
     """
 
     n_candidates: int = N_CANDIDATES
     n_starts: int = 3
-    max_iter: int = 5
-    damping: float = 0.7
+    max_iter: int = 2
+    damping: float = 1.0
     tol: float = 1e-3
 
     def check(self, kernel: Any, sparse: bool) -> None:
@@ -241,7 +235,7 @@ class FixedPoint:
             sums = sums_over(weights, terms, kernel_rows.n_jobs)
             there = np.divide(sums, total[:, None], out=vectors - centre, where=safe) + centre
             step = self.damping * (there - vectors)
-            vectors = vectors + step
+            vectors = residual.admitted(vectors + step)
             if np.linalg.norm(step, axis=1).max() <= self.tol * np.linalg.norm(vectors - centre, axis=1).max():
                 break
         return vectors

@@ -49,25 +49,25 @@ def transposed_panels(values, coef, lo, hi, out):
     """
     n, (k, m) = values.shape[0], out.shape
     wide, total = np.empty((SUB_BLOCK, PANEL)), np.empty((PANEL, m))
-    for panel in range(lo, hi):
-        a = panel * PANEL
-        size = min(PANEL, k - a)
-        if m == 1:
-            sums = out[a : a + size, 0].copy()
-            for i in range(n):
+    first, last = lo * PANEL, min(k, hi * PANEL)
+    sums = out[first:last, 0].copy()
+    for start in range(0, n, SUB_BLOCK):
+        stop = min(n, start + SUB_BLOCK)
+        if m == 1:  # whole rows while they come from memory
+            for i in range(start, stop):
                 weight = coef[i, 0]
                 if weight != 0.0:
-                    row = values[i, a : a + size]
-                    for j in range(size):
+                    row = values[i, first:last]
+                    for j in range(sums.size):
                         sums[j] += weight * row[j]
-            copy_row(sums, out[a : a + size, 0])
-        else:
-            for start in range(0, n, SUB_BLOCK):
-                rows = min(SUB_BLOCK, n - start)
-                if np.any(coef[start : start + rows] != 0.0):
-                    for i in range(rows):
-                        copy_row(values[start + i, a : a + size], wide[i, :size])
-                    np.dot(wide[:rows].T, coef[start : start + rows], total)
-                    for j in range(size):
-                        for c in range(m):
-                            out[a + j, c] += total[j, c]
+        elif np.any(coef[start:stop] != 0.0):
+            for a in range(first, last, PANEL):
+                size = min(PANEL, last - a)
+                for i in range(stop - start):
+                    copy_row(values[start + i, a : a + size], wide[i, :size])
+                np.dot(wide[: stop - start].T, coef[start:stop], total)
+                for j in range(size):
+                    for c in range(m):
+                        out[a + j, c] += total[j, c]
+    if m == 1:
+        copy_row(sums, out[first:last, 0])

@@ -15,8 +15,12 @@ objective falls. Bound and theorem are the same: with δ = ‖g − ĝ‖ of thi
 
     objective within the basis − C₁² δ²/2 − gap  ≤  the kernel's own optimum.
 
+Dense rows of many features (RBF, fixed point; not in the paper either) are seen along a few principal directions while
+the basis grows, and vectors sought in their span, where a kernel value costs less. The rest is over the rows as they
+are.
+
 Parts: `solvers.convex_finish` (steps and bound), `solvers.subspace` (the growing factor), `bases.preimage`,
-`solvers.closing`.
+`solvers.directions`, `solvers.closing`.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.closing import closing_descent
 from slimsvm.solvers.convex_finish import FIRST_TAU, ConvexFinish, Point, tolerances
+from slimsvm.solvers.directions import Directions, Search
 from slimsvm.solvers.refine import RefineRun
 from slimsvm.solvers.subspace import GrowingSubspace
 
@@ -61,7 +66,7 @@ class PursuitState(CutsState):
 
 @dataclass(frozen=True)
 class Found:
-    """A model with what is known of it."""
+    """A model with what is known of it; its basis may be one that is seen along directions."""
 
     basis: Any
     coef: Array
@@ -70,6 +75,7 @@ class Found:
     bound: float
     loss: float
     training_error: float
+    directions: Directions | None = None
 
 
 class GrowingFinish(ConvexFinish):
@@ -95,6 +101,15 @@ class GrowingFinish(ConvexFinish):
         self.penalty = np.vstack([np.ones((n, 1)), self.penalty])
         self.best = self.point = Point(u, best.scores)
         self.bound, self.converged, self.idle, self.decrement = -np.inf, False, 0, np.inf
+        self._evaluate()
+
+    def go_over(self, space: GrowingSubspace, coef: Array, intercept: Array) -> None:
+        """Go on in another space, from these coefficients of its vectors."""
+        u = space.coordinates(coef, intercept)
+        self.space = self.whole = space
+        self.penalty = np.vstack([np.ones((space.rank, 1)), self.penalty[-1:]])
+        self.best = self.point = Point(u, space.times(u))
+        self.objective, self.bound, self.idle, self.decrement = np.inf, -np.inf, 0, np.inf
         self._evaluate()
 
     def loss(self) -> float:
@@ -126,18 +141,26 @@ class PursuitRun:
         Sweeps of the closing descent.
     most_lost : float
         There is none where its start would lose more than this share of ‖w‖².
+    search : Search or None
+        For directions that vectors are sought along; without, with a state, and where δ is recorded, everywhere.
     state : PursuitState or None
     """
 
     def __init__(self, problem: Problem, preimage: Any, max_basis: int, vectors_per_cut: int | None,
                  tol_relative: float, record_delta: bool, sweeps: int, most_lost: float,
-                 state: CutsState | None):  # fmt: skip
+                 search: Search | None, state: CutsState | None):  # fmt: skip
         self.problem, self.preimage, self.max_basis = problem, preimage, max_basis
         self.vectors_per_cut, self.record_delta = vectors_per_cut, record_delta
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
-        self.space = self._new_space()
         m = problem.task.n_outputs
         start = np.zeros((0, m)), np.zeros(m)
+        known = isinstance(state, PursuitState) and state.model is not None
+        self.directions: Directions | None = None
+        if search is not None and not (known or record_delta):
+            self.directions = search.find(self.kernel_rows, self.rng)
+        # The rows as they are seen while vectors are sought.
+        self.seen = self.kernel_rows if self.directions is None else self.directions.beside(self.kernel_rows)
+        self.space = self._new_space()
         if isinstance(state, PursuitState) and state.model is not None:
             state.check(problem.task, problem.examples)
             kept = self.space.extend(state.model.basis[:max_basis])
@@ -160,7 +183,7 @@ class PursuitRun:
 
     def _new_space(self) -> GrowingSubspace:
         constant = 0.0 if self.problem.intercept == "none" else 1.0
-        return GrowingSubspace(self.kernel_rows, constant, self.max_basis, self.problem.memory_limit // 2)
+        return GrowingSubspace(self.seen, constant, self.max_basis, self.problem.memory_limit // 2)
 
     def step(self) -> dict[str, Any]:
         """One cut with its vectors and Newton's steps, one of these once the basis is complete, or a closing sweep."""
@@ -169,8 +192,9 @@ class PursuitRun:
             return self._sweep(self.descent)
         if self.growing:
             self._grow()
-            if not (self.growing or self.sweeps):
-                newton.aim(None)
+            if not self.growing:
+                self._leave_directions()
+                newton.aim(GROWING_SHARE if self.sweeps else None)
         record = newton.step()
         for _ in range(GROWING_STEPS - 1 if self.growing else 0):
             if newton.converged:
@@ -202,6 +226,16 @@ class PursuitRun:
             if bound < self.found.objective:
                 self._solve_for(model)
                 self.converged = False
+
+    def _leave_directions(self) -> None:
+        """Go on over the rows as they are, from the present model."""
+        if self.directions is not None:
+            self._note()
+            model = self._model()
+            self.directions, self.seen = None, self.kernel_rows
+            self.space = self._new_space()
+            kept = self.space.extend(model.basis)
+            self.newton.go_over(self.space, model.coef[kept], model.intercept)
 
     def _solve_for(self, model: KernelExpansion) -> None:
         """Go on by Newton's method over the vectors of a model, from its coefficients, to the tolerance."""
@@ -268,7 +302,8 @@ class PursuitRun:
         size = np.abs(a).max(axis=1)
         rows = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
         projection = space.coefficients(z)[0]
-        return Residual(self.kernel_rows, rows, a[rows], space.basis, -projection, space.whiten), z
+        flat = self.directions is not None
+        return Residual(self.seen, rows, a[rows], space.basis, -projection, space.whiten, flat), z
 
     def _certify(self) -> None:
         """δ of the present cut, and the bound on the kernel's own optimum that its dual point is."""
@@ -283,9 +318,10 @@ class PursuitRun:
     def _note(self) -> None:
         """Keep the model as it is now in one piece, which an interrupt cannot tear, unless there is a better one."""
         newton, space, problem = self.newton, self.space, self.problem
-        if not self.growing and newton.objective > self.found.objective:
+        as_they_are = self.found.directions is None
+        if as_they_are and not self.growing and newton.objective > self.found.objective:
             return
-        basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
+        basis = self.seen.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
         predicted = problem.task.decode(newton.best.scores, np.zeros(0), problem.examples)
         self.found = Found(
             basis,
@@ -294,11 +330,13 @@ class PursuitRun:
             newton.bound,
             newton.loss() / problem.C1,
             problem.task.error(predicted, problem.examples),
+            self.directions,
         )
 
     def _model(self) -> KernelExpansion:
         found, dtype = self.found, np.dtype(self.kernel_rows.dtype).name
-        return KernelExpansion(found.basis, found.coef, found.intercept, np.zeros(0), self.problem.kernel, dtype)
+        basis = found.basis if found.directions is None else found.directions.lifted(found.basis)
+        return KernelExpansion(basis, found.coef, found.intercept, np.zeros(0), self.problem.kernel, dtype)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best model over the basis."""

@@ -1,0 +1,134 @@
+r"""Rows seen along a few principal directions: for pursuits over rows of many features.
+
+With V orthonormal and b = c + V z, in features times √γ,
+
+    |x − b|² = |Vᵀ(x − c) − z|² + r²,        r² = |x − c|² − |Vᵀ(x − c)|²,
+
+so the RBF kernel of a row and such a vector is that of (Vᵀ(x − c), r) and (z, 0): no approximation, and q + 1 numbers
+in place of d. What it costs is that vectors can only be where b is, in c + span V. Of rows like images, most of whose
+variance lies in few directions, that is little; rows that are not have to do without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import randomized_range_finder
+
+from slimsvm.bases.preimage import FixedPoint
+from slimsvm.kernels import RBF, KernelRows
+from slimsvm.numerics.threads import one_blas_thread, run_tiles
+from slimsvm.rows import Rows
+from slimsvm.solvers.base import Problem
+
+Array = np.ndarray
+
+# directions="auto": a share of the features, at most so many, and none below MIN_FEATURES features; they must hold this
+# share of the variance of the rows that they are found from.
+SHARE, MAX_DIRECTIONS, MIN_FEATURES, LEAST_HELD = 1 / 6, 96, 192, 0.85
+# Rows that directions are found from (at least so many, and so many for each), by one power iteration; rows turned at a
+# time; share of the memory limit that the rows seen along them may take, as they are and folded.
+SAMPLE_ROWS, ROWS_PER_DIRECTION, TILE_ROWS, MEMORY_SHARE = 1024, 4, 512, 1 / 4
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The subspace c + span V, in features times √γ.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (d,)
+        c / √γ: a mean of rows.
+    scale : ndarray of shape (d,)
+        √γ of every feature.
+    V : ndarray of shape (d, q)
+        Orthonormal columns.
+    """
+
+    centre: Array
+    scale: Array
+    V: Array
+
+    def seen(self, rows: Rows, n_jobs: int) -> Array:
+        """(Vᵀ(x − c), r) of every row, (n, q + 1) of V's type."""
+        n, q, dtype = rows.n_rows, self.V.shape[1], self.V.dtype
+        out = np.empty((n, q + 1), dtype)
+
+        def turn(lo: int, hi: int) -> None:
+            for start in range(lo * TILE_ROWS, min(n, hi * TILE_ROWS), TILE_ROWS):
+                stop = min(n, start + TILE_ROWS)
+                x = (rows.slice(start, stop, dtype) - self.centre) * self.scale
+                z = x @ self.V
+                left = np.einsum("ij,ij->i", x, x) - np.einsum("ij,ij->i", z, z)
+                out[start:stop, :q], out[start:stop, q] = z, np.sqrt(np.maximum(left, 0.0))
+
+        with one_blas_thread():
+            run_tiles(turn, -(-n // TILE_ROWS), n_jobs)
+        return out
+
+    def beside(self, kernel_rows: KernelRows) -> KernelRows:
+        """The rows of an RBF kernel as they are seen; kernel values are counted together with its own."""
+        seen = self.seen(kernel_rows.rows, kernel_rows.n_jobs)
+        centre, counter = np.zeros(seen.shape[1]), kernel_rows.counter
+        return KernelRows(RBF(1.0), seen, dtype=seen.dtype, n_jobs=kernel_rows.n_jobs, counter=counter, centre=centre)
+
+    def lifted(self, vectors: Array) -> Array:
+        """Vectors (k, q + 1) as they are seen, in input space: float64 (k, d)."""
+        return self.centre + (vectors[:, :-1].astype(np.float64) @ self.V.T) / self.scale
+
+
+@dataclass(frozen=True)
+class Search:
+    """How directions are looked for.
+
+    Parameters
+    ----------
+    n : int
+    least_held : float
+        Share of the variance that they must hold.
+    most_bytes : float
+        That the rows seen along them may take, as they are and folded.
+    """
+
+    n: int
+    least_held: float
+    most_bytes: float
+
+    def find(self, kernel_rows: KernelRows, rng: np.random.Generator) -> Directions | None:
+        """About the first n principal directions of dense rows of an RBF kernel, or None."""
+        rows, kernel, dtype = kernel_rows.rows, kernel_rows.kernel, kernel_rows.dtype
+        if not isinstance(kernel, RBF) or 2 * dtype.itemsize * rows.n_rows * (self.n + 1) > self.most_bytes:
+            return None
+        size = min(rows.n_rows, max(SAMPLE_ROWS, ROWS_PER_DIRECTION * self.n))
+        x = rows.take(np.sort(rng.choice(rows.n_rows, size, replace=False)), dtype)
+        centre, scale = x.mean(axis=0, dtype=np.float64).astype(dtype), np.empty(rows.n_features, dtype)
+        scale[:] = np.sqrt(kernel.gamma)
+        x, seed = (x - centre) * scale, int(rng.integers(2**31 - 1))
+        with one_blas_thread():
+            given = {"n_iter": 1, "power_iteration_normalizer": "QR", "random_state": seed}
+            V: Any = randomized_range_finder(x.T, size=self.n, **given)
+            held, total = (float(np.sum(part**2, dtype=np.float64)) for part in (x @ V, x))
+        if total == 0 or held < self.least_held * total:
+            return None
+        return Directions(centre, scale, np.ascontiguousarray(V, dtype))
+
+
+def search_for(directions: int | str, problem: Problem, preimage: Any) -> Search | None:
+    """The search that ``directions`` asks for; an error where vectors cannot be sought along any."""
+    kernel, rows = type(problem.kernel).__name__, "sparse" if problem.rows.is_sparse else "dense"
+    is_possible = isinstance(problem.kernel, RBF) and rows == "dense" and isinstance(preimage, FixedPoint)
+    d = problem.rows.n_features
+    if isinstance(directions, str) and directions == "auto":
+        if not is_possible or d < MIN_FEATURES or problem.is_small:
+            return None
+        return Search(min(MAX_DIRECTIONS, int(SHARE * d)), LEAST_HELD, MEMORY_SHARE * problem.memory_limit)
+    if isinstance(directions, (bool, str)) or not isinstance(directions, (int, np.integer)) or not 0 <= directions <= d:
+        raise ValueError(f"directions must be an integer from 0 to {d}, the features, or 'auto'; found {directions!r}")
+    if directions and not is_possible:
+        raise ValueError(
+            f"directions={directions!r} needs the RBF kernel, dense rows and preimage='fixed-point', found {kernel}, "
+            f"{rows} rows, {type(preimage).__name__}; use directions=0"
+        )
+    return Search(int(directions), 0.0, np.inf) if directions else None
