@@ -234,7 +234,7 @@ def test_a_limit_on_the_sample_still_gives_the_objective_over_all_rows(monkeypat
 
 
 def test_a_gap_that_rounding_leaves_open_is_told():
-    problem, _, _ = problem_of(n=400, C=1e6, precision="float32", tol=np.inf)
+    problem, _, _ = problem_of(n=400, C=1e8, precision="float32", tol=np.inf)
     with pytest.warns(ConvergenceWarning, match="LowRank ended with a gap of .*precision='float64' or a lower C may"):
         fit = LowRank(100, tol_relative=1e-12).solve(problem)
     assert fit.status == Status.CONVERGED

@@ -19,6 +19,7 @@ from scipy.linalg import lapack, solve_triangular
 from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
+from slimsvm.numerics.squares import TILE, in_panels, lower_tiles, square_tiles, triangle_tiles
 from slimsvm.numerics.subspace import PANEL, SUB_BLOCK, times_tiles, transposed_panels
 from slimsvm.numerics.threads import run_tiles
 
@@ -28,6 +29,8 @@ Array = np.ndarray
 BLOCK_BYTES = 1 << 26
 # Rows and columns of the tiles of dense products.
 TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
+# Multiplications that take as long as it does to have another thread help; dense products are so many times as fast.
+WORK_PER_THREAD, DENSE_SPEED = 500_000, 20
 # Columns a growing basis makes room for at first, and rows whose new columns are computed at a time.
 FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
 
@@ -120,7 +123,8 @@ class Subspace:
         out = np.empty((self.n_rows, u.shape[1]))
         for lo, hi, values in self._blocks():
             part = out[lo:hi]
-            self._run(lambda a, b, v=values, p=part: times_tiles(v, coef, a, b, p), -(-(hi - lo) // SUB_BLOCK))
+            work = coef.size * (hi - lo)
+            self._run(lambda a, b, v=values, p=part: times_tiles(v, coef, a, b, p), -(-(hi - lo) // SUB_BLOCK), work)
         out += self.constant * u[-1]
         return out
 
@@ -129,7 +133,8 @@ class Subspace:
         out = np.zeros((self.rank, v.shape[1]))
         for lo, hi, values in self._blocks():
             part = v[lo:hi]
-            self._run(lambda a, b, x=values, p=part: transposed_panels(x, p, a, b, out), -(-self.rank // PANEL))
+            work = self.rank * part.size
+            self._run(lambda a, b, x=values, p=part: transposed_panels(x, p, a, b, out), -(-self.rank // PANEL), work)
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
 
     def scores(self, u: Array) -> Array:
@@ -144,7 +149,7 @@ class Subspace:
                     rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
                     part[rows] = values[rows, : self.rank] @ right
 
-            self._run(fill, -(-(hi - lo) // TILE_ROWS))
+            self._run(fill, -(-(hi - lo) // TILE_ROWS), right.size * (hi - lo))
         out += self.constant * u[-1]
         return out
 
@@ -163,53 +168,47 @@ class Subspace:
                     columns = slice(panel * TILE_COLUMNS, min(self.rank, (panel + 1) * TILE_COLUMNS))
                     out[columns] += values[rows, columns].T @ right
 
-            self._run(add, -(-self.rank // TILE_COLUMNS))
+            self._run(add, -(-self.rank // TILE_COLUMNS), self.rank * right.size)
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
 
     def whitened(self, index: Array) -> Array:
         """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type."""
-        values = self.values(index)
-        to_coef = self._to_coef.astype(values.dtype)
+        values = np.ascontiguousarray(self.values(index))
+        panels, panel = in_panels(self._to_coef.astype(values.dtype))
         out = np.empty((len(index), self.rank + 1), values.dtype)
         out[:, self.rank] = self.constant
-
-        def fill(lo, hi):
-            for tile in range(lo, hi):
-                a, b = tile * TILE_ROWS, (tile + 1) * TILE_ROWS
-                for c in range(0, self.rank, TILE_COLUMNS):
-                    d = min(self.rank, c + TILE_COLUMNS)
-                    out[a:b, c:d] = values[a:b, :d] @ to_coef[:d, c:d]
-
-        self._run(fill, -(-len(index) // TILE_ROWS))
+        work = out.size * self.rank // (2 * DENSE_SPEED)
+        self._run(lambda a, b: triangle_tiles(values, panels, panel, a, b, out), -(-len(index) // TILE), work)
         return out
 
     def gram(self, rows: Array, weights: Array) -> Array:
         """Σ_i weights_i z_i z_iᵀ in float64 of whitened rows, summed over chunks; the lower triangle is set."""
         width = rows.shape[1]
         out = np.zeros((width, width), order="F")
-        corners = [(a, b) for a in range(0, width, TILE_COLUMNS) for b in range(0, a + 1, TILE_COLUMNS)]
         for start in range(0, len(rows), CHUNK_ROWS):
             chunk = rows[start : start + CHUNK_ROWS]
             scaled = chunk * weights[start : start + CHUNK_ROWS, None].astype(rows.dtype)
+            columns, (panels, panel) = np.ascontiguousarray(chunk.T), in_panels(scaled)
+            tiles = lower_tiles(width, panel)
 
-            def add(lo, hi, chunk=chunk, scaled=scaled):
-                for a, b in corners[lo:hi]:
-                    part = slice(a, a + TILE_COLUMNS), slice(b, b + TILE_COLUMNS)
-                    out[part] += chunk[:, part[0]].T @ scaled[:, part[1]]
+            def add(lo, hi, given=(columns, panels, panel, tiles)):
+                square_tiles(*given, lo, hi, out)
 
-            self._run(add, len(corners))
+            self._run(add, len(tiles), chunk.size * width // (2 * DENSE_SPEED))
         return out
 
     def product(self, rows: Array, u: Array) -> Array:
         """Whitened rows (b, r + 1) times u (r + 1, m), in float64."""
         coef, out = np.ascontiguousarray(u), np.empty((len(rows), u.shape[1]))
-        self._run(lambda a, b: times_tiles(rows, coef, a, b, out), -(-len(rows) // SUB_BLOCK))
+        self._run(lambda a, b: times_tiles(rows, coef, a, b, out), -(-len(rows) // SUB_BLOCK), coef.size * len(rows))
         return out
 
     def product_transposed(self, rows: Array, v: Array) -> Array:
         """Σ_i z_i v_iᵀ (r + 1, m) of whitened rows, in float64."""
         out = np.zeros((rows.shape[1], v.shape[1]))
-        self._run(lambda a, b: transposed_panels(rows, v, a, b, out), -(-rows.shape[1] // PANEL))
+        self._run(
+            lambda a, b: transposed_panels(rows, v, a, b, out), -(-rows.shape[1] // PANEL), rows.size * v.shape[1]
+        )
         return out
 
     def values(self, index: Array) -> Array:
@@ -226,8 +225,9 @@ class Subspace:
             hi = min(self.n_rows, lo + self.block_rows)
             yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
 
-    def _run(self, function, n_tiles: int) -> None:
-        run_tiles(function, n_tiles, self.kernel_rows.n_jobs)
+    def _run(self, function, n_tiles: int, work: int) -> None:
+        """``work`` are multiplications of values that come from memory: a thread must have WORK_PER_THREAD of them."""
+        run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, work // WORK_PER_THREAD)))
 
 
 class GrowingSubspace(Subspace):
@@ -305,6 +305,9 @@ class GrowingSubspace(Subspace):
 def _independent(gram: Array, z: Array, tolerance: float) -> tuple[Array, Array]:
     """Those of some vectors that lie outside a span where they have the coordinates z, and their Cholesky factor."""
     rest, own = gram - z @ z.T, np.diagonal(gram)
+    factor, info = lapack.dpotrf(rest, lower=1)
+    if info == 0 and np.all(np.diagonal(factor) ** 2 > tolerance * own):
+        return np.arange(len(rest)), np.ascontiguousarray(factor)
     kept: list[int] = []
     factor = np.zeros_like(rest)
     for j in range(len(rest)):
