@@ -265,13 +265,33 @@ def test_when_there_is_no_hope():
     assert not hopeless(trials(0.004, 0.0045), 0.1, 0.005, 7000)
 
 
-def test_long_trials_must_have_better_prospects(monkeypatch):
+def test_the_last_size_but_one_is_passed_over_where_little_is_expected_of_it(monkeypatch):
     X, y = moons(600)
-    seen = []
-    monkeypatch.setattr(compact, "hopeless", lambda trials, least, most, largest: seen.append(most))
-    for work, times in ((np.inf, compact.HOPELESS), (0.0, compact.HOPELESS_IF_DEAR)):
-        monkeypatch.setattr(compact, "DEAR_WORK", work)
-        monkeypatch.setattr(compact, "slack", lambda *args: 0.125)
-        SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
-        assert set(seen) == {0.125 * times}
-        seen.clear()
+    asked = set()
+
+    def is_hopeless(trials, least, most, size):
+        asked.add((most, size))
+        return most < 0.25 and size == 4
+
+    monkeypatch.setattr(compact, "hopeless", is_hopeless)
+    monkeypatch.setattr(compact, "sizes_for", lambda n_exact: [2, 3, 4, 6])
+    monkeypatch.setattr(compact, "slack", lambda *args: 0.125)
+    monkeypatch.setattr(compact._Search, "_error", lambda search, model: 0.5 if model.n_basis <= 6 else 0.1)
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
+    assert stages(clf) == ["reference", "2 vectors", "3 vectors", "6 vectors", "exact"]
+    assert asked == {(0.125 * compact.HOPELESS, 6), (0.125 * compact.UNLIKELY, 4)}
+
+
+@pytest.mark.parametrize(
+    ("solver", "rows", "rate"),
+    [
+        (Compact(), np.zeros((2, 200)), 0.4),
+        (Compact(), np.zeros((2, 199)), 0.1),
+        (Compact(), sp.csr_array((2, 200)), 0.1),
+        (Compact(learn_metric=True), np.zeros((2, 200)), 0.1),
+    ],
+    ids=["wide", "narrow", "sparse", "metric"],
+)
+def test_many_vectors_of_wide_rows_are_learned_in_larger_steps(solver, rows, rate):
+    assert solver.learner(784, as_rows(rows)).rate == pytest.approx(rate)
+    assert solver.learner(49, as_rows(rows)).rate == 0.1

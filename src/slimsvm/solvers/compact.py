@@ -10,8 +10,8 @@ r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is wit
 The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most 0.3 points,
 and at most a quarter of e* unless that is under a twentieth of a point; for regression at most a hundredth of e*. The
 errors are those of the same rows, so that what is chance in one is in the other too. The search is given up when, at
-the rate of the last two sizes, the excess would still be over twice the slack at k*/9; over one and a half times where
-one pass over all rows and k vectors takes ten billion multiplications, a second of one core.
+the rate of the last two sizes, the excess would still be over two and a half times the slack at k*/9; where it would
+be over one and a half times at k*/14, that size is passed over.
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import as_rows
+from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, make_ready
 from slimsvm.solvers.box_dual import exact_objective
 from slimsvm.solvers.cpsp import CPSP
@@ -59,11 +59,12 @@ FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
 # most that share of it.
 GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.003, 0.25, 0.0005
 REGRESSION_SHARE = 0.01
-# The search is given up where more than so many times that is expected at the largest size; or, from so many
-# multiplications in a pass on, more than so many times.
-HOPELESS, DEAR_WORK, HOPELESS_IF_DEAR = 2.0, 1e10, 1.5
-# What a kernel value costs beside its inner product, in multiplications.
-MAP_WORK = 16
+# The search is given up where more than so many times that is expected at the largest size; and the last but one, which
+# is nearly as dear, is passed over where more than so many times that is expected of it.
+HOPELESS, UNLIKELY = 2.5, 1.5
+# `Refine`'s rate, which falls with the root of the number of vectors; of dense rows with so many features and one gamma
+# only up to so many vectors.
+RATE, WIDE, STEADY_VECTORS = 0.1, 200, 49
 # The reference of two classes is solved for to so many times ``tol``: a gap of about a hundredth, as exact cuts have.
 REFERENCE_TOL = 10
 # Rows up to which an exact solution takes the place of learned vectors that do not do; sampled cuts above.
@@ -111,11 +112,13 @@ class Compact(Solver):
         self.vectors = vectors
         self.learn_metric = learn_metric
 
-    def learner(self, k: int) -> Refine | CPSP:
-        """The solver that learns k vectors."""
-        if self.vectors == "refine":
-            return Refine(k, learn_metric=self.learn_metric)
-        return CPSP(k, self.vectors)
+    def learner(self, k: int, rows: Rows) -> Refine | CPSP:
+        """The solver that learns k vectors of such rows."""
+        if self.vectors != "refine":
+            return CPSP(k, self.vectors)
+        is_steady = rows.n_features >= WIDE and not rows.is_sparse and not self.learn_metric
+        rate = RATE * max(1.0, k / STEADY_VECTORS) ** 0.5 if is_steady else RATE
+        return Refine(k, rate=rate, learn_metric=self.learn_metric)
 
     def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
         """See `Solver.solve`."""
@@ -186,10 +189,11 @@ class _Search:
             sizes = [k for k in sizes if k >= self.known.n_basis]
         trials: list[Trial] = []
         for k in sizes:
-            times = HOPELESS if self._work(k) < DEAR_WORK else HOPELESS_IF_DEAR
-            if hopeless(trials, least, times * allowed, sizes[-1]):
+            if hopeless(trials, least, HOPELESS * allowed, sizes[-1]):
                 break
-            solver = self.solver.learner(k)
+            if k == sizes[-2] and hopeless(trials, least, UNLIKELY * allowed, k):
+                continue
+            solver = self.solver.learner(k, self.training.rows)
             if not trials and self.known is not None and self.known.n_basis <= k and isinstance(solver, Refine):
                 solver.set_params(initial=self.known)
             with warnings.catch_warnings():
@@ -204,11 +208,6 @@ class _Search:
                 return fit.model, fit.status
         self.search += ": none does, all rows are solved exactly"
         return None, Status.CONVERGED
-
-    def _work(self, k: int) -> float:
-        """Multiplications in a pass over the training rows and k vectors."""
-        rows = self.training.rows
-        return k * (rows.n_stored + MAP_WORK * rows.n_rows)
 
     def _solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
         """One solver's fit, in a share of the time that is left; its records join the history."""
@@ -302,12 +301,12 @@ def sizes_for(n_exact: int) -> list[int]:
     return sizes + last
 
 
-def hopeless(trials: list[Trial], least: float, most: float, largest: int) -> bool:
-    """Whether the excess over the least error will still be over ``most`` with the largest number of vectors."""
+def hopeless(trials: list[Trial], least: float, most: float, size: int) -> bool:
+    """Whether the excess over the least error will still be over ``most`` with so many vectors."""
     if len(trials) < 2:
         return False
     (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])
     if now >= before or k_2 <= k_1:
         return now > most
-    expected = now * (now / before) ** (np.log(largest / k_2) / np.log(k_2 / k_1))
+    expected = now * (now / before) ** (np.log(size / k_2) / np.log(k_2 / k_1))
     return bool(expected > most)
