@@ -30,11 +30,15 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 # One pytest process per usable core, at most eight; a free one takes tests over from a busy one.
-test: lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
-test-all: lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --full
+# The type check has one core only: beside the tests, which have all of them; what it found comes last.
+test test-all: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
+	$(PYTEST) $(if $(filter test-all,$@),--full); tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/mypy.txt; test $$tests$$types = 00
 
 demo: $(STAMP)
 	$(BIN)/python -m slimsvm.cli.demo

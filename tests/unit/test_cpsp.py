@@ -18,7 +18,6 @@ from slimsvm.bases.preimage import (
 )
 from slimsvm.cuts import Cut, ProjectedScores, WorkingSet
 from slimsvm.kernels import RBF, KernelRows, Laplacian, Linear, Polynomial, Sigmoid
-from slimsvm.solvers.closing import AUTO_ROWS, AUTO_SWEEPS, SHRINK, small_coefficients
 from slimsvm.solvers.subspace import GrowingSubspace
 
 
@@ -297,88 +296,6 @@ def test_delta_is_the_length_of_the_residual(problem):
     inside = residual.basis_coef
     projected = float(np.sum(inside * (RBF(0.1).block(residual.basis, residual.basis) @ inside)))
     assert residual.squared_norm(projected) == pytest.approx(truth, rel=1e-9)
-
-
-# ---- the closing descent
-
-
-@pytest.mark.parametrize(
-    ("kernel", "share"), [(RBF(0.1), 0.98), (Polynomial(2, 0.2, 1.0), 1 - 1e-6)], ids=["rbf", "poly"]
-)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_sweeps_move_the_vectors_to_a_lower_objective(kernel, share, n_classes):
-    X, y = make_classification(600, 6, n_informative=4, n_classes=n_classes, flip_y=0.1, random_state=3)
-    preimage = "fixed-point" if isinstance(kernel, RBF) else "gradient"
-    options = {"C": 2.0, "kernel": kernel, "random_state": 0}
-    paper = SVC(solver=CPSP(8, preimage, sweeps=0, vectors_per_cut=4), **options).fit(X, y)
-    moved = SVC(solver=CPSP(8, preimage, sweeps=60, vectors_per_cut=4), **options).fit(X, y)
-    assert moved.n_basis_ == paper.n_basis_ == 8
-    assert moved.objective_ < share * paper.objective_
-    # What is reported is that of the model, and the pursuit before the sweeps is the same, up to its tolerance.
-    scores = moved.decision_function(X)
-    if n_classes == 2:
-        hinge = np.maximum(0, 1 - np.where(y == 1, 1, -1) * scores).sum()
-        norm = moved.model_.norm_squared() + moved.intercept_ @ moved.intercept_
-        assert moved.objective_ == pytest.approx(0.5 * norm + 2.0 * hinge, rel=1e-6)
-    assert moved.history_[-1]["bound_in_basis"] <= moved.objective_ * (1 + 1e-12)
-    before = [record["objective"] for record in moved.history_ if "objective_estimate" in record]
-    assert before == [pytest.approx(paper.objective_, rel=3e-3)] * 60
-    assert before[0] > paper.objective_
-
-
-def test_sweeps_that_raise_the_objective_are_thrown_away(problem, monkeypatch):
-    """One sweep from coefficients made far too small: the model stays as the pursuit left it."""
-    X, y = problem
-    paper = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=0, vectors_per_cut=4), random_state=0).fit(X, y)
-    monkeypatch.setattr("slimsvm.solvers.closing.SHRINK", 1e9)
-    wild = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=1, vectors_per_cut=4), random_state=0).fit(X, y)
-    assert wild.status_ == "converged"
-    assert np.array_equal(wild.basis_vectors_, paper.basis_vectors_)
-    assert wild.objective_ == pytest.approx(paper.objective_, rel=1e-9)
-    assert wild.history_[-1]["bound_in_basis"] == pytest.approx(paper.history_[-1]["bound_in_basis"], rel=1e-9)
-
-
-def test_small_coefficients_are_nearly_the_same_function(problem):
-    """The start of the closing descent: a fraction of the coefficients, scores that differ little."""
-    X, y = problem
-    model = SVC(C=100.0, gamma=0.1, solver=CPSP(60, sweeps=0), random_state=0).fit(X, y).model_
-    gram = RBF(0.1).block(model.basis, model.basis)
-    small = small_coefficients(gram, model.coef)
-    np.testing.assert_allclose(small, np.linalg.solve(gram + SHRINK * np.eye(60), gram @ model.coef), rtol=1e-6)
-    K = RBF(0.1).block(X, model.basis)
-    assert np.abs(small).max() < 0.5 * np.abs(model.coef).max()
-    assert np.corrcoef((K @ small).ravel(), (K @ model.coef).ravel())[0, 1] > 0.9
-
-
-def test_who_gets_sweeps(problem):
-    X, y = problem
-    with pytest.raises(ValueError, match="sweeps must be an integer >= 0 or 'auto', found -1"):
-        SVC(solver=CPSP(5, sweeps=-1)).fit(X, y)
-    with pytest.raises(ValueError, match="sweeps must be an integer >= 0 or 'auto', found 'many'"):
-        SVC(solver=CPSP(5, sweeps="many")).fit(X, y)
-    with pytest.raises(ValueError, match="sweeps=3 moves the vectors: it cannot go with preimage='training-rows'"):
-        SVC(solver=CPSP(5, "training-rows", sweeps=3)).fit(X, y)
-    with pytest.raises(ValueError, match="sweeps=3 needs method='newton', found cutting planes"):
-        SVC(solver=CPSP(5, method="cutting-planes", sweeps=3)).fit(X, y)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((AUTO_ROWS, 2)).astype(np.float32)
-    y = np.where(X[:, 0] > 0, 1, -1)
-
-    def swept(X, y, *args):
-        records = SVC(gamma=1.0, solver=CPSP(*args), random_state=0).fit(X, y).history_
-        return sum("objective_estimate" in record for record in records)
-
-    assert swept(X, y, 2) == AUTO_SWEEPS
-    with pytest.MonkeyPatch.context() as patched:  # a start that loses nearly everything
-        patched.setattr("slimsvm.solvers.closing.SHRINK", 10.0)
-        assert swept(X, y, 2) == 0
-        patched.setattr("slimsvm.solvers.closing.SHRINK", 2.0)  # two far vectors lose four ninths
-        assert swept(X, y, 2) == AUTO_SWEEPS
-        patched.setattr("slimsvm.solvers.closing.FEW_VECTORS", 1)
-        assert swept(X, y, 2) == 0
-    assert swept(X, y, 2, "training-rows") == 0
-    assert swept(X[1:], y[1:], 2) == 0
-    assert swept(sp.csr_array(X), y, 2) == 0
 
 
 # ---- text

@@ -20,7 +20,7 @@ from slimsvm.numerics.tiles import RowData
 # Numbers that a thread folds at a time, and the fewest tiles of rows: a part has a cost of its own.
 PART_NUMBERS, LEAST_TILES = 1 << 15, 3
 # Parts that a thread would have if all were as large as the next.
-PARTS_AHEAD = 3
+PARTS_AHEAD = 2
 FAR = LIMIT  # all tiles may be taken from the start
 # Looks at the counter before a thread goes to sleep until the others are ready: a tenth of a millisecond or two.
 PATIENCE = 100_000

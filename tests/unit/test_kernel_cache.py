@@ -1,0 +1,47 @@
+"""Lines of the kernel matrix that the exact solver keeps."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import naive
+from slimsvm.kernels import RBF, KernelRows
+from slimsvm.solvers import kernel_cache
+from slimsvm.solvers.kernel_cache import KernelCache
+
+
+@pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])
+def test_lines_are_kernel_values_whatever_became_of_the_columns(form, monkeypatch):
+    monkeypatch.setattr(kernel_cache, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(kernel_cache, "COLUMNS_AT_ONCE", 16)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    memory = {"memory_limit": 0} if form == "folded on the way" else {}
+    kernel_rows = KernelRows(RBF(0.3), sp.csr_array(X) if form == "sparse" else X, dtype=np.float64, **memory)
+    truth = naive.kernel_matrix(RBF(0.3), X, X)
+    cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50])
+    assert cache.n_slots == 30
+    for round_ in range(60):
+        rows = rng.choice(cache.active, min(len(cache.active), 20), replace=False)
+        slots = cache.lines(rows)
+        assert len(np.unique(slots)) == len(rows)
+        np.testing.assert_allclose(cache.values[slots, : len(cache.active)], truth[np.ix_(rows, cache.active)])
+        if round_ % 3 == 1:
+            cache.extend(np.setdiff1d(rng.choice(200, 12), cache.active))
+        elif round_ % 3 == 2:
+            cache.keep(np.flatnonzero(rng.random(len(cache.active)) < 0.85))
+
+
+def test_lines_are_computed_once_as_long_as_they_fit():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    kernel_rows = KernelRows(RBF(0.3), X)
+    cache = KernelCache(kernel_rows, 4 * 100 * 20, np.arange(50))
+    for _ in range(3):
+        cache.lines(np.arange(20))
+        assert kernel_rows.counter.n == 20 * 50
+    cache.extend(np.arange(50, 60))
+    cache.lines(np.arange(10))
+    assert kernel_rows.counter.n == 20 * 50 + 10 * 10
+    cache.lines(np.arange(40, 45))  # in place of five of those not used last
+    cache.lines(np.arange(10))
+    assert kernel_rows.counter.n == 20 * 50 + 10 * 10 + 5 * 60
