@@ -16,6 +16,7 @@ Array = np.ndarray
 
 CONVERGENCE_AXES = {"seconds": "seconds", "kernel_evals": "kernel evaluations"}
 GRID = 201  # points per side of a decision surface
+MOST_TICKS = 10  # so many numbers of vectors are named on their axis
 
 
 def _axes(ax: Any) -> Any:
@@ -82,9 +83,7 @@ def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = No
     final = getattr(estimator_or_history, "objective_", None)
     if not np.isfinite(objective).any() and final is not None and np.isfinite(final):
         ax.plot(at[-1:], [final], "o", color="C0", label="objective at the end")
-    ax.set_yscale("log")
-    ax.set_xlabel(CONVERGENCE_AXES[x])
-    ax.set_ylabel("objective and bounds")
+    ax.set(yscale="log", xlabel=CONVERGENCE_AXES[x], ylabel="objective and bounds")
     ax.legend()
     return ax
 
@@ -181,8 +180,7 @@ def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max
         vectors = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
         label = f"{len(vectors)} basis vectors"
         ax.scatter(vectors[:, 0], vectors[:, 1], s=18, facecolors="none", edgecolors="k", linewidths=0.6, label=label)
-    ax.set_xlim(first[0], first[-1])
-    ax.set_ylim(second[0], second[-1])
+    ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return ax
 
@@ -280,8 +278,7 @@ def plot_test_error(results: Sequence[Mapping[str, Any]], ax: Any = None) -> Any
     >>> ax = plot_test_error(results)                               # doctest: +SKIP
     """
     ax = plot_means(results, "n_train", "test_error", scale=100.0, ax=ax)
-    ax.set_xlabel("training rows")
-    ax.set_ylabel("test error (%)")
+    ax.set(xlabel="training rows", ylabel="test error (%)")
     return ax
 
 
@@ -333,6 +330,10 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
     for number, name in enumerate(dict.fromkeys(result.get("method") for result in across)):
         value = scale * float(np.mean([result[y] for result in across if result.get("method") == name]))
         ax.axhline(value, color="k", linestyle=("--", ":", "-.")[number % 3], linewidth=1.0, label=name)
+    counts = sorted({result["max_basis"] for result in sized if result[y] is not None})
+    if len(counts) <= MOST_TICKS:
+        ax.set_xticks(counts, [f"{count:,}" for count in counts])
+        ax.set_xticks([], minor=True)
     ax.set(xlabel="basis vectors", ylabel=label)
     if y != "test_error":
         ax.set_yscale("log")
@@ -361,7 +362,7 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     Raises
     ------
     ValueError
-        There are no vectors, or they do not have as many features as an image has pixels.
+        There are no vectors, or not of as many features as an image has pixels; wrong ``shape`` or ``max_images``.
     ImportError
         matplotlib is not installed.
 
@@ -375,14 +376,17 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     """
     if not hasattr(estimator, "model_") and not hasattr(estimator, "basis"):
         raise ValueError(f"{type(estimator).__name__} has no model_: it is not fitted yet")
+    if not isinstance(max_images, (int, np.integer)) or max_images < 1:
+        raise ValueError(f"max_images must be an integer >= 1, found {max_images!r}")
+    if shape is not None and np.shape(shape) != (2,):
+        raise ValueError(f"shape must be (height, width) of an image or None, found {shape!r}")
     model = getattr(estimator, "model_", estimator)
     order = np.argsort(-np.abs(model.coef).sum(axis=1), kind="stable")[:max_images]
     if not len(order):
         raise ValueError("the model has no basis vectors")
     vectors = model.basis[order]
     vectors = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
-    side = int(np.sqrt(vectors.shape[1]))
-    height, width = (side, side) if shape is None else shape
+    height, width = (int(np.sqrt(vectors.shape[1])),) * 2 if shape is None else shape
     if height * width != vectors.shape[1]:
         raise ValueError(f"shape {(height, width)} has {height * width} pixels, the vectors have {vectors.shape[1]}")
     columns = int(np.ceil(np.sqrt(len(vectors))))

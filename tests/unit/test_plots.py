@@ -215,6 +215,8 @@ def test_basis_sizes_with_exact_and_linear_ones_across(y, label, values, across)
     assert {text.get_text() for text in ax.get_legend().get_texts()} >= {"CPSP", "exact"}
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("basis vectors", label, "log")
     assert ax.get_yscale() == ("linear" if y == "test_error" else "log")
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["10", "100"]
+    assert not len(ax.get_xticks(minor=True))
 
 
 def test_basis_sizes_of_one_method_without_a_name():
@@ -262,6 +264,11 @@ def test_basis_images_of_what_is_none(board):
     nothing = KernelExpansion(np.zeros((0, 4)), np.zeros((0, 1)), np.zeros(1), np.zeros(0), RBF(1.0), "float64")
     with pytest.raises(ValueError, match="the model has no basis vectors"):
         plot_basis_images(nothing)
+    with pytest.raises(ValueError, match=r"shape must be \(height, width\) of an image or None, found 2"):
+        plot_basis_images(clf, 2)
+    for wrong in (0, -5, 2.5):
+        with pytest.raises(ValueError, match=f"max_images must be an integer >= 1, found {wrong}"):
+            plot_basis_images(clf, (1, 2), max_images=wrong)
 
 
 def test_missing_matplotlib_is_named(monkeypatch):
