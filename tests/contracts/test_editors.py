@@ -109,7 +109,7 @@ def test_lists_come_back_as_arrays(name):
 
 @pytest.mark.parametrize("name", [name for name in sorted(EDITORS) if "n_jobs" in EDITORS[name]().get_params()])
 def test_same_rows_for_any_number_of_threads(name):
-    X, y = data(2500)
+    X, y = data(1000)
     one, four = (_indices(make(name, n_jobs=n_jobs), X, y) for n_jobs in (1, 4))
     np.testing.assert_array_equal(one, four)
 
