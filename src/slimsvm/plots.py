@@ -17,6 +17,7 @@ Array = np.ndarray
 CONVERGENCE_AXES = {"seconds": "seconds", "kernel_evals": "kernel evaluations"}
 GRID = 201  # points per side of a decision surface
 MOST_TICKS = 10  # so many numbers of vectors are named on their axis
+ACROSS = "--", ":", "-.", (0, (1, 4)), (0, (8, 3, 1, 3, 1, 3))  # lines of models of full size
 
 
 def _axes(ax: Any) -> Any:
@@ -329,7 +330,7 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
     ax = plot_means(sized, "max_basis", y, scale=scale, ax=ax)
     for number, name in enumerate(dict.fromkeys(result.get("method") for result in across)):
         value = scale * float(np.mean([result[y] for result in across if result.get("method") == name]))
-        ax.axhline(value, color="k", linestyle=("--", ":", "-.")[number % 3], linewidth=1.0, label=name)
+        ax.axhline(value, color="k", linestyle=ACROSS[number % len(ACROSS)], linewidth=1.0, label=name)
     counts = sorted({result["max_basis"] for result in sized if result[y] is not None})
     if len(counts) <= MOST_TICKS:
         ax.set_xticks(counts, [f"{count:,}" for count in counts])
@@ -384,8 +385,7 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     order = np.argsort(-np.abs(model.coef).sum(axis=1), kind="stable")[:max_images]
     if not len(order):
         raise ValueError("the model has no basis vectors")
-    vectors = model.basis[order]
-    vectors = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
+    vectors = model.basis[order].toarray() if is_sparse(model.basis) else np.asarray(model.basis)[order]
     height, width = (int(np.sqrt(vectors.shape[1])),) * 2 if shape is None else shape
     if height * width != vectors.shape[1]:
         raise ValueError(f"shape {(height, width)} has {height * width} pixels, the vectors have {vectors.shape[1]}")

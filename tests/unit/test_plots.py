@@ -219,6 +219,13 @@ def test_basis_sizes_with_exact_and_linear_ones_across(y, label, values, across)
     assert not len(ax.get_xticks(minor=True))
 
 
+def test_models_of_full_size_have_lines_of_their_own():
+    full = [dict(method=name, max_basis=None, test_error=0.1) for name in "abcde"]
+    ax = plot_basis_size([dict(method="CPSP", max_basis=10, test_error=0.5), *full])
+    lines = [line for line in ax.get_lines() if line.get_label() in set("abcde")]
+    assert len({str(line._unscaled_dash_pattern) for line in lines}) == len(full)
+
+
 def test_basis_sizes_of_one_method_without_a_name():
     ax = plot_basis_size([dict(max_basis=10, test_error=0.5)])
     assert ax.get_legend() is None
