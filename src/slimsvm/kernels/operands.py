@@ -34,7 +34,7 @@ from slimsvm.numerics.threads import one_blas_thread, run_tiles, run_together
 from slimsvm.numerics.tiles import RowData
 from slimsvm.rows import Block, is_sparse
 
-SMALL_WORK = 4_000_000  # multiply-adds below which handing tiles to threads costs more than it saves
+SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
 CALL_WORK = 1 << 38  # multiply-adds in one compiled call, some seconds of one core: Ctrl-C is heard between two
 FOLD_STEP = 100_000  # numbers folded at a time by one thread
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
@@ -100,11 +100,11 @@ class FoldedRows(Operand):
         self._run(operands, np.inf, rows.n, points, out[:, None], n_jobs)
 
     def _run(self, operands: Any, near_half: float, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
-        if n_rows * len(points) * (self.data.n_features + 16) < SMALL_WORK:
-            n_jobs = 1
+        work = n_rows * len(points) * (self.data.n_features + 16)
         fixed = (*operands, points.form, self.folding.code, self.folding.degree, near_half)
         compiled: Any = kernel_tiles
-        run_tiles(lambda lo, hi: compiled(*fixed, lo, hi, out), -(-n_rows // ROWS_PER_TILE), n_jobs)
+        threads = max(1, min(n_jobs, work // SMALL_WORK))
+        run_tiles(lambda lo, hi: compiled(*fixed, lo, hi, out), -(-n_rows // ROWS_PER_TILE), threads)
 
 
 def panel_of(dtype: np.dtype) -> int:
