@@ -66,13 +66,13 @@ def problem_of(n, d, kernel=None):
 
 def test_when_they_are_looked_for_by_default():
     strategy = FixedPoint()
-    assert search_for("auto", problem_of(2001, 240), strategy) == Search(40, 0.85, (1 << 30) / 4)
-    assert search_for("auto", problem_of(2001, 800), strategy).n == 96
+    assert search_for("auto", 100, problem_of(2001, 240), strategy) == Search(40, 0.8, (1 << 30) / 4)
+    assert [search_for("auto", k, problem_of(2001, 800), strategy).n for k in (10, 100, 2000)] == [64, 70, 133]
     for problem in (problem_of(2001, 191), problem_of(2000, 240), problem_of(2001, 240, Linear())):
-        assert search_for("auto", problem, strategy) is None
-    assert search_for("auto", problem_of(2001, 240), GradientAscent()) is None
-    assert search_for(0, problem_of(2001, 240), strategy) is None
-    assert search_for(7, problem_of(30, 9), strategy) == Search(7, 0.0, ANY)
+        assert search_for("auto", 9, problem, strategy) is None
+    assert search_for("auto", 9, problem_of(2001, 240), GradientAscent()) is None
+    assert search_for(0, 9, problem_of(2001, 240), strategy) is None
+    assert search_for(7, 9, problem_of(30, 9), strategy) == Search(7, 0.0, ANY)
 
 
 def fitted(n_jobs=1, directions="auto", n=2300, **settings):

@@ -147,8 +147,9 @@ class CPSP(CuttingPlaneSolver):
     directions : int or "auto", default="auto"
         With Newton's method, the RBF kernel, dense rows and the fixed point: vectors are sought in the span of about so
         many principal directions of the rows, where a kernel value costs less, and solved for over the rows as they
-        are. "auto": a sixth of the features, at most 96, from 192 features and 2,001 rows on, where these hold 85 % of
-        the variance (and memory allows it); else, with 0, from an earlier fit, and where δ is recorded: everywhere.
+        are. "auto": 64 and one more for every 16 vectors, at most a sixth of the features, from 192 features and 2,001
+        rows on, where these hold 80 % of the variance (and memory allows it); else, with 0, from an earlier fit, and
+        where δ is recorded: everywhere.
     record_delta : bool, default=False
         Record δ, the length of the latest cut's residual, as ``delta``; with Newton's method also the lower bound on
         the kernel's own optimum that follows. Costs as many kernel values per cut as it has pairs of rows.
@@ -202,7 +203,7 @@ class CPSP(CuttingPlaneSolver):
                 "fit by the same method"
             )
         sweeps = n_sweeps(self.sweeps, problem, preimage, self.max_basis)
-        search = search_for(self.directions, problem, preimage)
+        search = search_for(self.directions, self.max_basis, problem, preimage)
         if newton:
             tol_relative = np.inf if self.tol_relative is None else self.tol_relative
             closing = self.record_delta, sweeps, most_lost(self.max_basis) if isinstance(self.sweeps, str) else np.inf

@@ -25,9 +25,9 @@ from slimsvm.solvers.base import Problem
 
 Array = np.ndarray
 
-# directions="auto": a share of the features, at most so many, and none below MIN_FEATURES features; they must hold this
-# share of the variance of the rows that they are found from.
-SHARE, MAX_DIRECTIONS, MIN_FEATURES, LEAST_HELD = 1 / 6, 96, 192, 0.85
+# directions="auto": so many and one more for so many vectors, at most this share of the features, and none below
+# MIN_FEATURES features; they must hold this share of the variance of the rows that they are found from.
+DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES, LEAST_HELD = 64, 16, 1 / 6, 192, 0.8
 # Rows that directions are found from (at least so many, and so many for each), by one power iteration; rows turned at a
 # time; share of the memory limit that the rows seen along them may take, as they are and folded.
 SAMPLE_ROWS, ROWS_PER_DIRECTION, TILE_ROWS, MEMORY_SHARE = 1024, 4, 512, 1 / 4
@@ -115,7 +115,7 @@ class Search:
         return Directions(centre, scale, np.ascontiguousarray(V, dtype))
 
 
-def search_for(directions: int | str, problem: Problem, preimage: Any) -> Search | None:
+def search_for(directions: int | str, max_basis: int, problem: Problem, preimage: Any) -> Search | None:
     """The search that ``directions`` asks for; an error where vectors cannot be sought along any."""
     kernel, rows = type(problem.kernel).__name__, "sparse" if problem.rows.is_sparse else "dense"
     is_possible = isinstance(problem.kernel, RBF) and rows == "dense" and isinstance(preimage, FixedPoint)
@@ -123,7 +123,8 @@ def search_for(directions: int | str, problem: Problem, preimage: Any) -> Search
     if isinstance(directions, str) and directions == "auto":
         if not is_possible or d < MIN_FEATURES or problem.is_small:
             return None
-        return Search(min(MAX_DIRECTIONS, int(SHARE * d)), LEAST_HELD, MEMORY_SHARE * problem.memory_limit)
+        n = min(DIRECTIONS + max_basis // VECTORS_PER_DIRECTION, int(SHARE * d))
+        return Search(n, LEAST_HELD, MEMORY_SHARE * problem.memory_limit)
     if isinstance(directions, (bool, str)) or not isinstance(directions, (int, np.integer)) or not 0 <= directions <= d:
         raise ValueError(f"directions must be an integer from 0 to {d}, the features, or 'auto'; found {directions!r}")
     if directions and not is_possible:
