@@ -100,7 +100,8 @@ class GrowingFinish(ConvexFinish):
         u = np.insert(best.u, [len(best.u) - 1] * n, 0.0, axis=0)
         self.penalty = np.vstack([np.ones((n, 1)), self.penalty])
         self.best = self.point = Point(u, best.scores)
-        self.bound, self.converged, self.idle, self.decrement = -np.inf, False, 0, np.inf
+        self.bound, self.converged, self.idle = -np.inf, False, 0
+        self.decrement, self.effort = np.inf, 1.0
         self._evaluate()
 
     def go_over(self, space: GrowingSubspace, coef: Array, intercept: Array) -> None:
