@@ -111,7 +111,7 @@ def check_same_bits(fit, other):
 
 def fits_on_threads(solver, n, sparse, precision, monkeypatch):
     """The same fit on 1, 2 and 4 threads, which are used however small the work is."""
-    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     monkeypatch.setattr(scorebooks, "WORTH_THREADS", 0)
     helpers, submit = [], threads._submit
     monkeypatch.setattr(threads, "_submit", lambda function, times: helpers.append(times) or submit(function, times))

@@ -194,7 +194,7 @@ def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
 @pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "lines"), (True, "blocks too")])
 def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, monkeypatch):
     by_levels(monkeypatch, kept=kept)
-    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     monkeypatch.setattr(kernel_cache, "WORTH_THREADS", 0)
     X, y = classes(4000, d=5)
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X

@@ -169,7 +169,7 @@ def test_out_of_core_gives_the_same_bits(task, precision):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("task", TASKS)
 def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch):
-    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     monkeypatch.setattr(convex_finish, "MIN_SAMPLE", 100)
     helpers, submit = [], threads._submit
     monkeypatch.setattr(threads, "_submit", lambda function, times: helpers.append(times) or submit(function, times))

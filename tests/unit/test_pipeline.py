@@ -25,7 +25,7 @@ def rows_and_points(d, dtype, n=500, k=70):
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid", "laplacian"])
 @pytest.mark.parametrize("d", [1, 5, 8, 13, 200])
 def test_the_same_bits_as_of_rows_folded_before(kernel, d, dtype, monkeypatch):
-    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     X, Z, coef = rows_and_points(d, dtype)
     for precision in ("float32", "float64"):
         kept = KernelRows(get_kernel(kernel, gamma=0.1), X, dtype=precision, n_jobs=1)
@@ -99,7 +99,7 @@ CLASSES = {
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize("m", [1, 3])
 def test_labels_are_those_of_the_scores(classes, m, monkeypatch):
-    monkeypatch.setattr(operands, "SMALL_WORK", 0)
+    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     classes = classes[: max(2, m)]
     X, Z, _ = rows_and_points(5, np.float32)
     coef = np.random.default_rng(1).integers(-1, 2, size=(len(Z), m)).astype(float)
