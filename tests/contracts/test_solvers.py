@@ -27,7 +27,7 @@ from slimsvm.kernels import RBF, operands
 from slimsvm.numerics import threads
 from slimsvm.numerics.losses import ROWS_PER_TILE
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Exact, ExactCuts, Problem, Status, UniformCuts, ViolatedCuts
+from slimsvm.solvers import Exact, ExactCuts, Problem, Status, UniformCuts, ViolatedCuts, subspace
 from tasks_for_tests import CASES
 
 # ---- the product of everything
@@ -112,6 +112,7 @@ def check_same_bits(fit, other):
 def fits_on_threads(solver, n, sparse, precision, monkeypatch):
     """The same fit on 1, 2 and 4 threads, which are used however small the work is."""
     monkeypatch.setattr(operands, "SMALL_WORK", 1)
+    monkeypatch.setattr(subspace, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(scorebooks, "WORTH_THREADS", 0)
     helpers, submit = [], threads._submit
     monkeypatch.setattr(threads, "_submit", lambda function, times: helpers.append(times) or submit(function, times))

@@ -18,7 +18,7 @@ from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed, operands
 from slimsvm.numerics import threads
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status, convex_finish
+from slimsvm.solvers import Problem, Status, convex_finish, subspace
 from tasks_for_tests import CASES
 
 TASKS = ("binary-costs", "multiclass-costs", "regression")
@@ -170,6 +170,7 @@ def test_out_of_core_gives_the_same_bits(task, precision):
 @pytest.mark.parametrize("task", TASKS)
 def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch):
     monkeypatch.setattr(operands, "SMALL_WORK", 1)
+    monkeypatch.setattr(subspace, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(convex_finish, "MIN_SAMPLE", 100)
     helpers, submit = [], threads._submit
     monkeypatch.setattr(threads, "_submit", lambda function, times: helpers.append(times) or submit(function, times))
