@@ -28,7 +28,7 @@ def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(
     X, rng = np.asarray(images(1100, 30)[0], order=order), np.random.default_rng(1)
     kernel = RBF(rng.uniform(0.1, 1.0, 30))
     rows = KernelRows(kernel, X, dtype=dtype, n_jobs=1)
-    directions = Search(5, 0.0, ANY).find(rows, rng)
+    directions = Search(5, 0.0, ANY, ANY).find(rows, rng)
     seen = directions.beside(rows)
     vectors = np.column_stack([0.3 * rng.standard_normal((7, 5)), np.zeros(7)])
     np.testing.assert_allclose(directions.V.T @ directions.V, np.eye(5), atol=1e-5)
@@ -43,7 +43,7 @@ def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(
 def test_directions_are_principal_ones():
     X, _ = images(3000, rank=6, noise=0.01)
     rows = KernelRows(RBF(0.5), X, dtype=np.float32, n_jobs=1)
-    directions = Search(6, 0.85, ANY).find(rows, np.random.default_rng(0))
+    directions = Search(6, 0.85, ANY, ANY).find(rows, np.random.default_rng(0))
     centred = X - X.mean(axis=0)
     best = np.linalg.svd(centred, full_matrices=False)[2][:6]
     assert np.sum((centred @ directions.V) ** 2) > 0.99 * np.sum((centred @ best.T) ** 2)
@@ -52,11 +52,13 @@ def test_directions_are_principal_ones():
 def test_no_directions_where_they_hold_too_little_or_take_too_much():
     X = np.random.default_rng(0).standard_normal((1500, 200)).astype(np.float32)
     rows, rng = KernelRows(RBF(0.5), X, dtype=np.float32, n_jobs=1), np.random.default_rng(0)
-    assert Search(20, 0.85, ANY).find(rows, rng) is None
-    assert Search(20, 0.0, ANY).find(rows, rng) is not None
-    assert Search(20, 0.0, 8 * 1500 * 21 - 1).find(rows, rng) is None
+    assert Search(20, 0.85, ANY, ANY).find(rows, rng) is None
+    assert Search(20, 0.0, ANY, ANY).find(rows, rng) is not None
+    assert Search(20, 0.0, ANY, 8 * 1500 * 21 - 1).find(rows, rng) is None
+    left = 0.5 * 180 * (1 - 0.3)  # times γ; 20 of 200 alike directions hold less than three tenths of the variance
+    assert Search(20, 0.0, left, ANY).find(rows, rng) is None
     alike = KernelRows(RBF(0.5), np.ones((1500, 200), np.float32), dtype=np.float32, n_jobs=1)
-    assert Search(20, 0.85, ANY).find(alike, rng) is None
+    assert Search(20, 0.85, ANY, ANY).find(alike, rng) is None
 
 
 def problem_of(n, d, kernel=None):
@@ -66,13 +68,13 @@ def problem_of(n, d, kernel=None):
 
 def test_when_they_are_looked_for_by_default():
     strategy = FixedPoint()
-    assert search_for("auto", 100, problem_of(2001, 240), strategy) == Search(40, 0.8, (1 << 30) / 4)
+    assert search_for("auto", 100, problem_of(2001, 240), strategy) == Search(40, 0.8, 0.5, (1 << 30) / 4)
     assert [search_for("auto", k, problem_of(2001, 800), strategy).n for k in (10, 100, 2000)] == [64, 70, 133]
     for problem in (problem_of(2001, 191), problem_of(2000, 240), problem_of(2001, 240, Linear())):
         assert search_for("auto", 9, problem, strategy) is None
     assert search_for("auto", 9, problem_of(2001, 240), GradientAscent()) is None
     assert search_for(0, 9, problem_of(2001, 240), strategy) is None
-    assert search_for(7, 9, problem_of(30, 9), strategy) == Search(7, 0.0, ANY)
+    assert search_for(7, 9, problem_of(30, 9), strategy) == Search(7, 0.0, ANY, ANY)
 
 
 def fitted(n_jobs=1, directions="auto", n=2300, **settings):
@@ -94,6 +96,13 @@ def test_the_model_is_one_of_vectors_in_input_space():
     assert clf.counters_["bound_in_basis"] <= clf.objective_ <= 1.002 * clf.counters_["bound_in_basis"]
     assert clf.objective_ < 1.3 * everywhere.objective_
     assert clf.score(X, y) > everywhere.score(X, y) - 0.04
+
+
+def test_a_gamma_that_tells_every_row_from_every_other():
+    X, y = images(2300)
+    clf = SVC(solver=CPSP(24), C=10, gamma=1e6, n_jobs=1, random_state=0).fit(X, y)
+    assert clf.n_basis_ == 24
+    assert np.mean(clf.predict(X) == y) > 0.5
 
 
 def test_the_same_bits_for_any_number_of_threads():

@@ -148,8 +148,8 @@ class CPSP(CuttingPlaneSolver):
         With Newton's method, the RBF kernel, dense rows and the fixed point: vectors are sought in the span of about so
         many principal directions of the rows, where a kernel value costs less, and solved for over the rows as they
         are. "auto": 64 and one more for every 16 vectors, at most a sixth of the features, from 192 features and 2,001
-        rows on, where these hold 80 % of the variance (and memory allows it); else, with 0, from an earlier fit, and
-        where δ is recorded: everywhere.
+        rows on, where these hold 80 % of the variance and leave at most 1/2 of it times γ (and memory allows it); else,
+        with 0, from an earlier fit, and where δ is recorded: everywhere.
     record_delta : bool, default=False
         Record δ, the length of the latest cut's residual, as ``delta``; with Newton's method also the lower bound on
         the kernel's own optimum that follows. Costs as many kernel values per cut as it has pairs of rows.

@@ -26,8 +26,9 @@ from slimsvm.solvers.base import Problem
 Array = np.ndarray
 
 # directions="auto": so many and one more for so many vectors, at most this share of the features, and none below
-# MIN_FEATURES features; they must hold this share of the variance of the rows that they are found from.
-DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES, LEAST_HELD = 64, 16, 1 / 6, 192, 0.8
+# MIN_FEATURES features; they must hold this share of the variance of the rows that they are found from, and leave at
+# most so much of it, times γ: where vectors can come no nearer to rows, kernel values vanish.
+DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES, LEAST_HELD, MOST_LEFT = 64, 16, 1 / 6, 192, 0.8, 0.5
 # Rows that directions are found from (at least so many, and so many for each), by one power iteration; rows turned at a
 # time; share of the memory limit that the rows seen along them may take, as they are and folded.
 SAMPLE_ROWS, ROWS_PER_DIRECTION, TILE_ROWS, MEMORY_SHARE = 1024, 4, 512, 1 / 4
@@ -86,14 +87,15 @@ class Search:
     Parameters
     ----------
     n : int
-    least_held : float
-        Share of the variance that they must hold.
+    least_held, most_left : float
+        Share of the variance that they must hold, and what they may leave of it, times γ.
     most_bytes : float
         That the rows seen along them may take, as they are and folded.
     """
 
     n: int
     least_held: float
+    most_left: float
     most_bytes: float
 
     def find(self, kernel_rows: KernelRows, rng: np.random.Generator) -> Directions | None:
@@ -110,7 +112,7 @@ class Search:
             given = {"n_iter": 1, "power_iteration_normalizer": "QR", "random_state": seed}
             V: Any = randomized_range_finder(x.T, size=self.n, **given)
             held, total = (float(np.sum(part**2, dtype=np.float64)) for part in (x @ V, x))
-        if total == 0 or held < self.least_held * total:
+        if total == 0 or held < self.least_held * total or total - held > self.most_left * size:
             return None
         return Directions(centre, scale, np.ascontiguousarray(V, dtype))
 
@@ -124,7 +126,7 @@ def search_for(directions: int | str, max_basis: int, problem: Problem, preimage
         if not is_possible or d < MIN_FEATURES or problem.is_small:
             return None
         n = min(DIRECTIONS + max_basis // VECTORS_PER_DIRECTION, int(SHARE * d))
-        return Search(n, LEAST_HELD, MEMORY_SHARE * problem.memory_limit)
+        return Search(n, LEAST_HELD, MOST_LEFT, MEMORY_SHARE * problem.memory_limit)
     if isinstance(directions, (bool, str)) or not isinstance(directions, (int, np.integer)) or not 0 <= directions <= d:
         raise ValueError(f"directions must be an integer from 0 to {d}, the features, or 'auto'; found {directions!r}")
     if directions and not is_possible:
@@ -132,4 +134,4 @@ def search_for(directions: int | str, max_basis: int, problem: Problem, preimage
             f"directions={directions!r} needs the RBF kernel, dense rows and preimage='fixed-point', found {kernel}, "
             f"{rows} rows, {type(preimage).__name__}; use directions=0"
         )
-    return Search(int(directions), 0.0, np.inf) if directions else None
+    return Search(int(directions), 0.0, np.inf, np.inf) if directions else None
