@@ -32,6 +32,7 @@ from slimsvm.numerics.panels import (
 )
 from slimsvm.numerics.threads import one_blas_thread, run_tiles, run_together
 from slimsvm.numerics.tiles import RowData
+from slimsvm.numerics.vectors import panel_of
 from slimsvm.rows import Block, is_sparse
 
 SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
@@ -105,11 +106,6 @@ class FoldedRows(Operand):
         compiled: Any = kernel_tiles
         threads = max(1, min(n_jobs, work // SMALL_WORK))
         run_tiles(lambda lo, hi: compiled(*fixed, lo, hi, out), -(-n_rows // ROWS_PER_TILE), threads)
-
-
-def panel_of(dtype: np.dtype) -> int:
-    """Points per panel."""
-    return vectors.PANEL_FLOAT32 if dtype == np.float32 else vectors.PANEL_FLOAT64
 
 
 def _scale(folding: Folding, dtype: np.dtype) -> float:

@@ -13,15 +13,14 @@ import numpy as np
 from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.panels import aligned
 from slimsvm.numerics.simd import ROWS, inner_tile
-from slimsvm.numerics.vectors import PANEL_FLOAT32, PANEL_FLOAT64
+from slimsvm.numerics.vectors import panel_of
 
 TILE, CHUNK = 8 * ROWS, 1024
 
 
 def in_panels(matrix: np.ndarray) -> tuple[np.ndarray, int]:
     """The panels of a matrix (n, k), flat, and their width for its type; zeros beyond the last column."""
-    panel = PANEL_FLOAT32 if matrix.dtype == np.float32 else PANEL_FLOAT64
-    n, k = matrix.shape
+    panel, (n, k) = panel_of(matrix.dtype), matrix.shape
     panels = np.zeros((-(-k // panel), n, panel), matrix.dtype)
     for q, part in enumerate(panels):
         columns = matrix[:, q * panel : (q + 1) * panel]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils, config
@@ -31,6 +32,12 @@ def _vector_shape() -> tuple[int, int]:
 VECTOR_BYTES, VECTORS = _vector_shape()
 LANES_FLOAT32, LANES_FLOAT64 = VECTOR_BYTES // 4, VECTOR_BYTES // 8
 PANEL_FLOAT32, PANEL_FLOAT64 = VECTOR_BYTES * VECTORS // 4, VECTOR_BYTES * VECTORS // 8
+
+
+def panel_of(dtype: Any) -> int:
+    """Numbers of a type that stand side by side in a panel."""
+    return PANEL_FLOAT32 if dtype == np.float32 else PANEL_FLOAT64
+
 
 # 2**r on |r| <= 1/2 times a constant (minimax; with the constant free one degree less is needed for the same error),
 # the number whose addition rounds to an integer, and the least exponent: far enough from the denormal numbers that

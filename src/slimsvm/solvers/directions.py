@@ -41,7 +41,7 @@ class Directions:
     Parameters
     ----------
     centre : ndarray of shape (d,)
-        c / √γ: a mean of rows.
+        c / √γ: the mean of the rows.
     scale : ndarray of shape (d,)
         √γ of every feature.
     V : ndarray of shape (d, q)
@@ -105,7 +105,7 @@ class Search:
             return None
         size = min(rows.n_rows, max(SAMPLE_ROWS, ROWS_PER_DIRECTION * self.n))
         x = rows.take(np.sort(rng.choice(rows.n_rows, size, replace=False)), dtype)
-        centre, scale = x.mean(axis=0, dtype=np.float64).astype(dtype), np.empty(rows.n_features, dtype)
+        centre, scale = kernel_rows.centre.astype(dtype), np.empty(rows.n_features, dtype)
         scale[:] = np.sqrt(kernel.gamma)
         x, seed = (x - centre) * scale, int(rng.integers(2**31 - 1))
         with one_blas_thread():

@@ -234,15 +234,18 @@ class PursuitRun:
             self._note()
             model = self._model()
             self.directions, self.seen = None, self.kernel_rows
-            self.space = self._new_space()
-            kept = self.space.extend(model.basis)
-            self.newton.go_over(self.space, model.coef[kept], model.intercept)
+            start = self._span(model)
+            self.newton.go_over(self.space, *start)
+
+    def _span(self, model: KernelExpansion) -> tuple[Array, Array]:
+        """Make the space that of a model's vectors; their coefficients and the intercept."""
+        self.space = self._new_space()
+        kept = self.space.extend(model.basis)
+        return model.coef[kept], model.intercept
 
     def _solve_for(self, model: KernelExpansion) -> None:
         """Go on by Newton's method over the vectors of a model, from its coefficients, to the tolerance."""
-        self.space = self._new_space()
-        kept = self.space.extend(model.basis)
-        start = model.coef[kept], model.intercept
+        start = self._span(model)
         self.newton = GrowingFinish(self.problem, self.space, self.rng, *self.tolerances, start)
         self.newton.aim(None)
 
