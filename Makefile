@@ -9,6 +9,10 @@ DOCS_STAMP := $(VENV)/.installed-docs
 # Without compiling what most tests never import: half the time of the installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
+# Numba's files lie in __pycache__ anyway; without bytecode beside them every process of the tests would compile each
+# module that it imports, 4 seconds, again.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: setup lint test test-all demo docs clean
 
 setup: $(STAMP)
