@@ -85,6 +85,13 @@ def test_a_closing_descent_is_made_ready(clock):
     assert CPSP(10, method="cutting-planes").stand_in(problem(26_000)).sweeps == "auto"
 
 
+def test_a_closing_descent_is_made_ready_after_a_fit_without_one(clock):
+    for n in (3000, 26_000):
+        fit = solve(CPSP(10), n=n, max_seconds=100.0)
+        assert fit.status == Status.CONVERGED
+        assert fit.counters["seconds"] < 100.0
+
+
 def test_nothing_is_done_twice_nor_without_a_limit(clock, monkeypatch):
     asked = []
     usual = base._few_examples

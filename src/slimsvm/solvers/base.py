@@ -236,7 +236,8 @@ def make_ready(solver: Solver, problem: Problem) -> None:
         return
     kernel, task, rows = problem.kernel, problem.task, problem.rows
     precision = "auto" if problem.is_small else np.dtype(problem.bind().dtype).name
-    settings = tuple(value for value in solver.get_params(deep=False).values() if isinstance(value, (str, bool)))
+    stand_in = solver.stand_in(problem)
+    settings = tuple(value for value in stand_in.get_params(deep=False).values() if isinstance(value, (str, bool)))
     kind = (
         type(solver),
         settings,
@@ -255,7 +256,7 @@ def make_ready(solver: Solver, problem: Problem) -> None:
     with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
         few = replace(_few_examples(problem), precision=precision, random_state=0, verbose=0, **limits)
-        status = solver.stand_in(problem).solve(few).status
+        status = stand_in.solve(few).status
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     _READY.add(kind)
