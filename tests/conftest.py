@@ -45,6 +45,23 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
+@pytest.fixture
+def threads_for_all(monkeypatch):
+    """Threads are used however small the work is; a list that grows whenever others than the caller's are asked."""
+    from slimsvm.kernels import operands
+    from slimsvm.numerics import crew, threads
+    from slimsvm.solvers import subspace
+
+    asked, submit, wake = [], threads._submit, crew._Crew.wake
+    monkeypatch.setattr(operands, "SMALL_WORK", 1)
+    monkeypatch.setattr(subspace, "MICROSECONDS_PER_THREAD", 1e-9)
+    monkeypatch.setattr(crew, "WORTH_SHARING", 0.0)
+    monkeypatch.setattr(crew, "WORTH_WAKING", 0.0)
+    monkeypatch.setattr(threads, "_submit", lambda function, times: asked.append(times) or submit(function, times))
+    monkeypatch.setattr(crew._Crew, "wake", lambda self: asked.append(len(self.asleep)) or wake(self))
+    return asked
+
+
 @pytest.fixture(scope="session")
 def data():
     """`data(name, **options)`: the data set of this name, or a skip that says which file is missing."""

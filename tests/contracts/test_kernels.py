@@ -161,7 +161,7 @@ def test_segments_are_summed_apart(case, m, offsets):
 
 @everything
 @pytest.mark.parametrize("memory_limit", [0, 1 << 30])
-def test_same_bits_for_a_row_in_any_company_and_for_any_threads(case, memory_limit, monkeypatch):
+def test_same_bits_for_a_row_in_any_company_and_for_any_threads(case, memory_limit, request):
     rows, coef = case.rows(memory_limit=memory_limit), case.coef(2)
     points = rows.points_of(case.Z)
     for scores, whole in [
@@ -175,7 +175,7 @@ def test_same_bits_for_a_row_in_any_company_and_for_any_threads(case, memory_lim
         for i in (0, 47, 48, N - 1):
             assert np.array_equal(scores(rows=(i, i + 1))[0], whole[i])
             assert np.array_equal(scores(rows=np.array([i]))[0], whole[i])
-    monkeypatch.setattr("slimsvm.kernels.operands.SMALL_WORK", 1)
+    request.getfixturevalue("threads_for_all")
     for n_jobs in (2, 4):
         other = case.rows(memory_limit=memory_limit, n_jobs=n_jobs)
         assert np.array_equal(other.scores(points, coef), rows.scores(points, coef))

@@ -23,11 +23,10 @@ from contracts.solver_cases import (
 )
 from pairwise import full_product, pairwise
 from slimsvm.cuts import Cut, n_distinct_rows, scorebooks
-from slimsvm.kernels import RBF, operands
-from slimsvm.numerics import threads
+from slimsvm.kernels import RBF
 from slimsvm.numerics.losses import ROWS_PER_TILE
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Exact, ExactCuts, Problem, Status, UniformCuts, ViolatedCuts, subspace
+from slimsvm.solvers import Exact, ExactCuts, Problem, Status, UniformCuts, ViolatedCuts
 from tasks_for_tests import CASES
 
 # ---- the product of everything
@@ -109,13 +108,9 @@ def check_same_bits(fit, other):
             assert record[name] == other_record[name], name
 
 
-def fits_on_threads(solver, n, sparse, precision, monkeypatch):
+def fits_on_threads(solver, n, sparse, precision, monkeypatch, helpers):
     """The same fit on 1, 2 and 4 threads, which are used however small the work is."""
-    monkeypatch.setattr(operands, "SMALL_WORK", 1)
-    monkeypatch.setattr(subspace, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(scorebooks, "WORTH_THREADS", 0)
-    helpers, submit = [], threads._submit
-    monkeypatch.setattr(threads, "_submit", lambda function, times: helpers.append(times) or submit(function, times))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 5)) * (rng.random((n, 5)) < 0.5)
     name = richest_task(solver)
@@ -132,16 +127,16 @@ def fits_on_threads(solver, n, sparse, precision, monkeypatch):
 
 @pytest.mark.parametrize(("sparse", "precision"), [(False, "float32"), (False, "float64"), (True, "float32")])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
-def test_same_bits_for_any_number_of_threads(solver, sparse, precision, monkeypatch):
-    one, two, four = fits_on_threads(solver, 500, sparse, precision, monkeypatch)
+def test_same_bits_for_any_number_of_threads(solver, sparse, precision, monkeypatch, threads_for_all):
+    one, two, four = fits_on_threads(solver, 500, sparse, precision, monkeypatch, threads_for_all)
     check_same_bits(two, one)
     check_same_bits(four, one)
 
 
 @pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts"])
-def test_same_bits_where_the_losses_are_cut_up_too(solver, monkeypatch):
+def test_same_bits_where_the_losses_are_cut_up_too(solver, monkeypatch, threads_for_all):
     n = 2 * ROWS_PER_TILE + 100
-    one, two, four = fits_on_threads(solver, n, False, "float32", monkeypatch)
+    one, two, four = fits_on_threads(solver, n, False, "float32", monkeypatch, threads_for_all)
     check_same_bits(two, one)
     check_same_bits(four, one)
 

@@ -6,7 +6,9 @@ import pytest
 from slimsvm import CPSP, SVC
 from slimsvm.bases.preimage import FixedPoint, GradientAscent
 from slimsvm.kernels import RBF, KernelRows, Linear
+from slimsvm.numerics import crew
 from slimsvm.rows import as_rows
+from slimsvm.solvers import directions as solver
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.directions import Search, search_for
 from slimsvm.tasks import Binary
@@ -24,7 +26,7 @@ def images(n, d=200, rank=8, noise=0.05):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(dtype, order):
+def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(dtype, order, monkeypatch):
     X, rng = np.asarray(images(1100, 30)[0], order=order), np.random.default_rng(1)
     kernel = RBF(rng.uniform(0.1, 1.0, 30))
     rows = KernelRows(kernel, X, dtype=dtype, n_jobs=1)
@@ -37,7 +39,12 @@ def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(
     np.testing.assert_allclose(values, expected, atol=1e-6 if dtype == np.float32 else 1e-12)
     assert rows.counter is seen.counter
     assert before == len(X) * 7
-    np.testing.assert_array_equal(directions.seen(rows.rows, 1), directions.seen(rows.rows, 4))
+    kept = directions.seen(rows)
+    monkeypatch.setattr(crew, "WORTH_SHARING", 0.0)
+    monkeypatch.setattr(solver, "BLOCK_ROWS", 300)
+    given = {"dtype": dtype, "n_jobs": 4, "centre": rows.centre}
+    for limit in (1 << 30, 0):
+        np.testing.assert_array_equal(directions.seen(KernelRows(kernel, X, memory_limit=limit, **given)), kept)
 
 
 def test_directions_are_principal_ones():

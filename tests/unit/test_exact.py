@@ -13,7 +13,7 @@ from sklearn.svm import SVR as TheirSVR
 import naive
 from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, Exact, ExactCuts
-from slimsvm.kernels import RBF, Linear, Sigmoid, operands
+from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status, exact, kernel_cache
 from slimsvm.tasks import Binary, Multiclass, Regression
@@ -192,9 +192,8 @@ def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
 @pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "lines"), (True, "blocks too")])
-def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, monkeypatch):
+def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, monkeypatch, threads_for_all):
     by_levels(monkeypatch, kept=kept)
-    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     monkeypatch.setattr(kernel_cache, "WORTH_THREADS", 0)
     X, y = classes(4000, d=5)
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X

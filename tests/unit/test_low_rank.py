@@ -15,10 +15,9 @@ from sklearn.svm import SVR as TheirSVR
 import naive
 from slimsvm import SVC, SVR, LowRank
 from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
-from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed, operands
-from slimsvm.numerics import threads
+from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status, convex_finish, subspace
+from slimsvm.solvers import Problem, Status, convex_finish
 from tasks_for_tests import CASES
 
 TASKS = ("binary-costs", "multiclass-costs", "regression")
@@ -168,17 +167,13 @@ def test_out_of_core_gives_the_same_bits(task, precision):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("task", TASKS)
-def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch):
-    monkeypatch.setattr(operands, "SMALL_WORK", 1)
-    monkeypatch.setattr(subspace, "WORK_PER_THREAD", 1)
+def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch, threads_for_all):
     monkeypatch.setattr(convex_finish, "MIN_SAMPLE", 100)
-    helpers, submit = [], threads._submit
-    monkeypatch.setattr(threads, "_submit", lambda function, times: helpers.append(times) or submit(function, times))
     problem, _, _ = problem_of(task, n=3000, sparse=sparse, precision="float32")
     one = LowRank(150).solve(replace(problem, n_jobs=1))
-    assert not helpers
+    assert not threads_for_all
     four = LowRank(150).solve(replace(problem, n_jobs=4))
-    assert helpers
+    assert threads_for_all
     assert one.history[0]["sampled_rows"]
     if sparse:
         one.model, four.model = (replace(fit.model, basis=fit.model.basis.toarray()) for fit in (one, four))

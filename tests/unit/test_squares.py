@@ -5,7 +5,6 @@ import pytest
 
 from slimsvm.kernels import RBF, KernelRows
 from slimsvm.numerics.squares import CHUNK, TILE
-from slimsvm.solvers import subspace
 from slimsvm.solvers.subspace import CHUNK_ROWS, GrowingSubspace, Subspace
 
 SIZES = [(1, 1), (5, 3), (TILE, 64), (TILE + 1, 65), (CHUNK + 7, 33), (CHUNK_ROWS + 50, 130)]
@@ -50,8 +49,7 @@ def test_whitened_rows_and_their_squares(n, k, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_same_bits_for_any_number_of_threads(dtype, monkeypatch):
-    monkeypatch.setattr(subspace, "WORK_PER_THREAD", 1)
+def test_the_same_bits_for_any_number_of_threads(dtype, threads_for_all):
     found = []
     for n_jobs in (1, 4):
         _, _, growing, _ = spaces(CHUNK_ROWS + 50, 130, dtype, n_jobs)

@@ -13,6 +13,7 @@ import numpy as np
 from slimsvm.kernels.base import Kernel
 from slimsvm.kernels.folding import Folding, Selection
 from slimsvm.kernels.operands import (
+    CALL_WORK,
     SMALL_WORK,
     DenseFolder,
     FoldedRows,
@@ -327,17 +328,16 @@ class KernelRows:
         assert self._folding is not None
         if self.rows.is_sparse:
             return folded_csr_rows(self._folding, self._raw(choice), self.dtype)
-        folder = DenseFolder(self._folding, self.centre, choice.n, self.dtype, self.n_jobs)
+        folder = DenseFolder(self._folding, self.centre, choice.n, self.dtype)
         for at, part in self._cut(choice):
             folder.add(self._raw(part), at)
         return folder.operand()
 
     def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
         """Go through the chosen rows, count evaluations, and look at the clock now and then where there is an end."""
-        n_rows = max(1, choice.n)
-        if self.end is not None:
-            n_rows = WORK_BETWEEN_LOOKS // (max(1, n_points) * (self.n_features + 8))
-            n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
+        work = CALL_WORK if self.end is None else WORK_BETWEEN_LOOKS
+        n_rows = work // (max(1, n_points) * (self.n_features + 8))
+        n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
         for start, part in self._cut(choice, n_rows):
             if self.end is not None and time.perf_counter() >= self.end:
                 raise OutOfTimeError
@@ -373,7 +373,7 @@ class KernelRows:
         parts = list(self._cut(choice, step))
         n_rows = min(step, choice.n)
         n_folders = min(n_jobs, len(parts))
-        folders = [DenseFolder(folding, self.centre, n_rows, self.dtype, 1) for _ in range(n_folders)]
+        folders = [DenseFolder(folding, self.centre, n_rows, self.dtype) for _ in range(n_folders)]
 
         def work(lo: int, hi: int) -> None:
             folder = folders.pop()  # one for each thread that can be here at a time

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from slimsvm.kernels.folding import EXP2, Folding, Selection
 from slimsvm.numerics import folding as fold
 from slimsvm.numerics import pipeline, vectors
+from slimsvm.numerics.crew import share
 from slimsvm.numerics.panels import (
     CSC_INNER,
     CSC_MANHATTAN,
@@ -26,18 +27,18 @@ from slimsvm.numerics.panels import (
     ROWS_PER_TILE,
     PanelData,
     Weights,
-    kernel_tiles,
     near_from,
+    share_kernel_tiles,
     sum_rows,
 )
-from slimsvm.numerics.threads import one_blas_thread, run_tiles, run_together
+from slimsvm.numerics.threads import one_blas_thread, run_together
 from slimsvm.numerics.tiles import RowData
 from slimsvm.numerics.vectors import panel_of
 from slimsvm.rows import Block, is_sparse
 
+WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
 SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
 CALL_WORK = 1 << 38  # multiply-adds in one compiled call, some seconds of one core: Ctrl-C is heard between two
-FOLD_STEP = 100_000  # numbers folded at a time by one thread
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
 
@@ -101,11 +102,9 @@ class FoldedRows(Operand):
         self._run(operands, np.inf, rows.n, points, out[:, None], n_jobs)
 
     def _run(self, operands: Any, near_half: float, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
-        work = n_rows * len(points) * (self.data.n_features + 16)
+        cost = n_rows * len(points) * (self.data.n_features + 16) / WORK_PER_MICROSECOND
         fixed = (*operands, points.form, self.folding.code, self.folding.degree, near_half)
-        compiled: Any = kernel_tiles
-        threads = max(1, min(n_jobs, work // SMALL_WORK))
-        run_tiles(lambda lo, hi: compiled(*fixed, lo, hi, out), -(-n_rows // ROWS_PER_TILE), threads)
+        share(share_kernel_tiles, fixed, (out,), -(-n_rows // ROWS_PER_TILE), n_jobs, cost)
 
 
 def _scale(folding: Folding, dtype: np.dtype) -> float:
@@ -207,27 +206,23 @@ class RawScorer:
 
 
 class DenseFolder:
-    """Folds blocks of dense rows one after another into one operand."""
+    """Folds blocks of dense rows one after another into one operand, by one thread: memory is the limit."""
 
-    def __init__(self, folding: Folding, centre: np.ndarray, n_rows: int, dtype: np.dtype, n_jobs: int):
-        self.folding, self.centre, self.n_jobs = folding, centre, n_jobs
+    def __init__(self, folding: Folding, centre: np.ndarray, n_rows: int, dtype: np.dtype):
+        self.folding, self.centre = folding, centre
         self.values = np.empty((n_rows, len(centre)), dtype)
         self.half, self.factor = np.empty(n_rows, dtype), np.empty(n_rows)
 
     def add(self, raw: np.ndarray, at: int, scale: float | np.ndarray | None = None) -> None:
         """Fold a block into the places from ``at`` on; by ``scale`` in place of that of rows."""
         raw = np.require(raw, requirements=["C", "W", "A"])  # one compiled version for read-only and other arrays
-        n, step = len(raw), max(1, FOLD_STEP // max(1, raw.shape[1]))
+        n = len(raw)
         places = slice(at, at + n)
         out, half, factor = self.values[places], self.half[places], self.factor[places]
         scale = self.folding.row_scale if scale is None else scale
         operands = raw, *folding_operands(self.folding, self.centre, scale, self.values.dtype)
         compiled: Any = fold.fold_rows
-        run_tiles(
-            lambda lo, hi: compiled(*operands, lo * step, min(n, hi * step), out, half, factor),
-            -(-n // step),
-            self.n_jobs,
-        )
+        compiled(*operands, 0, n, out, half, factor)
 
     def operand(self, n: int | None = None) -> FoldedRows:
         """The operand of the first n rows (None: all), once they are in."""
@@ -262,7 +257,7 @@ def _base(folding: Folding, half: np.ndarray, n_panels: int, panel: int) -> np.n
 def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.dtype) -> Points:
     """Vectors folded as points for dense rows."""
     array = raw.toarray() if is_sparse(raw) else raw
-    folder = DenseFolder(folding, centre, len(array), dtype, 1)
+    folder = DenseFolder(folding, centre, len(array), dtype)
     folder.add(array, 0, folding.point_scale)
     (k, d), panel = folder.values.shape, panel_of(dtype)
     n_panels = -(-k // panel)

@@ -7,6 +7,7 @@ and coefficients times direction over the rows of each tile, ``*_smooth`` is as 
 from __future__ import annotations
 
 from slimsvm.numerics.compiling import njit
+from slimsvm.numerics.crew import share_out
 from slimsvm.numerics.losses import ROWS_PER_TILE, binary_row
 from slimsvm.numerics.smoothed import soft
 
@@ -35,7 +36,7 @@ def multilabel_along(y, weights, base, direction, k, lo, hi, out):
         out[tile, 0], out[tile, 1] = loss, gain
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def multilabel_smooth(y, weights, scores, tau, residual, curvature, sums, lo, hi):
     """Soft hinge of every label."""
     for tile in range(lo, hi):
@@ -50,6 +51,12 @@ def multilabel_smooth(y, weights, scores, tau, residual, curvature, sums, lo, hi
                 smoothed += weights[i] * value
                 dual += weights[i] * a
         sums[tile, 0], sums[tile, 1], sums[tile, 2], sums[tile, 3] = loss, smoothed, dual, 0.0
+
+
+@njit(cache=True, nogil=True)
+def share_multilabel_smooth(work, before, after):
+    """`multilabel_smooth` by a crew."""
+    share_out(multilabel_smooth, work, before, after)
 
 
 @njit(cache=True, nogil=True)

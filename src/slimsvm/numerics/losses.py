@@ -10,7 +10,7 @@ import numpy as np
 
 from slimsvm.numerics.compiling import njit
 
-ROWS_PER_TILE = 8192
+ROWS_PER_TILE = 1024
 
 
 @njit(inline="always")

@@ -16,6 +16,7 @@ import numpy as np
 
 from slimsvm.numerics.compiling import njit
 from slimsvm.numerics.copying import copy_row
+from slimsvm.numerics.crew import share_out
 from slimsvm.numerics.maps import EXP2, POWER, TANH
 from slimsvm.numerics.simd import (
     ROWS,
@@ -77,7 +78,7 @@ def near_from(base, weight, form, code, columns):
     return -0.5 * left * left if left > 0 and heavy < _NEAR_WEIGHT else np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code, degree, near_half, lo, hi, out):
     """Scores, or kernel values if m is 0, of the tiles lo, …, hi - 1 of the selected rows.
 
@@ -218,6 +219,12 @@ def kernel_tiles(rows, points, index, first, weights, n_segments, m, form, code,
             else:
                 for j in range(columns):
                     flat[(start + r) * columns + j] = totals[r * columns + j] * scale
+
+
+@njit(cache=True, nogil=True)
+def share_kernel_tiles(work, before, after):
+    """`kernel_tiles` by a crew."""
+    share_out(kernel_tiles, work, before, after)
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm.numerics.compiling import njit
+from slimsvm.numerics.crew import share_out
 from slimsvm.numerics.losses import ROWS_PER_TILE
 from slimsvm.numerics.maps import SUMS, exp2
 
@@ -63,7 +64,7 @@ def soften(t, weights, tau):
     return loss, smoothed
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+@njit(nogil=True, fastmath=SUMS, error_model="numpy")
 def binary_smooth(y, cost_negative, cost_positive, weights, scores, tau, residual, curvature, sums, lo, hi):
     """Hinge max(0, cost - y f). Short loops over few arrays each: others are not compiled to vector code."""
     for tile in range(lo, hi):
@@ -85,6 +86,12 @@ def binary_smooth(y, cost_negative, cost_positive, weights, scores, tau, residua
 
 
 @njit(cache=True, nogil=True)
+def share_binary_smooth(work, before, after):
+    """`binary_smooth` by a crew."""
+    share_out(binary_smooth, work, before, after)
+
+
+@njit(nogil=True)
 def epsilon_insensitive_smooth(y, epsilon, weights, scores, tau, residual, curvature, sums, lo, hi):
     """max(0, y - epsilon - f) + max(0, f - y - epsilon), at most one of which is positive."""
     for tile in range(lo, hi):
@@ -105,6 +112,12 @@ def epsilon_insensitive_smooth(y, epsilon, weights, scores, tau, residual, curva
 
 
 @njit(cache=True, nogil=True)
+def share_epsilon_insensitive_smooth(work, before, after):
+    """`epsilon_insensitive_smooth` by a crew."""
+    share_out(epsilon_insensitive_smooth, work, before, after)
+
+
+@njit(nogil=True)
 def multiclass_smooth(y, cost, weights, scores, tau, share, residual, curvature, sums, lo, hi):
     """max_c cost[y, c] + s_c - s_y; share[i, c] is the soft argmax, unweighted."""
     n_classes = scores.shape[1]
@@ -129,3 +142,9 @@ def multiclass_smooth(y, cost, weights, scores, tau, share, residual, curvature,
             smoothed += weights[i] * (largest + tau * np.log(total))
             dual += weights[i] * constant
         sums[tile, 0], sums[tile, 1], sums[tile, 2], sums[tile, 3] = loss, smoothed, dual, rest
+
+
+@njit(cache=True, nogil=True)
+def share_multiclass_smooth(work, before, after):
+    """`multiclass_smooth` by a crew."""
+    share_out(multiclass_smooth, work, before, after)

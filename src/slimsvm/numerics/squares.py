@@ -1,4 +1,4 @@
-"""Products of many rows with a triangle, and with themselves, in register tiles that threads can share out.
+"""Products of many rows with a few columns, and with themselves, in register tiles that threads can share out.
 
 They take a third to two thirds of the time that BLAS takes for such tiles.
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm.numerics.compiling import njit
+from slimsvm.numerics.crew import share_out
 from slimsvm.numerics.panels import aligned
 from slimsvm.numerics.simd import ROWS, inner_tile
 from slimsvm.numerics.vectors import panel_of
@@ -33,9 +34,12 @@ def lower_tiles(k: int, panel: int) -> np.ndarray:
     return np.array([(j, q) for q in range(-(-k // panel)) for j in range(q * panel, k, TILE)], dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
-def triangle_tiles(values, panels, panel, lo, hi, out):
-    """out[i, :r] = values[i] @ U for the tiles of rows lo, …, hi - 1; values (n, r), U (r, r) upper, in panels."""
+@njit(nogil=True)
+def product_tiles(values, panels, panel, k, is_upper, lo, hi, out):
+    """out[i, :k] = values[i] @ B for the tiles of rows lo, …, hi - 1; values (n, r), B (r, k) in panels.
+
+    Where ``is_upper``, below its diagonal B counts as zero.
+    """
     n, r = values.shape
     flat, nothing, S = values.reshape(values.size), aligned(panel, values), aligned(ROWS * panel, values)
     offsets = np.zeros(TILE, np.int64)
@@ -43,16 +47,23 @@ def triangle_tiles(values, panels, panel, lo, hi, out):
         start, size = tile * TILE, min(TILE, n - tile * TILE)
         for i in range(TILE):
             offsets[i] = (start + min(i, size - 1)) * r
-        for first in range(0, r, panel):
-            width = min(panel, r - first)
+        for first in range(0, k, panel):
+            width = min(panel, k - first)
+            depth = first + width if is_upper else r
             for b in range(0, size, ROWS):
-                inner_tile(flat, offsets, b, panels, first * r, nothing, 0, first + width, S)
+                inner_tile(flat, offsets, b, panels, first * r, nothing, 0, depth, S)
                 for i in range(min(ROWS, size - b)):
                     for c in range(width):
                         out[start + b + i, first + c] = S[i * panel + c]
 
 
 @njit(cache=True, nogil=True)
+def share_product_tiles(work, before, after):
+    """`product_tiles` by a crew."""
+    share_out(product_tiles, work, before, after)
+
+
+@njit(nogil=True)
 def square_tiles(columns, panels, panel, tiles, lo, hi, out):
     """out[j, c] += Σ_i columns[j, i] rows[i, c] for the tiles lo, …, hi - 1 of ``tiles``.
 
@@ -76,3 +87,9 @@ def square_tiles(columns, panels, panel, tiles, lo, hi, out):
         for i in range(size):
             for c in range(width):
                 out[start + i, first + c] += total[i * panel + c]
+
+
+@njit(cache=True, nogil=True)
+def share_square_tiles(work, before, after):
+    """`square_tiles` by a crew."""
+    share_out(square_tiles, work, before, after)

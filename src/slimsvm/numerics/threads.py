@@ -18,7 +18,8 @@ from threadpoolctl import ThreadpoolController
 RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """Cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -26,7 +27,7 @@ def _usable_cores() -> int:
 
 def _inside_worker() -> bool:
     """Whether this process or thread is one of several workers already (joblib, multiprocessing, our own pool)."""
-    if getattr(_here, "is_worker", False) or multiprocessing.current_process().daemon:
+    if is_worker() or multiprocessing.current_process().daemon:
         return True
     parallel = sys.modules.get("joblib.parallel")
     if parallel is None:
@@ -63,18 +64,23 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     3
     """
     if n_jobs is None:
-        return 1 if _inside_worker() else _usable_cores()
+        return 1 if _inside_worker() else usable_cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
         raise TypeError(f"n_jobs must be an integer or None, got {n_jobs!r}")
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: give a positive number of threads, -1 for all cores, or None")
     if n_jobs < 0:
-        return max(1, _usable_cores() + 1 + int(n_jobs))
+        return max(1, usable_cores() + 1 + int(n_jobs))
     return int(n_jobs)
 
 
 _here = threading.local()
 _idle: list[_Helper] = []  # helpers that wait for work; taking one and giving it back are atomic
+
+
+def is_worker() -> bool:
+    """Whether this thread is one of several at work for another already."""
+    return getattr(_here, "is_worker", False)
 
 
 class _Call:
@@ -161,7 +167,7 @@ def run_together(function: Callable[[], Any], n_jobs: int, is_done: Callable[[],
         Asked at the end of this thread's call, whether all work is done: then the others' calls, which are about to
         end, are not waited for. To be told of their ends takes as long as some work.
     """
-    if n_jobs <= 1 or getattr(_here, "is_worker", False):
+    if n_jobs <= 1 or is_worker():
         function()
         return
     helpers, all_done = _submit(function, n_jobs - 1), False
@@ -197,7 +203,7 @@ def run_tiles(function: Callable[[int, int], Any], n_tiles: int, n_jobs: int) ->
     if n_tiles <= 0:
         return
     n_jobs = min(n_jobs, n_tiles)
-    if n_jobs == 1 or getattr(_here, "is_worker", False):
+    if n_jobs == 1 or is_worker():
         function(0, n_tiles)
         return
     n_ranges = min(n_tiles, n_jobs * RANGES_PER_THREAD)

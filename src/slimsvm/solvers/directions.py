@@ -19,8 +19,11 @@ from sklearn.utils.extmath import randomized_range_finder
 
 from slimsvm.bases.preimage import FixedPoint
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.numerics.threads import one_blas_thread, run_tiles
-from slimsvm.rows import Rows
+from slimsvm.kernels.operands import WORK_PER_MICROSECOND
+from slimsvm.kernels.shift_invariant import LOG2_E
+from slimsvm.numerics.crew import share
+from slimsvm.numerics.squares import TILE, in_panels, share_product_tiles
+from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Problem
 
 Array = np.ndarray
@@ -30,8 +33,11 @@ Array = np.ndarray
 # most so much of it, times γ: where vectors can come no nearer to rows, kernel values vanish.
 DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES, LEAST_HELD, MOST_LEFT = 64, 16, 1 / 6, 192, 0.8, 0.5
 # Rows that directions are found from (at least so many, and so many for each), by one power iteration; rows turned at a
-# time; share of the memory limit that the rows seen along them may take, as they are and folded.
-SAMPLE_ROWS, ROWS_PER_DIRECTION, TILE_ROWS, MEMORY_SHARE = 1024, 4, 512, 1 / 4
+# time where they are not kept folded; share of the memory limit that the rows seen along them may take, as they are and
+# folded.
+SAMPLE_ROWS, ROWS_PER_DIRECTION, BLOCK_ROWS, MEMORY_SHARE = 1024, 4, 1 << 14, 1 / 4
+# Folded rows are features times √γ times this; and the r of those too far from c for the kernel's type.
+FOLDED_SCALE, OUT_OF_SIGHT = np.sqrt(2.0 * LOG2_E), 2000.0
 
 
 @dataclass(frozen=True)
@@ -52,26 +58,25 @@ class Directions:
     scale: Array
     V: Array
 
-    def seen(self, rows: Rows, n_jobs: int) -> Array:
-        """(Vᵀ(x − c), r) of every row, (n, q + 1) of V's type."""
-        n, q, dtype = rows.n_rows, self.V.shape[1], self.V.dtype
-        out = np.empty((n, q + 1), dtype)
-
-        def turn(lo: int, hi: int) -> None:
-            for start in range(lo * TILE_ROWS, min(n, hi * TILE_ROWS), TILE_ROWS):
-                stop = min(n, start + TILE_ROWS)
-                x = (rows.slice(start, stop, dtype) - self.centre) * self.scale
-                z = x @ self.V
-                left = np.einsum("ij,ij->i", x, x) - np.einsum("ij,ij->i", z, z)
-                out[start:stop, :q], out[start:stop, q] = z, np.sqrt(np.maximum(left, 0.0))
-
-        with one_blas_thread():
-            run_tiles(turn, -(-n // TILE_ROWS), n_jobs)
+    def seen(self, kernel_rows: KernelRows) -> Array:
+        """(Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type."""
+        n, (d, q), dtype = kernel_rows.n_rows, self.V.shape, self.V.dtype
+        out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else BLOCK_ROWS
+        panels, panel = in_panels((self.V / FOLDED_SCALE).astype(dtype))
+        for lo in range(0, n, max(1, step)):
+            part = out[lo : lo + step]
+            folded, _ = kernel_rows.folded(np.arange(lo, lo + len(part)))
+            values, cost = folded.values.reshape(-1, d), len(part) * d * q / WORK_PER_MICROSECOND
+            given = values, panels, panel, q, False
+            share(share_product_tiles, given, (part,), -(-len(part) // TILE), kernel_rows.n_jobs, cost)
+            z, squares = part[:, :q], -2.0 / FOLDED_SCALE**2 * folded.half
+            left = np.sqrt(np.maximum(squares - np.einsum("ij,ij->i", z, z), 0.0))
+            part[:, q] = np.where(folded.factor == 0.0, OUT_OF_SIGHT, left)
         return out
 
     def beside(self, kernel_rows: KernelRows) -> KernelRows:
         """The rows of an RBF kernel as they are seen; kernel values are counted together with its own."""
-        seen = self.seen(kernel_rows.rows, kernel_rows.n_jobs)
+        seen = self.seen(kernel_rows)
         centre, counter = np.zeros(seen.shape[1]), kernel_rows.counter
         return KernelRows(RBF(1.0), seen, dtype=seen.dtype, n_jobs=kernel_rows.n_jobs, counter=counter, centre=centre)
 

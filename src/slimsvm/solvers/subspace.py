@@ -19,8 +19,9 @@ from scipy.linalg import lapack, solve_triangular
 from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
-from slimsvm.numerics.squares import TILE, in_panels, lower_tiles, square_tiles, triangle_tiles
-from slimsvm.numerics.subspace import PANEL, SUB_BLOCK, times_tiles, transposed_panels
+from slimsvm.numerics.crew import share
+from slimsvm.numerics.squares import TILE, in_panels, lower_tiles, share_product_tiles, share_square_tiles
+from slimsvm.numerics.subspace import SUB_BLOCK, SUM_ROWS, add_tiles, share_times_tiles, share_transposed_tiles
 from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
@@ -29,8 +30,9 @@ Array = np.ndarray
 BLOCK_BYTES = 1 << 26
 # Rows and columns of the tiles of dense products.
 TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
-# Multiplications that take as long as it does to have another thread help; dense products are so many times as fast.
-WORK_PER_THREAD, DENSE_SPEED = 500_000, 20
+# Multiplications of one thread in a microsecond, about; dense products are so many times as fast. And what a thread
+# must have to do to be worth waking.
+WORK_PER_MICROSECOND, DENSE_SPEED, MICROSECONDS_PER_THREAD = 5_000, 20, 100
 # Columns a growing basis makes room for at first, and rows whose new columns are computed at a time.
 FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
 
@@ -122,9 +124,8 @@ class Subspace:
         coef = np.ascontiguousarray(self._to_coef @ u[:-1])
         out = np.empty((self.n_rows, u.shape[1]))
         for lo, hi, values in self._blocks():
-            part = out[lo:hi]
             work = coef.size * (hi - lo)
-            self._run(lambda a, b, v=values, p=part: times_tiles(v, coef, a, b, p), -(-(hi - lo) // SUB_BLOCK), work)
+            self._share(share_times_tiles, (values, coef), (out[lo:hi],), -(-(hi - lo) // SUB_BLOCK), work)
         out += self.constant * u[-1]
         return out
 
@@ -132,9 +133,7 @@ class Subspace:
         """Zᵀ v (r + 1, m) in float64, of v (n, m)."""
         out = np.zeros((self.rank, v.shape[1]))
         for lo, hi, values in self._blocks():
-            part = v[lo:hi]
-            work = self.rank * part.size
-            self._run(lambda a, b, x=values, p=part: transposed_panels(x, p, a, b, out), -(-self.rank // PANEL), work)
+            self._add_transposed(values, v[lo:hi], out)
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
 
     def scores(self, u: Array) -> Array:
@@ -178,7 +177,8 @@ class Subspace:
         out = np.empty((len(index), self.rank + 1), values.dtype)
         out[:, self.rank] = self.constant
         work = out.size * self.rank // (2 * DENSE_SPEED)
-        self._run(lambda a, b: triangle_tiles(values, panels, panel, a, b, out), -(-len(index) // TILE), work)
+        given = values, panels, panel, self.rank, True
+        self._share(share_product_tiles, given, (out,), -(-len(index) // TILE), work)
         return out
 
     def gram(self, rows: Array, weights: Array) -> Array:
@@ -189,27 +189,29 @@ class Subspace:
             chunk = rows[start : start + CHUNK_ROWS]
             scaled = chunk * weights[start : start + CHUNK_ROWS, None].astype(rows.dtype)
             columns, (panels, panel) = np.ascontiguousarray(chunk.T), in_panels(scaled)
-            tiles = lower_tiles(width, panel)
-
-            def add(lo, hi, given=(columns, panels, panel, tiles)):
-                square_tiles(*given, lo, hi, out)
-
-            self._run(add, len(tiles), chunk.size * width // (2 * DENSE_SPEED))
+            given = columns, panels, panel, lower_tiles(width, panel)
+            work = chunk.size * width // (2 * DENSE_SPEED)
+            self._share(share_square_tiles, given, (out,), len(given[-1]), work)
         return out
 
     def product(self, rows: Array, u: Array) -> Array:
         """Whitened rows (b, r + 1) times u (r + 1, m), in float64."""
         coef, out = np.ascontiguousarray(u), np.empty((len(rows), u.shape[1]))
-        self._run(lambda a, b: times_tiles(rows, coef, a, b, out), -(-len(rows) // SUB_BLOCK), coef.size * len(rows))
+        n_tiles, work = -(-len(rows) // SUB_BLOCK), coef.size * len(rows)
+        self._share(share_times_tiles, (rows, coef), (out,), n_tiles, work)
         return out
 
     def product_transposed(self, rows: Array, v: Array) -> Array:
         """Σ_i z_i v_iᵀ (r + 1, m) of whitened rows, in float64."""
         out = np.zeros((rows.shape[1], v.shape[1]))
-        self._run(
-            lambda a, b: transposed_panels(rows, v, a, b, out), -(-rows.shape[1] // PANEL), rows.size * v.shape[1]
-        )
+        self._add_transposed(rows, v, out)
         return out
+
+    def _add_transposed(self, values: Array, v: Array, out: Array) -> None:
+        """Out += valuesᵀ v; of the values the first columns count, as many as out has rows."""
+        sums = np.empty((-(-len(v) // SUM_ROWS), *out.shape))
+        self._share(share_transposed_tiles, (values, v), (sums,), len(sums), len(out) * v.size)
+        add_tiles(sums, out)
 
     def values(self, index: Array) -> Array:
         """Kernel values (b, r) of the rows at ``index`` with the kept vectors."""
@@ -225,9 +227,14 @@ class Subspace:
             hi = min(self.n_rows, lo + self.block_rows)
             yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
 
+    def _share(self, function: Any, before: tuple, after: tuple, n_tiles: int, work: int) -> None:
+        """``work`` are multiplications of values that come from memory."""
+        share(function, before, after, n_tiles, self.kernel_rows.n_jobs, work / WORK_PER_MICROSECOND)
+
     def _run(self, function, n_tiles: int, work: int) -> None:
-        """``work`` are multiplications of values that come from memory: a thread must have WORK_PER_THREAD of them."""
-        run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, work // WORK_PER_THREAD)))
+        """The same for functions of Python, which threads are woken for."""
+        threads = work // (WORK_PER_MICROSECOND * MICROSECONDS_PER_THREAD)
+        run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, threads)))
 
 
 class GrowingSubspace(Subspace):
@@ -332,4 +339,4 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
 
 def _multiple(n_rows: int) -> int:
     """A block's rows: a multiple of what products are summed by, so that blocks leave no trace in the sums."""
-    return max(SUB_BLOCK, n_rows // SUB_BLOCK * SUB_BLOCK)
+    return max(SUM_ROWS, n_rows // SUM_ROWS * SUM_ROWS)

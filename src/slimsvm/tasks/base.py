@@ -17,10 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.numerics import crew
 from slimsvm.numerics.losses import ROWS_PER_TILE
 from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
+
+# One smoothed loss by one thread, about.
+MICROSECONDS_PER_LOSS = 0.008
 
 
 @dataclass(frozen=True)
@@ -262,12 +266,15 @@ def along_by_tiles(function, examples: Examples, n_jobs: int) -> tuple[float, fl
     return float(loss), -float(gain)
 
 
-def smooth_by_tiles(function, examples: Examples, n_outputs: int, n_jobs: int, share: Array | None = None) -> Smoothed:
-    """What a compiled ``*_smooth`` leaves: function(residual, curvature, sums, lo, hi)."""
+def smooth_by_tiles(
+    function, fixed: tuple, examples: Examples, n_outputs: int, n_jobs: int, share: Array | None = None
+) -> Smoothed:
+    """What a compiled ``*_smooth``, shared by ``function``, leaves in residual, curvature, sums after ``fixed``."""
     n_tiles = -(-examples.n_rows // ROWS_PER_TILE)
     residual, curvature = (np.empty((examples.n_rows, n_outputs)) for _ in range(2))
     sums = np.empty((n_tiles, 4))
-    run_tiles(lambda lo, hi: function(residual, curvature, sums, lo, hi), n_tiles, n_jobs)
+    cost = MICROSECONDS_PER_LOSS * residual.size
+    crew.share(function, (*fixed, residual, curvature, sums), (), n_tiles, n_jobs, cost)
     loss, value, dual, rest = sums.sum(axis=0).tolist()
     return Smoothed(loss, value, (dual, rest), residual, curvature, share)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm.numerics.losses import binary_along, binary_augment
-from slimsvm.numerics.smoothed import binary_smooth
+from slimsvm.numerics.smoothed import share_binary_smooth
 from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
@@ -64,7 +64,7 @@ class Binary(Task):
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
         """See `Task.smooth`."""
         fixed = (examples.labels, self.cost_negative, self.cost_positive, examples.weights, scores, float(tau))
-        return smooth_by_tiles(lambda *out: binary_smooth(*fixed, *out), examples, 1, n_jobs)
+        return smooth_by_tiles(share_binary_smooth, fixed, examples, 1, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """+1 where the score is positive, −1 elsewhere."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.numerics.losses import multiclass_along, multiclass_augment
-from slimsvm.numerics.smoothed import multiclass_smooth
+from slimsvm.numerics.smoothed import share_multiclass_smooth
 from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
@@ -79,7 +79,7 @@ class Multiclass(Task):
         """See `Task.smooth`."""
         share = np.empty((examples.n_rows, self.n_classes))
         fixed = (examples.labels, self.cost, examples.weights, scores, float(tau), share)
-        return smooth_by_tiles(lambda *out: multiclass_smooth(*fixed, *out), examples, self.n_classes, n_jobs, share)
+        return smooth_by_tiles(share_multiclass_smooth, fixed, examples, self.n_classes, n_jobs, share)
 
     def decode(self, scores, plain, examples=None):
         """Column of the largest score, the lowest among equals."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.labels import multilabel_along, multilabel_augment, multilabel_smooth
+from slimsvm.numerics.labels import multilabel_along, multilabel_augment, share_multilabel_smooth
 from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
@@ -65,7 +65,7 @@ class Multilabel(Task):
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
         """See `Task.smooth`."""
         fixed = (examples.labels, examples.weights, scores, float(tau))
-        return smooth_by_tiles(lambda *out: multilabel_smooth(*fixed, *out), examples, self.n_labels, n_jobs)
+        return smooth_by_tiles(share_multilabel_smooth, fixed, examples, self.n_labels, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """+1 where a score is positive, −1 elsewhere, (n, n_labels)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm.numerics.losses import epsilon_insensitive_along, epsilon_insensitive_augment
-from slimsvm.numerics.smoothed import epsilon_insensitive_smooth
+from slimsvm.numerics.smoothed import share_epsilon_insensitive_smooth
 from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
 
 
@@ -61,7 +61,7 @@ class Regression(Task):
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
         """See `Task.smooth`."""
         fixed = (examples.labels, float(self.epsilon), examples.weights, scores, float(tau))
-        return smooth_by_tiles(lambda *out: epsilon_insensitive_smooth(*fixed, *out), examples, 1, n_jobs)
+        return smooth_by_tiles(share_epsilon_insensitive_smooth, fixed, examples, 1, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """The score itself."""
