@@ -23,7 +23,7 @@ def mark(values, factor, lo, hi, count, sums):
             sums[t] += factor * v
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def share_mark(work, before, after):
     crew.share_out(mark, work, before, after)
 
@@ -55,7 +55,7 @@ def meet(lo, hi, flags):
                 break
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def share_meet(work, before, after):
     crew.share_out(meet, work, before, after)
 
@@ -64,7 +64,8 @@ def test_helpers_take_part_and_sleep_when_there_is_nothing_to_do(monkeypatch):
     monkeypatch.setattr(crew, "_free", {})
     monkeypatch.setattr(crew, "MANY_LOOKS", 10_000_000)
     monkeypatch.setattr(crew, "FEW_LOOKS", 10_000_000)
-    crew.serve(np.zeros(crew.AWAKE + 1, np.int64), 0)  # it is compiled now
+    crew.serve(np.zeros(crew.AWAKE + 1, np.int64), 0)  # both are compiled now
+    crew.share(share_meet, (), (np.ones(4, np.int64),), 2, 1, 0.0)
     for _ in range(3):
         flags = np.zeros(4, np.int64)
         crew.share(share_meet, (), (flags,), 2, 2, 1e9)
