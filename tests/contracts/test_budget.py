@@ -176,7 +176,7 @@ def test_golden_section_finds_the_best_of_a_fine_grid():
 
 def test_table_and_golden_section_agree():
     rng = np.random.default_rng(1)
-    for k in range(6000):
+    for k in range(2400):
         m, kappa = 0.5 * rng.random(), rng.random() ** (1, 3, 0.2)[k % 3]
         if k % 2:  # near the point where two peaks become one
             m, kappa = 0.5 - 0.05 * rng.random() ** 4, np.clip(np.exp(-2) + 0.05 * rng.standard_normal(), 1e-6, 1)
@@ -244,7 +244,7 @@ def searched(points, rule, r):
 @pytest.mark.parametrize("signs", [(1, 1), (-1, 1)])
 def test_the_search_finds_what_trying_all_finds(signs, dtype):
     rng, same = np.random.default_rng(4), 0
-    for trial in range(300):
+    for trial in range(100):
         n = int(rng.integers(2, 200))
         X = rng.normal(size=(n, 3)) * rng.choice([0.3, 1, 3])
         X[n // 2 :] = X[: n - n // 2] if trial % 10 == 0 else X[n // 2 :]
@@ -260,7 +260,7 @@ def test_the_search_finds_what_trying_all_finds(signs, dtype):
             continue
         assert losses[partner] <= 1.04 * losses.min() + 1e-12  # the square of how far the table is off
         same += losses[partner] <= losses.min() * (1 + 1e-5) + 1e-12
-    assert same > 250
+    assert same > 83
 
 
 @pytest.mark.parametrize("m", [1, 2])
