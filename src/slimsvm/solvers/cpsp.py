@@ -124,7 +124,7 @@ class CPSP(CuttingPlaneSolver):
         `slimsvm.bases.preimage`.
     vectors_per_cut : int or None, default=None
         Vectors added with every cut until the basis is full. None: 1, as the paper has it, with cutting planes. With
-        Newton's method a quarter of those there are, at least 8, while fewer than 40 % of ``max_basis`` are there, then
+        Newton's method a quarter of those there are, at least 8, while fewer than 60 % of ``max_basis`` are there, then
         5 % of ``max_basis`` (below 80 vectors 4 all along); where sweeps follow half of those there are, at least 8.
     method : {"auto", "newton", "cutting-planes"}, default="auto"
         How the problem within the basis is solved while it grows. "cutting-planes" is the paper's way, for every task.

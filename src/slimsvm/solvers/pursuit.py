@@ -45,7 +45,7 @@ Array = np.ndarray
 # Vectors added at a time: while fewer than EARLY of max_basis are there this share of them, at least so many, since
 # those that come later make up for the choice; then a share of max_basis, at least LEAST_VECTORS. Of a small basis
 # LEAST_VECTORS all along.
-EARLY, EARLY_GROWTH, EARLY_VECTORS, SMALL_BASIS = 0.4, 0.25, 8, 80
+EARLY, EARLY_GROWTH, EARLY_VECTORS, SMALL_BASIS = 0.6, 0.25, 8, 80
 LATE_SHARE, LEAST_VECTORS = 0.05, 4
 # And where all are moved in the end: this share of those there are, at least so many.
 MOVED_GROWTH, MOVED_FIRST = 0.5, 8
