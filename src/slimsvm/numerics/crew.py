@@ -202,7 +202,6 @@ class _Crew:
 
 
 _free: dict[int, list[_Crew]] = {}  # crews without work, by their helpers; taking one and giving it back are atomic
-_ALONE = AWAKE
 
 
 def share(compiled: Any, before: tuple, after: tuple, n_tiles: int, n_jobs: int, cost: float) -> None:
@@ -233,7 +232,7 @@ def share(compiled: Any, before: tuple, after: tuple, n_tiles: int, n_jobs: int,
         return
     n_helpers = min(n_jobs, n_tiles) - 1
     if n_helpers <= 0 or cost < WORTH_SHARING or is_worker():
-        compiled((np.zeros(_ALONE, np.int64), n_tiles, 1), before, after)
+        compiled((np.zeros(AWAKE, np.int64), n_tiles, 1), before, after)
         return
     crews = _free.setdefault(n_jobs - 1, [])
     try:
