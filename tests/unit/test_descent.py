@@ -50,7 +50,7 @@ def problem_of(task, kernel, n=60, sparse=False, weighted=True, seed=0, **option
     return Problem(as_rows(sp.csr_array(X) if sparse else X), examples, task, kernel, **settings), X
 
 
-def descent_of(problem, k=7, seed=1, batch_size=10_000, learn_metric=False, rate=0.0):
+def descent_of(problem, k=7, seed=1, batch_size=10_000, learn_metric=False, rate=0.0, norm_tiles=1):
     rng = np.random.default_rng(seed)
     d, m = problem.rows.n_features, problem.task.n_outputs
     log_scale = 0.3 * rng.normal(size=d) if learn_metric else np.zeros(d)
@@ -58,7 +58,7 @@ def descent_of(problem, k=7, seed=1, batch_size=10_000, learn_metric=False, rate
     if problem.intercept == "none":
         start.intercept[:] = 0
     rates = Rates(np.full(d, rate), rate, rate, rate)
-    return Descent(problem, problem.bind(), start, rates, batch_size, learn_metric)
+    return Descent(problem, problem.bind(), start, rates, batch_size, learn_metric, norm_tiles)
 
 
 def gradient_of(learner):
@@ -146,18 +146,19 @@ def test_the_pull_draws_the_scales_to_their_mean():
     np.testing.assert_allclose(pulled - free, 3.0 * (scales - scales.mean()), atol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "k"), [(300, 5), (300, 70), (40, 40)])
-def test_gradient_over_many_tiles_and_a_part_of_the_norm(n, k, monkeypatch):
+@pytest.mark.parametrize(("n", "k", "norm_tiles"), [(300, 5, 1), (300, 70, 1), (300, 70, 2), (40, 40, 1)])
+def test_gradient_over_many_tiles_and_a_part_of_the_norm(n, k, norm_tiles, monkeypatch):
     """Rows in several tiles and groups; the norm from some basis vectors at a time adds up over the steps."""
     monkeypatch.setattr(descent, "SHARED_WORK", 0)
     problem, _ = problem_of(Multiclass(3), RBF(0.3), n=n)
-    whole = descent_of(problem, k)
+    whole = descent_of(problem, k, norm_tiles=norm_tiles)
     expected = numerical_gradient(whole)
     k = whole.shape[1]
     expected[-4:] = 0
-    size = whole.norm_tile.half.shape[1]
+    n_tiles, size = whole.norm_tile.half.shape
+    assert n_tiles == norm_tiles
     assert size == min(k, 32)
-    # 35 steps of 32 vectors each go through 70 vectors 16 times.
+    # 35 steps of 32 vectors each (or twice as many) go through 70 vectors 16 times.
     n_steps = 35 if size < k else 1
     mean = np.mean([gradient_of(whole) for _ in range(n_steps)], axis=0)
     np.testing.assert_allclose(mean, expected, atol=3e-8)

@@ -179,7 +179,8 @@ def descend(
             b, i = task // per_step, task % per_step
             if i < n_groups:
                 batch = (rows, index, cuts[b], cuts[b + 1], np.int64(schedule[b, 0]), settings.C1, loss)
-                group_gradient(*batch, parameters, kind, tiles, norm_tile, sums, i)
+                # The norm's group first: it may be the longest.
+                group_gradient(*batch, parameters, kind, tiles, norm_tile, sums, n_groups - 1 - i)
             else:
                 a, z = (i - n_groups) * d // n_blocks, (i - n_groups + 1) * d // n_blocks
                 step_features(a, z, schedule[b], parameters, kind, sums, moments, settings)

@@ -345,12 +345,13 @@ def data_gradient(rows, index, bounds, share, step, loss, parameters, kind, tile
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
-def norm_gradient(rows, first, n, share, parameters, kind, scratch, sums, group):
-    """Set the norm's sums from the n basis vectors first, first + 1, … (modulo k), each counting ``share``.
+def norm_gradient(rows, is_first, first, n, share, parameters, kind, scratch, sums, group):
+    """Add to the norm's sums those of the n basis vectors first, first + 1, … (modulo k), each counting ``share``.
 
-    The last group's stats become (this share of the norm, 0).
+    The last group's stats gain (this share of the norm, 0).
     """
-    clear(sums, group)
+    if is_first:
+        clear(sums, group)
     coef = parameters.coef
     (d, k), m = parameters.points.shape, coef.shape[1]
     for i in range(n):
@@ -360,7 +361,7 @@ def norm_gradient(rows, first, n, share, parameters, kind, scratch, sums, group)
         scratch.half[i] = parameters.half[j] if kind.norms else 0
         for c in range(m):
             scratch.r[i, c] = coef[j, c] * share
-    yes, no = np.bool_(True), np.bool_(False)  # for literals Numba would compile both functions once more
+    no = np.bool_(False)  # for a literal Numba would compile both functions once more
     kernel_tile(rows, no, n, scratch, parameters, kind)
     none = np.zeros(m, coef.dtype)
     score_tile(n, coef, none, scratch)
@@ -368,10 +369,10 @@ def norm_gradient(rows, first, n, share, parameters, kind, scratch, sums, group)
     for i in range(n):
         for c in range(m):
             total += scratch.r[i, c] * scratch.scores[i, c]
-    sums.stats[group, 0] = 0.5 * total
+    sums.stats[group, 0] += 0.5 * total
     if kind.metric:
         add_scale(n, none, scratch, sums.scale[group])
-    add_gradient(rows, no, yes, n, parameters, kind, scratch, sums, group)
+    add_gradient(rows, no, is_first, n, parameters, kind, scratch, sums, group)
 
 
 @njit(nogil=True, fastmath=SUMS, error_model="numpy")
@@ -389,6 +390,8 @@ def group_gradient(rows, index, first, last, step, C1, loss, parameters, kind, t
             share = 1.0 / count_sequences(loss.ends, first, last)
         data_gradient(rows, index, (a, b, first), share, step, loss, parameters, kind, tiles, sums, group)
     else:
-        n, k = norm_tile.scores.shape[1], parameters.coef.shape[0]
-        scratch = of_group(norm_tile, np.int64(0))
-        norm_gradient(rows, step * n % k, n, k / (n * C1), parameters, kind, scratch, sums, group)
+        n_tiles, n, k = norm_tile.scores.shape[0], norm_tile.scores.shape[1], parameters.coef.shape[0]
+        for t in range(n_tiles):
+            at, scratch, is_first = (step * n_tiles + t) * n % k, of_group(norm_tile, t), np.bool_(t == 0)
+            share = k / (n_tiles * n * C1)
+            norm_gradient(rows, is_first, at, n, share, parameters, kind, scratch, sums, group)

@@ -4,8 +4,9 @@ r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is wit
     for k = 25, 100, 400, 1600, … while k*/14 is well above, then k*/14 and k*/9:
         learn k vectors from the same rows; error e
         stop if e − e* is within the slack; give up if it does not fall as fast as it must
-    solve for the coefficients of the learned vectors over all rows; without such vectors solve exactly for all rows,
-    from the dual point of the first solution
+    solve for the coefficients of the learned vectors over all rows
+    without such vectors thin the exact SVM out to 0.24 k*; if that will do, once more with all rows
+    otherwise solve exactly for all rows, from the dual point of the first solution
 
 The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most 0.3 points,
 and at most a quarter of e* unless that is under a twentieth of a point; for regression at most a hundredth of e*. The
@@ -20,7 +21,7 @@ one scale per feature, from the kernel of the exact SVM: the model is of another
 Nothing of this asks the clock: the same ``random_state`` gives the same model.
 
 Parts: `solvers.exact` for the reference of two classes, `solvers.cuts` for that of other losses; `solvers.refine` or
-`solvers.cpsp` for the vectors, `solvers.low_rank` for the coefficients.
+`solvers.cpsp` for the vectors, `solvers.low_rank` for the coefficients; `solvers.thinned`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
+from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, make_ready
@@ -46,6 +48,7 @@ from slimsvm.solvers.dual import DualState
 from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.refine import Refine
+from slimsvm.solvers.thinned import Projection, Thinned, can_thin, projected
 from slimsvm.tasks import Binary, Examples, Regression, Task
 
 Array = np.ndarray
@@ -62,6 +65,10 @@ REGRESSION_SHARE = 0.01
 # The search is given up where more than so many times that is expected at the largest size; and the last but one, which
 # is nearly as dear, is passed over where more than so many times that is expected of it.
 HOPELESS, UNLIKELY = 2.5, 1.5
+# Where none of the sizes does, the exact SVM of the four fifths is thinned out to this share of its vectors (a fifth of
+# those that all rows would have), if that leaves so many and the mere projection onto them errs at most so many times
+# the slack more.
+THIN_SHARE, LEAST_THINNED, PROMISING = 0.24, 1000, 15.0
 # `Refine`'s rate, which falls with the root of the number of vectors; of dense rows with so many features and one gamma
 # only up to so many vectors.
 RATE, WIDE, STEADY_VECTORS = 0.1, 200, 49
@@ -104,8 +111,9 @@ class Compact(Solver):
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "reference", "k vectors", and at the end
-    "coefficients" or "exact". The last record of a stage has its ``held_out_error``, where it was measured; the last
-    one of all says in ``search`` what was tried and what came of it, which ``verbose`` prints.
+    "coefficients", "all rows" (of a thinned model) or "exact". The last record of a stage has its ``held_out_error``,
+    where it was measured; the last one of all says in ``search`` what was tried and what came of it, which ``verbose``
+    prints.
     """
 
     def __init__(self, vectors="refine", learn_metric=False):
@@ -137,7 +145,8 @@ class _Search:
         self.begun, self.rng = time.perf_counter(), problem.generator()
         self.history: list[dict[str, Any]] = []
         self.n_evals = 0
-        self.search = ""
+        self.search, self.trials = "", list[Trial]()
+        self.least = self.allowed = np.nan
         examples, rows = problem.examples, problem.rows
         training, held = parts(examples.labels, self.rng)
         self.held, self.held_examples = rows.take(held, rows.exact_dtype), examples.take(held)
@@ -164,6 +173,13 @@ class _Search:
         if status is not Status.CONVERGED:
             return self._stopped(reference, status)
         if found is None:
+            start, status = self._thinned(reference)
+            if status is not Status.CONVERGED:
+                return self._stopped(reference, status)
+            if start is not None:
+                fit = self._solve(Thinned(start), self.problem, "all rows", 1.0)
+                return self._end(fit, reference.lower_bound)
+            self.search += ": none does, all rows are solved exactly"
             return self._end(self._whole(solver, reference), None)
         problem = replace(self.problem, kernel=found.kernel)
         fit = self._solve(LowRank(found.n_basis), problem, "coefficients", 1.0, LowRankState(found, None))
@@ -182,12 +198,12 @@ class _Search:
 
     def _few(self, reference: Fit) -> tuple[KernelExpansion | None, Status]:
         """A model of few vectors that will do, or None, and how the last attempt ended."""
-        least = self._error(reference.model)
-        allowed = slack(least, self.problem, self.held_examples)
+        self.least = least = self._noted(self._error(reference.model))
+        self.allowed = allowed = slack(least, self.problem, self.held_examples)
         sizes, state = sizes_for(reference.model.n_basis), None
         if self.known is not None and self.known.n_basis <= sizes[-1]:
             sizes = [k for k in sizes if k >= self.known.n_basis]
-        trials: list[Trial] = []
+        trials = self.trials
         for k in sizes:
             if hopeless(trials, least, HOPELESS * allowed, sizes[-1]):
                 break
@@ -202,12 +218,31 @@ class _Search:
             if fit.status is not Status.CONVERGED:
                 return None, fit.status
             state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
-            trials.append(Trial(k, self._error(fit.model)))
-            self.search = told(Trial(reference.model.n_basis, least), trials, allowed)
-            if trials[-1].error - least <= allowed:
+            if self._will_do(fit, reference):
                 return fit.model, fit.status
-        self.search += ": none does, all rows are solved exactly"
         return None, Status.CONVERGED
+
+    def _will_do(self, fit: Fit, reference: Fit) -> bool:
+        """Whether a model errs no more than it may; the trial is noted."""
+        self.trials.append(Trial(fit.model.n_basis, self._noted(self._error(fit.model))))
+        self.search = told(Trial(reference.model.n_basis, self.least), self.trials, self.allowed)
+        return self.trials[-1].error - self.least <= self.allowed
+
+    def _thinned(self, reference: Fit) -> tuple[Projection | None, Status]:
+        """Where a descent to a model that will do begins with a share of the exact SVM's vectors, or None."""
+        k, part = int(THIN_SHARE * reference.model.n_basis), self.training
+        may = self.solver.vectors == "refine" and not self.solver.learn_metric and can_thin(part, k)
+        if not may or k < LEAST_THINNED:
+            return None, Status.CONVERGED
+        counter = EvalCounter()
+        start = projected(reference.model, k, self.rng, counter, part.n_jobs)
+        self.n_evals += counter.n
+        if self._error(start.model) - self.least > PROMISING * self.allowed:
+            return None, Status.CONVERGED
+        fit = self._solve(Thinned(start), part, f"{start.model.n_basis} vectors", SIZE_SHARE)
+        if fit.status is not Status.CONVERGED:
+            return None, fit.status
+        return (start if self._will_do(fit, reference) else None), fit.status
 
     def _solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
         """One solver's fit, in a share of the time that is left; its records join the history."""
@@ -227,11 +262,14 @@ class _Search:
         return fit
 
     def _error(self, model: KernelExpansion) -> float:
-        """Error on the rows held out, which the last record is told too."""
+        """Error on the rows held out."""
         task, examples = self.problem.task, self.held_examples
         scores = model.scores(self.held, self.problem.n_jobs)
         self.n_evals += len(scores) * model.n_basis
-        error = float(task.error(task.decode(scores, model.plain, examples), examples))
+        return float(task.error(task.decode(scores, model.plain, examples), examples))
+
+    def _noted(self, error: float) -> float:
+        """The error on the rows held out, which the last record is told."""
         self.history[-1]["held_out_error"] = error
         return error
 
@@ -247,7 +285,7 @@ class _Search:
 
     def _end(self, fit: Fit, bound: float | None) -> Fit:
         """The fit that counts, with all that was done for it."""
-        is_small = self.history[-1]["stage"] == "coefficients"
+        is_small = self.history[-1]["stage"] in ("coefficients", "all rows")
         self.history[-1]["search"] = self.search
         if self.problem.verbose and self.search:
             tqdm.write(self.search, file=sys.stderr)

@@ -22,7 +22,7 @@ from slimsvm.tasks import Binary, Chain, Multiclass, Regression, losses
 
 Array = np.ndarray
 
-# Rows worked on at a time, and basis vectors that the norm's gradient is estimated from at each step.
+# Rows worked on at a time, and basis vectors that the norm's gradient is estimated from at each step, or a multiple.
 TILE, NORM_ROWS = 128, 32
 # Multiply-adds of a step from which it is shared out to threads, with this many parameters in a block.
 SHARED_WORK, BLOCK_WORK = 1e6, 8192
@@ -84,10 +84,12 @@ class Schedule:
     n_epochs : int
     averaging : float
         Share of the steps, at the end, whose mean counts.
+    rising : float
+        Share of the steps, at the beginning, in which rates rise.
     """
 
-    def __init__(self, n_epochs: int, averaging: float):
-        self.left, self.averaging = n_epochs, averaging
+    def __init__(self, n_epochs: int, averaging: float, rising: float = RISING):
+        self.left, self.averaging, self.rising = n_epochs, averaging, rising
         self.progress, self.n_averaged = 0.0, 0
 
     @property
@@ -101,8 +103,8 @@ class Schedule:
         at = self.progress + width * (np.arange(n_batches) + 0.5) / n_batches
         self.left -= 1
         self.progress += width
-        rising, falling = at / RISING, (at - RISING) / (1 - RISING)
-        factors = np.where(at < RISING, _between(FIRST, rising), _between(LAST, 1 - falling))
+        rising, falling = at / self.rising, (at - self.rising) / (1 - self.rising)
+        factors = np.where(at < self.rising, _between(FIRST, rising), _between(LAST, 1 - falling))
         averaged = at >= 1.0 - self.averaging
         count = self.n_averaged + np.cumsum(averaged)
         self.n_averaged = int(count[-1])
@@ -126,6 +128,8 @@ class Descent:
     batch_size : int
         Examples in a batch.
     learn_metric : bool
+    norm_tiles : int
+        So many times `NORM_ROWS` vectors is the norm's gradient estimated from at each step.
 
     Raises
     ------
@@ -141,6 +145,7 @@ class Descent:
         rates: Rates,
         batch_size: int,
         learn_metric: bool = False,
+        norm_tiles: int = 1,
     ):
         self.problem, self.kernel_rows, self.examples = problem, kernel_rows, problem.examples
         self.folding = check_kernel(kernel_rows, learn_metric)
@@ -165,7 +170,7 @@ class Descent:
         self.loss = known_loss(problem, dtype)
         self.parameters = self._parameters(start)
         self.set(self.parameters.flat)
-        self._make_room()
+        self._make_room(norm_tiles)
         self.set_rates(rates)
 
     def _parameters(self, start: Expansion) -> refine.Parameters:
@@ -179,7 +184,7 @@ class Descent:
             part[:] = value
         return refine.Parameters(flat, *parts, np.ones(d, dtype), np.empty((d, k), dtype), np.empty(k, dtype))
 
-    def _make_room(self) -> None:
+    def _make_room(self, norm_tiles: int) -> None:
         """Arrays that compiled code works in; how a step is shared out, the same for any number of threads."""
         (d, k, m), dtype, rows = self.shape, self.kernel_rows.dtype, self.kernel_rows.rows
         per_row = rows.n_stored / max(1, rows.n_rows)
@@ -205,7 +210,7 @@ class Descent:
             return refine.Scratch(K, D, tile, half, np.empty((n_groups, n), np.int64), scores, r)
 
         self.tiles = scratch(n_groups, n_tile, 0 if rows.is_sparse else d)
-        self.norm_tile = scratch(1, min(k, NORM_ROWS), d)
+        self.norm_tile = scratch(norm_tiles, min(k, NORM_ROWS), d)
         vectors = (np.zeros_like(self.parameters.flat) for _ in range(4))
         self.moments = descent.Moments._make([*vectors, np.zeros(k, dtype), np.zeros(k, dtype)])
 

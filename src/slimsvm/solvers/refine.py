@@ -96,9 +96,8 @@ class RefineRun:
         if batch_size == "auto":
             batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
         start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
-        self.descent = Descent(
-            problem, self.kernel_rows, start, self._rates(start.basis), batch_size, solver.learn_metric
-        )
+        rates, norm_tiles = self._rates(start.basis), self._norm_tiles(len(start.coef))
+        self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, solver.learn_metric, norm_tiles)
         k = len(start.coef)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = solver.epochs
@@ -140,6 +139,10 @@ class RefineRun:
             pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
             noise=noise,
         )
+
+    def _norm_tiles(self, k: int) -> int:
+        """Tiles of vectors that the norm's gradient is estimated from at each step."""
+        return 1
 
     def _noise(self) -> float:
         """Standard deviation of the noise, in that of each feature."""
