@@ -81,10 +81,14 @@ def projected(
     model: KernelExpansion, k: int, rng: np.random.Generator, counter: EvalCounter, n_jobs: int | None
 ) -> Projection:
     """Centres of the vectors of each sign, at most k, with the coefficients that come nearest to the model."""
-    rows = KernelRows(model.kernel, model.basis, dtype=model.dtype, n_jobs=n_jobs, counter=counter)
-    basis = KMeans().choose(rows, k, rng, np.sign(model.coef[:, 0]))
+    parts, is_positive = [], model.coef[:, 0] > 0
+    for vectors in (model.basis[is_positive], model.basis[~is_positive]):
+        rows = KernelRows(model.kernel, vectors, dtype=model.dtype, n_jobs=n_jobs, counter=counter)
+        if len(vectors):
+            size = max(1, round(k * len(vectors) / model.n_basis))
+            parts.append(_unmixed(rows, vectors, KMeans().choose(rows, size, rng)))
     # In a random order: the norm's gradient is estimated from vectors that follow each other.
-    basis = rng.permutation(_unmixed(rows, model.basis, basis))
+    basis = rng.permutation(np.concatenate(parts))
     gram = between(rows, basis, basis)
     connections: Any = csr_matrix(gram > CONNECTED)
     block = _blocks(connected_components(connections, directed=False)[1])
