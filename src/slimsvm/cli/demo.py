@@ -100,14 +100,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def warm_up() -> None:
-    """Tiny fits that have everything compiled: both precisions, two classes and more."""
+    """Fits that have everything compiled: many rows, for which threads are woken, both precisions, several classes."""
     X, y = checkerboard(200, random_state=0)
-    for params in SOLVERS.values():
-        for precision in ("float32", "float64"):
-            for labels in (y, y + (X[:, 0] > 2)):
-                estimator = SVC(C=1, gamma=10, **params, precision=precision, max_iter=100, random_state=0)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
+    many = np.tile(X, (100, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        SVC(gamma=10, max_basis=100, max_iter=1, random_state=0).fit(many, np.tile(y, 100)).predict(many)
+        for params in SOLVERS.values():
+            for precision in ("float32", "float64"):
+                for labels in (y, y + (X[:, 0] > 2)):
+                    estimator = SVC(C=1, gamma=10, **params, precision=precision, max_iter=100, random_state=0)
                     estimator.fit(X, labels).predict(X)
 
 
