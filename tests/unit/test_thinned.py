@@ -70,6 +70,7 @@ def test_few_vectors_err_little_more_than_the_many(exact, projection):
     loss = np.maximum(0, 1 - problem.examples.labels * scores).sum()
     norm = fit.model.norm_squared() + fit.model.intercept @ fit.model.intercept
     assert fit.objective == pytest.approx(0.5 * norm + 10 * loss, rel=1e-4)
+    assert fit.history[-1]["objective_estimate"] == pytest.approx(fit.objective, rel=0.1)
 
 
 @cut_short
