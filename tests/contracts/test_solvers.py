@@ -46,7 +46,8 @@ def check_everything(combination, folder):
         problem = replace(problem, rows=as_rows(contain(X, container, dtype, folder)))
         if is_refused(solver_name, problem, task_name, kernel_name):
             return
-        fit = solver.solve(problem)
+        # Without its finish a budget that is too small may drift, and says so.
+        fit = solve_anyhow(solver, problem) if solver_name.endswith("-plain") else solver.solve(problem)
         assert fit.status == Status.CONVERGED
         assert fit.model.dtype == precision
         tolerance = 1e-8 if precision == "float64" else 2e-5

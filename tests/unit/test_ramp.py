@@ -109,7 +109,16 @@ def test_a_class_that_no_longer_counts_has_an_answer():
 
 @pytest.mark.full
 def test_scikit_learns_checks_pass_without_exception():
-    check_estimator(SVC(loss="ramp"), on_skip=None)
+    """To a tolerance at which weighted and repeated rows give the same scores to the 7 digits that are asked for."""
+    check_estimator(SVC(loss="ramp", tol=1e-10), on_skip=None)
+
+
+@pytest.mark.parametrize("loss", ["ramp", "f1", "roc_auc"])
+def test_is_tagged_as_for_two_classes(loss):
+    assert not SVC(loss=loss).__sklearn_tags__().classifier_tags.multi_class
+    assert SVC().__sklearn_tags__().classifier_tags.multi_class
+    with pytest.raises(ValueError, match=f"Only binary classification is supported.*loss='{loss}' is for two classes"):
+        SVC(loss=loss).fit(np.arange(6.0)[:, None], np.arange(6) % 3)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +140,7 @@ def test_what_it_is_not_for_is_said(parameters, message):
 
 def test_more_classes_and_certificates_are_refused():
     X, y = noisy(60)
-    with pytest.raises(ValueError, match=r"loss='ramp' is for two classes .*found 3 classes"):
+    with pytest.raises(ValueError, match=r"loss='ramp' is for two classes, found 3 classes"):
         SVC(loss="ramp").fit(X, np.arange(60) % 3)
     with pytest.raises(ValueError, match="loss='ramp' is not convex"):
         SVC(loss="ramp").fit(X, y).certificate(X, y)

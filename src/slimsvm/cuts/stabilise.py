@@ -90,11 +90,15 @@ class BestPoint:
             return low, value
         first = -slope_low
         high, (value, slope_high) = 1.0, at(1.0)
+        target_value = value
         best = min(best, (value, high))
         while slope_high < 0 and high < MAX_STEP:
             low, slope_low, high = high, slope_high, 2 * high
             value, slope_high = at(high)
             best = min(best, (value, high))
+        if slope_high < 0:
+            # Without end only where rounding alone tells w_t from w_b; a longer step would make more of the rounding.
+            return 1.0, target_value
         side, widths = 0, [np.inf, np.inf]
         for _ in range(MAX_TRIALS):
             if slope_high <= slope_low or high - low <= WIDTH_TOLERANCE * high:

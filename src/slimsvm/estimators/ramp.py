@@ -16,10 +16,17 @@ class RampMachine(KernelMachine):
 
     def _task_of_ramp(self, n_classes: int) -> Binary:
         """The hinge, of which `Ramp` leaves rows out."""
-        if n_classes != 2 or self.cost_matrix is not None:
-            found = f"{n_classes} classes" if n_classes != 2 else "a cost_matrix"
-            raise ValueError(f"loss='ramp' is for two classes and costs that are alike, found {found}")
+        self._check_two_classes(n_classes)
+        if self.cost_matrix is not None:
+            raise ValueError("loss='ramp' is for costs that are alike, found a cost_matrix")
         return Binary()
+
+    def _check_two_classes(self, n_classes: int) -> None:
+        if n_classes != 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"loss={self.loss!r} is for two classes, found {n_classes} classes"
+            )
 
     def _resolve_solver(self, rows: Rows, task: Task) -> Solver:
         """See `KernelMachine._resolve_solver`; the ramp loss has one of its own."""

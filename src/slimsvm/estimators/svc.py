@@ -152,7 +152,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = takes_label_sets(self.solver)
+        is_hinge = isinstance(self.loss, str) and self.loss == "hinge"
+        tags.classifier_tags.multi_class = is_hinge
+        tags.classifier_tags.multi_label = is_hinge and takes_label_sets(self.solver)
         return tags
 
     def __init__(
@@ -313,8 +315,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         """What ``loss`` stands for."""
         if not isinstance(self.loss, OverAllRows):
             check_option("loss", self.loss, ("hinge", *MULTIVARIATE, "ramp"))
-        if k != 2:
-            raise ValueError(f"loss={self.loss!r} is for two classes, found {k}")
+        self._check_two_classes(k)
         if self.cost_matrix is not None:
             raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
         return self.loss if isinstance(self.loss, OverAllRows) else MULTIVARIATE[self.loss]()

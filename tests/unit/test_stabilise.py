@@ -1,0 +1,47 @@
+"""The line search between the best point and the QP's solution."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from slimsvm.cuts.oracles import Point
+from slimsvm.cuts.stabilise import BestPoint
+from slimsvm.cuts.state import Solution
+from slimsvm.tasks import Binary
+
+
+def best_point(scores, norm_squared):
+    """The best point of 20 rows with these margins."""
+    task, y = Binary(), np.where(np.arange(20) < 10, -1, 1)
+    best = BestPoint(task, task.encode(y), 1.0, 0.1, Point(np.zeros((20, 1)), np.zeros(0)), 1)
+    best.start_at(Solution((), np.zeros(0), norm_squared, None, Point((y * scores)[:, None], np.zeros(0))))
+    return best, y
+
+
+def solution_of_qp(norm_squared, inner):
+    """A working set of one cut whose solution has this length, and this product with the best point."""
+    return SimpleNamespace(
+        alpha=np.ones(1), best_products=np.array([inner]), norm_squared=norm_squared, cuts=[object()],
+        qp=SimpleNamespace(G=np.array([[norm_squared]])),
+    )  # fmt: skip
+
+
+def test_goes_to_the_minimum():
+    """½ t² + max(0, 1 − 2t): at t = ½, a quarter of the way to 2."""
+    best, y = best_point(np.zeros(20), 0.0)
+    target = Point((4.0 * y)[:, None], np.zeros(0))
+    best.move(solution_of_qp(4.0, 0.0), target)
+    assert best.step == pytest.approx(0.25, rel=1e-2)
+    assert best.now.objective == pytest.approx(0.125, rel=1e-2)
+
+
+@pytest.mark.parametrize("rounding", [1e-7, 1e-9, 1e-12])
+def test_makes_no_more_of_rounding_than_there_is(rounding):
+    """Scores of 32 bits that rounding alone tells from the best point's may promise less loss without end."""
+    best, y = best_point(np.full(20, 0.5), 1.0)
+    target = Point((y * (0.5 + rounding))[:, None], np.zeros(0))
+    best.move(solution_of_qp(1.0, 1.0), target)
+    assert best.step <= 1.0
+    np.testing.assert_allclose(best.now.point.scores, target.scores, atol=2 * rounding)
+    assert best.now.norm_squared == pytest.approx(1.0)
