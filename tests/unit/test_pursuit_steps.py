@@ -1,12 +1,13 @@
-"""Steps of a pursuit: how many vectors join at a time, and what moves them."""
+"""Steps of a pursuit: how many vectors join at a time, what moves them, which are left out, and what they need."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
-from slimsvm import CPSP, SVC
+from slimsvm import CPSP, SVC, ExactCuts
 from slimsvm.bases.preimage import sums_over
+from slimsvm.datasets import checkerboard
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -29,3 +30,33 @@ def test_many_vectors_at_a_time_while_there_are_few_and_few_at_the_end():
     assert added(100) == [8] * 4 + [8, 10, 12] + [5] * 7 + [3]
     assert added(12) == [4, 4, 4]
     assert added(12, vectors_per_cut=6) == [6, 6]
+
+
+@pytest.mark.parametrize("preimage", ["fixed-point", "training-rows"])
+def test_vectors_that_depend_on_each_other_together_are_left_out(preimage):
+    """Each independent enough of those before it, they came to coefficients of 1e11 and a norm that was rounding's."""
+    X, y = checkerboard(400, random_state=0)
+    X = X.astype(np.float64)
+    options = {"C": 100.0, "gamma": 1.0, "random_state": 0}
+    exact = SVC(solver=ExactCuts(), **options).fit(X, y)
+    clf = SVC(solver=CPSP(500, preimage), **options).fit(X, y)
+    basis, coef = (part.astype(np.longdouble) for part in (clf.basis_vectors_, clf.basis_coef_[:, 0]))
+    norm = coef @ (np.exp(-np.sum((basis[:, None] - basis) ** 2, axis=2)) @ coef) + clf.intercept_ @ clf.intercept_
+    hinge = np.maximum(0, 1 - np.where(y == clf.classes_[1], 1, -1) * clf.decision_function(X)).sum()
+    assert clf.objective_ == pytest.approx(float(0.5 * norm + 100.0 * hinge), rel=1e-8)
+    assert exact.lower_bound_ * (1 - 1e-9) <= clf.objective_ <= exact.objective_ * 1.001
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_kernel_values_that_do_not_fit_are_computed_again_to_the_same_bits(wrap, precision, n_classes):
+    X, y = make_classification(600, 8, n_informative=5, n_classes=n_classes, random_state=0)
+    X = wrap(X)
+    fits = [
+        SVC(solver=CPSP(30), precision=precision, memory_limit=megabytes, random_state=0).fit(X, y)
+        for megabytes in (2000, 0.05)
+    ]
+    np.testing.assert_array_equal(fits[1].decision_function(X), fits[0].decision_function(X))
+    assert fits[1].objective_ == fits[0].objective_
+    assert fits[1].n_kernel_evals_ > 2 * fits[0].n_kernel_evals_

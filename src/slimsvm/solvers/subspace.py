@@ -33,6 +33,10 @@ TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
 # Multiplications of one thread in a microsecond, about; dense products are so many times as fast. And what a thread
 # must have to do to be worth waking.
 WORK_PER_MICROSECOND, DENSE_SPEED, MICROSECONDS_PER_THREAD = 5_000, 20, 100
+# A direction of length 1 is made of vectors that are together at most so long, each times its coefficient. Each of many
+# vectors may be independent of those before it, and the last all but dependent on the others together: what is left of
+# a length of 1 after such cancelling is rounding errors (the square of this, times 1e-16).
+MOST_CANCELLED = 1e6
 # Columns a growing basis makes room for at first, and rows whose new columns are computed at a time.
 FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
 
@@ -220,12 +224,16 @@ class Subspace:
         return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
 
     def _blocks(self) -> Iterator[tuple[int, int, Array]]:
-        if self._values is not None:
-            yield 0, self.n_rows, self._values
+        if self._values is not None or not self.rank:
+            yield 0, self.n_rows, self._no_values(self.n_rows) if self._values is None else self._values
             return
         for lo in range(0, self.n_rows, self.block_rows):
             hi = min(self.n_rows, lo + self.block_rows)
             yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
+
+    def _no_values(self, n: int) -> Array:
+        """Kernel values of n rows with no vectors."""
+        return np.empty((n, 0), self.kernel_rows.dtype)
 
     def _share(self, function: Any, before: tuple, after: tuple, n_tiles: int, work: int) -> None:
         """``work`` are multiplications of values that come from memory."""
@@ -277,14 +285,13 @@ class GrowingSubspace(Subspace):
         """Take in those of some raw vectors that do not lie in the span of the others; returns their positions."""
         z = self.whiten(vectors)
         gram = between(self.kernel_rows, vectors, vectors[:])
-        kept, corner = _independent(gram, z, RANK_TOLERANCE[self.kernel_rows.dtype])
+        kept, corner, columns = _independent(gram, z, self.L, self._to_coef, RANK_TOLERANCE[self.kernel_rows.dtype])
         if not len(kept):
             return kept
         vectors, z = vectors[kept], z[kept]
         k, p = self.rank, len(kept)
-        inverse = solve_triangular(corner, np.eye(p), lower=True).T
         self.L = np.block([[self.L, np.zeros((k, p))], [z, corner]])
-        self._to_coef = np.block([[self._to_coef, -self._to_coef @ (z.T @ inverse)], [np.zeros((p, k)), inverse]])
+        self._to_coef = np.block([[self._to_coef, columns[:k]], [np.zeros((p, k)), columns[k:]]])
         stack = sp.vstack if sp.issparse(vectors) else np.concatenate
         self.basis = vectors if self.basis is None else stack([self.basis, vectors])
         if self._values is None:
@@ -306,25 +313,42 @@ class GrowingSubspace(Subspace):
         """Kernel values (b, r) of the rows at ``index``."""
         if self._values is not None:
             return self._values[index, : self.rank]
-        return self.kernel_rows.block(self._points, rows=index)
+        return self.kernel_rows.block(self._points, rows=index) if self.rank else self._no_values(len(index))
 
 
-def _independent(gram: Array, z: Array, tolerance: float) -> tuple[Array, Array]:
-    """Those of some vectors that lie outside a span where they have the coordinates z, and their Cholesky factor."""
-    rest, own = gram - z @ z.T, np.diagonal(gram)
+def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: float) -> tuple[Array, Array, Array]:
+    """Those of some vectors that lie outside the span of others, and what they add to its factor L and to L⁻ᵀ.
+
+    That is the corner of L, and the last columns of ``to_coef``; in the span the vectors have the coordinates z.
+    """
+    k, rest, own = len(L), gram - z @ z.T, np.diagonal(gram)
+    lengths = np.sqrt(np.abs(np.append(np.einsum("ij,ij->i", L, L), own)))
+
+    def columns_of(factor: Array, z: Array) -> Array:
+        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T
+        return np.vstack([-to_coef @ (z.T @ inverse), inverse])
+
     factor, info = lapack.dpotrf(rest, lower=1)
     if info == 0 and np.all(np.diagonal(factor) ** 2 > tolerance * own):
-        return np.arange(len(rest)), np.ascontiguousarray(factor)
+        columns = columns_of(factor, z)
+        if (lengths @ np.abs(columns)).max() <= MOST_CANCELLED:
+            return np.arange(len(rest)), np.ascontiguousarray(factor), columns
     kept: list[int] = []
-    factor = np.zeros_like(rest)
+    factor, columns = np.zeros_like(rest), np.zeros((k + len(rest), len(rest)))
     for j in range(len(rest)):
         t = len(kept)
         row = solve_triangular(factor[:t, :t], rest[kept, j], lower=True) if t else np.zeros(0)
         pivot = rest[j, j] - row @ row
         if pivot > tolerance * own[j]:
-            factor[t, :t], factor[t, t] = row, np.sqrt(pivot)
-            kept.append(j)
-    return np.array(kept, dtype=np.int64), factor[: len(kept), : len(kept)]
+            column = -columns[:, :t] @ row
+            column[:k] -= to_coef @ z[j]
+            column[k + j] = 1.0
+            columns[:, t] = column / np.sqrt(pivot)
+            if lengths @ np.abs(columns[:, t]) <= MOST_CANCELLED:
+                factor[t, :t], factor[t, t] = row, np.sqrt(pivot)
+                kept.append(j)
+    factor = factor[: len(kept), : len(kept)]
+    return np.array(kept, dtype=np.int64), factor, columns_of(factor, z[kept])
 
 
 def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
