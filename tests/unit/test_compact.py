@@ -147,6 +147,49 @@ def test_several_classes_and_regression():
     assert stages(reg)[-1] == "coefficients"
 
 
+def test_no_vectors_may_do():
+    """All targets lie within epsilon of each other: the exact SVM of all rows is the answer then."""
+    X, y = moons(600)
+    settings = {"gamma": 1.0, "epsilon": 0.5, "random_state": 0}
+    reg = SVR(solver=Compact(), **settings).fit(X, y)
+    exact = SVR(solver=ExactCuts(), **settings).fit(X, y)
+    assert stages(reg)[-1] == "exact"
+    assert "none are needed" in reg.history_[-1]["search"]
+    assert reg.objective_ == pytest.approx(exact.objective_, rel=1e-8)
+    np.testing.assert_allclose(reg.predict(X), exact.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("search", "changes", "message"),
+    [
+        (Compact("nearest"), {}, "vectors must be one of 'refine', 'fixed-point', 'training-rows'; found 'nearest'"),
+        (Compact("fixed-point", learn_metric=True), {}, "learn_metric=True needs vectors='refine'"),
+        (Compact("fixed-point"), {"kernel": "poly"}, "preimage='fixed-point' is for the RBF kernel, found Polynomial"),
+        (Compact(), {"kernel": "laplacian"}, "needs kernel 'rbf', 'poly', 'linear' or 'sigmoid', found Laplacian"),
+        (Compact("training-rows"), {"kernel": "precomputed"}, "needs a kernel of rows, found kernel='precomputed'"),
+        (Compact(), {"loss": "f1"}, "two classes, several .* or regression, found FBeta"),
+        (Compact(), {"multi_class": "ovo"}, "found OneVsOne"),
+        (Compact(), {"intercept": "free"}, "intercept='free' is for one score column"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_any_work(monkeypatch, search, changes, message):
+    monkeypatch.setattr(compact._Search, "run", lambda self: pytest.fail("the search was begun"))
+    X, y = moons(40)
+    y = y + (X[:, 0] > 0.5) if changes.keys() & {"multi_class", "intercept"} else y
+    X = X @ X.T if "precomputed" in changes.values() else X
+    with pytest.raises(ValueError, match=message):
+        SVC(solver=search, **changes).fit(X, y)
+
+
+def test_several_labels_and_two_rows_are_refused():
+    X, y = moons(40)
+    with pytest.raises(ValueError, match="found Multilabel"):
+        SVC(solver=Compact()).fit(X, np.stack([y, 1 - y], axis=1))
+    with pytest.raises(ValueError, match="holds out a fifth of the rows and needs at least 3, found 2"):
+        SVC(solver=Compact()).fit(X[:2], [0, 1])
+    assert SVC(solver=Compact(), random_state=0).fit(X[:3], [0, 1, 0]).n_basis_ >= 1
+
+
 @pytest.mark.parametrize(("stage", "n_stages"), [("reference", 1), ("vectors", 2)])
 def test_a_search_cut_short_returns_the_exact_model_of_its_rows(stage, n_stages):
     X, y = moons(600)
@@ -263,6 +306,7 @@ def test_when_there_is_no_hope():
     assert not hopeless(trials(0.01, 0.005), 0.1, 0.005, 7000)
     assert hopeless(trials(0.01, 0.011), 0.1, 0.005, 7000)
     assert not hopeless(trials(0.004, 0.0045), 0.1, 0.005, 7000)
+    assert not hopeless([Trial(0, 0.2), Trial(25, 0.15)], 0.1, 0.005, 7000)
 
 
 def test_the_last_size_but_one_is_passed_over_where_little_is_expected_of_it(monkeypatch):

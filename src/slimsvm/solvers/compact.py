@@ -37,24 +37,29 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from slimsvm.kernels import EvalCounter
+from slimsvm.bases.preimage import get_preimage
+from slimsvm.kernels import EvalCounter, Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, make_ready
 from slimsvm.solvers.box_dual import exact_objective
+from slimsvm.solvers.checks import check_smoothable
 from slimsvm.solvers.cpsp import CPSP
 from slimsvm.solvers.cuts import ExactCuts, ViolatedCuts
+from slimsvm.solvers.descent import check_kernel
 from slimsvm.solvers.dual import DualState
 from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.refine import Refine
 from slimsvm.solvers.thinned import Projection, Thinned, can_thin, projected
-from slimsvm.tasks import Binary, Examples, Regression, Task
+from slimsvm.tasks import Binary, Examples, Multiclass, Regression, Task
 
 Array = np.ndarray
 
 # One row in so many is held out, at most so many; and the most rows the exact SVM is asked of.
 EVERY, MAX_HELD, MAX_REFERENCE = 5, 20_000, 100_000
+# Ways to find vectors, and the fewest rows of which one is held out.
+VECTORS, LEAST_ROWS = ("refine", "fixed-point", "training-rows"), 3
 # Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
 FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
 # What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
@@ -132,8 +137,32 @@ class Compact(Solver):
         """See `Solver.solve`."""
         if state is not None and not isinstance(state, CompactState):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
+        self._check(problem)
         make_ready(self, problem)
         return _Search(problem, self, state, tuple(callbacks)).run()
+
+    def _check(self, problem: Problem) -> None:
+        """Refuse a problem that there can be no search for, before the exact SVM is solved for."""
+        if self.vectors not in VECTORS:
+            raise ValueError(f"vectors must be one of {', '.join(map(repr, VECTORS))}; found {self.vectors!r}")
+        if self.learn_metric and self.vectors != "refine":
+            raise ValueError(f"learn_metric=True needs vectors='refine', found {self.vectors!r}")
+        if not isinstance(problem.task, Binary | Multiclass | Regression):
+            raise ValueError(
+                "Compact looks for few vectors for two classes, several (multi_class='crammer-singer') or regression, "
+                f"found {type(problem.task).__name__}"
+            )
+        check_smoothable(problem)
+        if isinstance(problem.kernel, Precomputed):
+            raise ValueError("Compact holds rows out and needs a kernel of rows, found kernel='precomputed'")
+        if problem.rows.n_rows < LEAST_ROWS:
+            raise ValueError(
+                f"Compact holds out a fifth of the rows and needs at least {LEAST_ROWS}, found {problem.rows.n_rows}"
+            )
+        if self.vectors == "refine":
+            check_kernel(problem.bind(), self.learn_metric)
+        else:
+            get_preimage(self.vectors).check(problem.kernel, problem.rows.is_sparse)
 
 
 class _Search:
@@ -180,6 +209,9 @@ class _Search:
                 fit = self._solve(Thinned(start), self.problem, "all rows", 1.0)
                 return self._end(fit, reference.lower_bound)
             self.search += ": none does, all rows are solved exactly"
+            return self._end(self._whole(solver, reference), None)
+        if not found.n_basis:
+            self.search += ": none are needed, all rows are solved exactly"
             return self._end(self._whole(solver, reference), None)
         problem = replace(self.problem, kernel=found.kernel)
         fit = self._solve(LowRank(found.n_basis), problem, "coefficients", 1.0, LowRankState(found, None))
@@ -341,7 +373,7 @@ def sizes_for(n_exact: int) -> list[int]:
 
 def hopeless(trials: list[Trial], least: float, most: float, size: int) -> bool:
     """Whether the excess over the least error will still be over ``most`` with so many vectors."""
-    if len(trials) < 2:
+    if len(trials) < 2 or not trials[-2].n_basis:
         return False
     (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])
     if now >= before or k_2 <= k_1:
