@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 from sklearn import svm
-from sklearn.datasets import load_digits, make_moons
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.exceptions import NotFittedError
 
 import slimsvm
@@ -12,7 +13,6 @@ from slimsvm import SVC, SVR, KernelExpansion, compress
 from slimsvm.bases.distance import Distance
 from slimsvm.bases.preimage import TrainingRows
 from slimsvm.bases.reduced_set import greedy, reduce_model
-from slimsvm.estimators.pairwise import PairwiseSVC
 from slimsvm.kernels import (
     RBF,
     CallableKernel,
@@ -283,7 +283,7 @@ def test_pairwise_functions_of_sklearn_share_a_basis():
     X, names = X / 16.0, np.array([f"digit {label}" for label in y])
     clf = svm.SVC(gamma=0.1, C=10.0, decision_function_shape="ovo").fit(X[:1000], names[:1000])
     whole = compress(clf, 10_000)
-    assert isinstance(whole, PairwiseSVC)
+    assert isinstance(whole, SVC)
     np.testing.assert_allclose(whole.decision_function(X), clf.decision_function(X), atol=1e-8)
     np.testing.assert_array_equal(whole.predict(X), clf.predict(X))
     ovr = svm.SVC(gamma=0.1, C=10.0).fit(X[:300], names[:300])
@@ -293,6 +293,26 @@ def test_pairwise_functions_of_sklearn_share_a_basis():
     assert small.basis_coef_.shape == (60, 45)
     assert np.mean(small.predict(X[1000:]) == clf.predict(X[1000:])) > 0.95
     assert small.score(X[1000:], names[1000:]) > clf.score(X[1000:], names[1000:]) - 0.03
+
+
+@pytest.mark.parametrize("shape", ["ovo", "ovr"])
+def test_a_small_model_of_sklearn_is_like_one_of_ours(shape, tmp_path):
+    """Ties are broken the same way, and it can be saved, loaded and trained again."""
+    rng = np.random.default_rng(0)
+    X, y, grid = rng.normal(size=(80, 2)), rng.integers(5, size=80), rng.normal(size=(2000, 2))
+    large = svm.SVC(gamma=0.5, decision_function_shape=shape, break_ties=shape == "ovr").fit(X, y)
+    by_votes = svm.SVC(gamma=0.5).fit(X, y).predict(grid)
+    assert np.any(large.predict(grid) != by_votes) == (shape == "ovr")
+    np.testing.assert_array_equal(compress(large, 1000).predict(grid), large.predict(grid))
+    small = compress(large, 20, random_state=0)
+    small.save(tmp_path / "small.slim")
+    loaded = slimsvm.load(tmp_path / "small.slim")
+    np.testing.assert_array_equal(loaded.decision_function(grid), small.decision_function(grid))
+    np.testing.assert_array_equal(loaded.predict(grid), small.predict(grid))
+    certificate = small.certificate(X, y)
+    again = clone(small).fit(X, y)
+    assert certificate.lower_bound <= again.objective_ <= certificate.objective
+    np.testing.assert_allclose(again.decision_function(grid), large.decision_function(grid), atol=0.05)
 
 
 def test_several_classes_of_ours():
@@ -346,13 +366,11 @@ def test_too_many_values_to_move(monkeypatch):
     assert compress(expansion(RBF(0.3)), 3, preimage="training-rows", max_iter=0).n_basis == 3
 
 
-def test_models_that_are_none(moons):
+def test_models_that_are_none():
     with pytest.raises(TypeError, match=r"model must be a KernelExpansion.*found LinearSVC"):
         compress(svm.LinearSVC(), 3)
     for model in (svm.SVC(), SVC()):
         with pytest.raises(NotFittedError):
             compress(model, 3)
-    with pytest.raises(NotFittedError):
-        PairwiseSVC().predict(moons[0])
     with pytest.raises(ValueError, match="are accepted, found kernel='precomputed'"):
         compress(svm.SVC(kernel="precomputed").fit(np.eye(4), [0, 1, 0, 1]), 3)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
 from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.pairwise import PairwiseSVC
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.estimators.validation import check_finite
@@ -97,10 +96,10 @@ def compress(
     Returns
     -------
     smaller : the same kind as ``model``
-        A KernelExpansion for a KernelExpansion, a fitted estimator of the same class for one of slimsvm. For
-        scikit-learn's `SVC` of two classes and `SVR` a fitted `slimsvm.SVC` or `slimsvm.SVR`; for its `SVC` of more
-        classes a `slimsvm.estimators.PairwiseSVC`, whose pairwise functions share one basis. Estimators have the report
-        as ``compression_``; their ``status_`` is "compressed" and their ``objective_`` is NaN, since y is not known.
+        A KernelExpansion for a KernelExpansion, a fitted estimator of the same class for one of slimsvm; for
+        scikit-learn's `SVC` and `SVR` a fitted `slimsvm.SVC` or `slimsvm.SVR` with ``solver="exact"``, whose functions
+        of pairs of classes share one basis. Estimators have the report as ``compression_``; their ``status_`` is
+        "compressed" and their ``objective_`` is NaN, since y is not known.
     report : Compression
         If ``return_report``.
 
@@ -152,8 +151,6 @@ def _expansion(model: Any) -> KernelExpansion:
     """The expansion that a model is."""
     if isinstance(model, KernelExpansion):
         return model
-    if isinstance(model, PairwiseSVC):
-        return model.model_
     if isinstance(model, KernelMachine):
         check_is_fitted(model, "model_")
         return model.model_
@@ -192,14 +189,13 @@ def _pairwise(dual: Array, n_support: Array) -> Array:
 
 def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
     """An estimator of ours for one of scikit-learn's, without its model."""
-    if isinstance(model, svm.SVC) and len(model.classes_) > 2:
-        smaller: Any = PairwiseSVC(model.decision_function_shape)
+    params = {name: getattr(model, name) for name in SHARED}
+    params |= {"gamma": float(model._gamma), "intercept": "free", "solver": "exact"}
+    if isinstance(model, svm.SVC):
+        of_classes = {name: getattr(model, name) for name in ("class_weight", "decision_function_shape", "break_ties")}
+        smaller: Any = SVC(**params, **of_classes)
     else:
-        params = {name: getattr(model, name) for name in SHARED} | {"gamma": float(model._gamma), "intercept": "free"}
-        if isinstance(model, svm.SVC):
-            smaller = SVC(class_weight=model.class_weight, **params)
-        else:
-            smaller = SVR(epsilon=model.epsilon, **params)
+        smaller = SVR(epsilon=model.epsilon, **params)
     for name in ("classes_", "class_weight_", "n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
             setattr(smaller, name, getattr(model, name))
