@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array, issparse
 from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import NotFittedError
 
 import slimsvm
