@@ -14,6 +14,7 @@ from slimsvm.bases.preimage import (
     Residual,
     TrainingRows,
     best_rows,
+    derivative,
     value_and_gradient,
 )
 from slimsvm.cuts import Cut, ProjectedScores, WorkingSet
@@ -123,6 +124,15 @@ def test_gradient_of_the_value(problem, kernel):
         for s in steps
     ]
     np.testing.assert_allclose(slope, numeric, rtol=1e-5, atol=1e-7 * abs(value))
+
+
+def test_sigmoid_derivatives_are_0_where_the_kernel_is_flat():
+    """Without a word of an overflow, which cosh² has there."""
+    assert derivative(Sigmoid(2.0, 1.0), np.array([-1e4, 0.0, 1e4])).tolist() == [
+        0.0,
+        2.0 * (1 - np.tanh(1.0) ** 2),
+        0.0,
+    ]
 
 
 def test_impossible_combinations_name_what_is_missing(problem):

@@ -1,11 +1,14 @@
 """Steps of a pursuit: how many vectors join at a time, what moves them, which are left out, and what they need."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import CPSP, SVC, ExactCuts
+from slimsvm import CPSP, SVC, SVR, ExactCuts
 from slimsvm.bases.preimage import sums_over
 from slimsvm.datasets import checkerboard
 
@@ -60,3 +63,31 @@ def test_kernel_values_that_do_not_fit_are_computed_again_to_the_same_bits(wrap,
     np.testing.assert_array_equal(fits[1].decision_function(X), fits[0].decision_function(X))
     assert fits[1].objective_ == fits[0].objective_
     assert fits[1].n_kernel_evals_ > 2 * fits[0].n_kernel_evals_
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 10])
+def test_full_steps_end_with_the_best_point_too(max_iter):
+    X, y = make_classification(100, 5, random_state=0)
+    solver = CPSP(20, method="cutting-planes", step="full")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = SVC(C=100.0, solver=solver, max_iter=max_iter, random_state=0).fit(X, y)
+    assert clf.objective_ <= min(record["objective"] for record in clf.history_) * (1 + 1e-12)
+    hinge = np.maximum(0, 1 - np.where(y == 1, 1, -1) * clf.decision_function(X)).sum()
+    norm = clf.model_.norm_squared() + clf.intercept_ @ clf.intercept_
+    assert clf.objective_ == pytest.approx(0.5 * norm + 100.0 * hinge, rel=1e-9)
+
+
+@pytest.mark.parametrize(("X", "kernel"), [(np.eye(6), "rbf"), (np.zeros((6, 2)), "linear")], ids=["rows", "zeros"])
+@pytest.mark.parametrize("solver", [
+    CPSP(5, "gradient", method="cutting-planes", step="full", max_idle=1),
+    CPSP(5, "gradient", sweeps=2, tol_relative=None),
+], ids=["cuts", "newton"])  # fmt: skip
+def test_nothing_is_learned_where_nothing_is_lost(solver, X, kernel):
+    """Targets within the tube: no cut is ever active, there may be no vector to move, and all shares are of 0."""
+    y = np.array([0.5, 0.25, 0.5, -0.5, -0.25, -0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reg = SVR(kernel=kernel, epsilon=1.0, solver=solver, precision="float64", random_state=0).fit(X, y)
+    assert reg.objective_ == 0
+    assert not reg.predict(X).any()

@@ -339,7 +339,7 @@ def derivative(kernel: Any, inner: Array) -> Array:
     z = kernel.gamma * inner + kernel.coef0
     if isinstance(kernel, Polynomial):
         return kernel.gamma * kernel.degree * z ** (kernel.degree - 1)
-    return kernel.gamma / np.cosh(z) ** 2
+    return kernel.gamma * (1.0 - np.tanh(z) ** 2)
 
 
 PREIMAGES = {"fixed-point": FixedPoint, "training-rows": TrainingRows, "gradient": GradientAscent}

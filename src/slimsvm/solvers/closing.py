@@ -62,12 +62,14 @@ def closing_descent(
 ) -> RefineRun | None:
     """A descent of so many sweeps from a model, whose coefficients are made small; each of its steps is a sweep.
 
-    None where that loses more than the share ``most_lost`` of ‖w‖².
+    None where that loses more than the share ``most_lost`` of ‖w‖², or there is no vector.
     """
+    if not model.n_basis:
+        return None
     gram = between(rows, model.basis, model.basis[:])
     start = replace(model, coef=small_coefficients(gram, model.coef))
     lost = start.coef - model.coef
-    if np.sum(lost * (gram @ lost)) > most_lost * np.sum(model.coef * (gram @ model.coef)):
+    if np.isfinite(most_lost) and np.sum(lost * (gram @ lost)) > most_lost * np.sum(model.coef * (gram @ model.coef)):
         return None
     solver = Refine(max_basis=model.n_basis, initial=start, epochs=sweeps, finish=False)
     run = solver.start(replace(problem, max_iter=None, max_seconds=None, random_state=seed))

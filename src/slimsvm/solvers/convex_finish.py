@@ -227,7 +227,7 @@ class ConvexFinish:
         """The gap at which the present rows are done with."""
         if self.on_the_way:
             return FIRST_TOLERANCE * abs(self.objective)
-        return min(self.tol, self.tol_relative * abs(self.objective))
+        return min(self.tol, self.tol_relative * abs(self.objective) if np.isfinite(self.tol_relative) else np.inf)
 
     def _smooth(self, point: Point, tau: float) -> Smoothed:
         return self.problem.task.smooth(point.scores, tau, self.examples, self.space.kernel_rows.n_jobs)

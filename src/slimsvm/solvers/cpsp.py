@@ -21,13 +21,14 @@ Cholesky factor; a preimage strategy of `bases.preimage`.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from slimsvm.bases.preimage import Residual, get_preimage
-from slimsvm.cuts import Cut, CutsState, ExactOracle, ProjectedScores
+from slimsvm.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.closing import most_lost, n_sweeps
@@ -50,6 +51,8 @@ class CPSPRun(CuttingPlaneRun):
         super().__init__(problem, ExactOracle(), plan, None)
         # Whitened coordinates, constant and point of the best point: one tuple, which an interrupt cannot tear.
         self.whole = np.zeros_like(self.book.coordinates), np.zeros(self.task.n_outputs), self.point
+        # With full steps, which may lead away from it, the lowest objective on record and the point that has it.
+        self.lowest = np.inf, self.whole
         self.lower_bound = None
         if state is not None:
             self.restore(state)
@@ -66,7 +69,10 @@ class CPSPRun(CuttingPlaneRun):
 
     def step(self) -> dict[str, Any]:
         """One pass; beside the usual record the basis, the bound within it and what the last cut's vectors gained."""
+        here = self.whole
         record = super().step()
+        if self.centre is None and record["objective"] <= self.lowest[0]:
+            self.lowest = record["objective"], here
         record["bound_in_basis"] = record["model_value"]
         record["n_basis"] = self.book.n_basis
         record["residual_gain"], record["refused"] = self.book.gained, self.book.refused
@@ -92,10 +98,11 @@ class CPSPRun(CuttingPlaneRun):
         self.whole = coordinates, constant, self.target if self.centre is None else self.centre.now.point
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best point (or, with full steps, the QP's solution) over the basis."""
-        coordinates, constant, point = self.whole
-        loss = self.task.along((point.scores, point.plain), (point.scores, point.plain), 0.0, self.examples)[0]
-        norm_squared = float(np.sum(coordinates**2) + constant @ constant + point.plain @ point.plain)
+        """The best point over the basis."""
+        ends = (self.whole,) if self.centre is not None else (self.whole, self.lowest[1])
+        objective, (coordinates, constant, point) = min(
+            ((self._objective(end), end) for end in ends), key=itemgetter(0)
+        )
         basis = self.book.basis
         if basis is None:
             basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64))
@@ -108,7 +115,14 @@ class CPSPRun(CuttingPlaneRun):
             dtype=np.dtype(self.kernel_rows.dtype).name,
         )
         counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": self.working_set.value}
-        return Fit(model, status, 0.5 * norm_squared + self.problem.C * loss, None, history, counters, self.state())
+        return Fit(model, status, objective, None, history, counters, self.state())
+
+    def _objective(self, whole: tuple[Array, Array, Point]) -> float:
+        """½‖w‖² + C Σ ω_e ℓ_e of whitened coordinates, constant and point."""
+        coordinates, constant, point = whole
+        loss = self.task.along((point.scores, point.plain), (point.scores, point.plain), 0.0, self.examples)[0]
+        norm_squared = float(np.sum(coordinates**2) + constant @ constant + point.plain @ point.plain)
+        return 0.5 * norm_squared + self.problem.C * loss
 
 
 class CPSP(CuttingPlaneSolver):

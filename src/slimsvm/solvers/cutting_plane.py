@@ -285,8 +285,9 @@ class CuttingPlaneRun:
             self.lower_bound = max(self.lower_bound, working_set.value)
         if working_set.idle.max() >= self.plan.max_idle:
             index = np.flatnonzero(working_set.idle < self.plan.max_idle)
-            working_set.keep(index)
-            self.book.keep(index)
+            if len(index):  # where w = 0 is best none is active: then they stay
+                working_set.keep(index)
+                self.book.keep(index)
         self.book.combine(working_set.alpha)
         self.point = self.target = Point(self.book.scores, working_set.plain)
         if self.centre is not None:

@@ -331,7 +331,7 @@ def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: flo
     factor, info = lapack.dpotrf(rest, lower=1)
     if info == 0 and np.all(np.diagonal(factor) ** 2 > tolerance * own):
         columns = columns_of(factor, z)
-        if (lengths @ np.abs(columns)).max() <= MOST_CANCELLED:
+        if (lengths @ np.abs(columns)).max(initial=0.0) <= MOST_CANCELLED:
             return np.arange(len(rest)), np.ascontiguousarray(factor), columns
     kept: list[int] = []
     factor, columns = np.zeros_like(rest), np.zeros((k + len(rest), len(rest)))
