@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import CPSP, SVC, SVR, ExactCuts
+from slimsvm import CPSP, SVC, SVR, ExactCuts, LowRank
 from slimsvm.bases.preimage import sums_over
 from slimsvm.datasets import checkerboard
 
@@ -91,3 +91,22 @@ def test_nothing_is_learned_where_nothing_is_lost(solver, X, kernel):
         reg = SVR(kernel=kernel, epsilon=1.0, solver=solver, precision="float64", random_state=0).fit(X, y)
     assert reg.objective_ == 0
     assert not reg.predict(X).any()
+
+
+@pytest.mark.parametrize("max_iter", [2, 8, -1])
+@pytest.mark.parametrize("C", [5e3, 1e6])
+def test_a_large_price_is_the_one_that_is_paid(C, max_iter):
+    """It is reached from lower ones, at which the fit once ended, with the objective there for its own."""
+    X, y = make_classification(80, 4, flip_y=0.1, random_state=0)
+    options = {"C": C, "gamma": 0.02, "random_state": 0, "max_iter": max_iter}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = SVC(solver=CPSP(80, "training-rows"), **options).fit(X, y)
+    hinge = np.maximum(0, 1 - np.where(y == 1, 1, -1) * clf.decision_function(X)).sum()
+    norm = clf.model_.norm_squared() + clf.intercept_ @ clf.intercept_
+    assert clf.objective_ == pytest.approx(0.5 * norm + C * hinge, rel=1e-8)
+    assert clf.history_[-1]["loss"] == pytest.approx(hinge / 80, rel=1e-6)
+    assert clf.counters_["bound_in_basis"] <= clf.objective_
+    if max_iter == -1:
+        assert clf.status_ == "converged"
+        assert clf.objective_ == pytest.approx(SVC(solver=LowRank(80), **options).fit(X, y).objective_, rel=1e-3)

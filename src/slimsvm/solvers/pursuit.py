@@ -113,10 +113,22 @@ class GrowingFinish(ConvexFinish):
         self.objective, self.bound, self.idle, self.decrement = np.inf, -np.inf, 0, np.inf
         self._evaluate()
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the tolerance is reached at the problem's own price."""
+        return self.converged and not self.on_the_way
+
     def loss(self) -> float:
-        """C Σ ω_e ℓ_e of the best point."""
+        """C Σ ω_e ℓ_e of the best point, at the present price."""
+        return max(0.0, self.objective - self._norm())
+
+    def objective_at(self, C: float) -> float:
+        """Objective of the best point at a price; of what it bounds at the present one it does at a higher one."""
+        return self.objective if C == self.problem.C else self._norm() + C / self.problem.C * self.loss()
+
+    def _norm(self) -> float:
         u = self.best.u
-        return max(0.0, self.objective - 0.5 * float(np.sum(self.penalty * u * u)))
+        return 0.5 * float(np.sum(self.penalty * u * u))
 
     def _tolerance(self) -> float:
         return super()._tolerance() if self.loss_share is None else self.loss_share * self.loss()
@@ -205,7 +217,7 @@ class PursuitRun:
             self._certify()
         self._note()
         # Of vectors that were moved, Newton's method may also end where they cannot come below those that were not.
-        self.converged = not self.growing and (newton.converged or newton.bound >= self.found.objective)
+        self.converged = not self.growing and (newton.is_done or newton.bound >= self.found.objective)
         if self.converged:
             self._go_on()
         return record | self._said()
@@ -221,7 +233,7 @@ class PursuitRun:
                 self.unmoved, self.converged = (model, self.newton.bound), False
             else:
                 self.newton.aim(None)
-                self.converged = self.newton.converged
+                self.converged = self.newton.is_done
         elif self.unmoved is not None:
             (model, bound), self.unmoved = self.unmoved, None
             if bound < self.found.objective:
@@ -284,7 +296,7 @@ class PursuitRun:
         self.gained = 0.0
         if self.n_added:
             self.newton.widen(self.n_added)
-            self.gained = float(np.sum(self.newton.values.gradient[rank:-1] ** 2)) / self.problem.C1**2
+            self.gained = float(np.sum(self.newton.values.gradient[rank:-1] ** 2)) / self.newton.problem.C1**2
         self.refused = 0 if self.n_added else self.refused + 1
         self.growing = space.rank < self.max_basis and self.refused < MAX_REFUSED
 
@@ -302,7 +314,7 @@ class PursuitRun:
     def _residual(self) -> tuple[Residual, Array]:
         """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""
         newton, space, a = self.newton, self.space, self.newton.values.smoothed.residual
-        z = (newton.penalty * newton.point.u - newton.values.gradient) / self.problem.C
+        z = (newton.penalty * newton.point.u - newton.values.gradient) / newton.problem.C
         size = np.abs(a).max(axis=1)
         rows = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
         projection = space.coefficients(z)[0]
@@ -323,16 +335,17 @@ class PursuitRun:
         """Keep the model as it is now in one piece, which an interrupt cannot tear, unless there is a better one."""
         newton, space, problem = self.newton, self.space, self.problem
         as_they_are = self.found.directions is None
-        if as_they_are and not self.growing and newton.objective > self.found.objective:
+        objective = newton.objective_at(problem.C)
+        if as_they_are and not self.growing and objective > self.found.objective:
             return
         basis = self.seen.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
         predicted = problem.task.decode(newton.best.scores, np.zeros(0), problem.examples)
         self.found = Found(
             basis,
             *space.coefficients(newton.best.u),
-            newton.objective,
+            objective,
             newton.bound,
-            newton.loss() / problem.C1,
+            newton.loss() / newton.problem.C1,
             problem.task.error(predicted, problem.examples),
             self.directions,
         )
