@@ -8,9 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, ExactCuts, solvers
 from slimsvm.kernels import RBF
+from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Compact, Problem, Status
-from slimsvm.solvers.compact import Trial, hopeless, parts, sizes_for, slack
+from slimsvm.solvers.low_rank import LowRank, LowRankState
+from slimsvm.solvers.sizes import Trial, hopeless, parts, sizes_for, slack
 from slimsvm.tasks import Binary, Regression
 
 compact = solvers.compact
@@ -324,6 +326,30 @@ def test_the_last_size_but_one_is_passed_over_where_little_is_expected_of_it(mon
     clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
     assert stages(clf) == ["reference", "2 vectors", "3 vectors", "6 vectors", "exact"]
     assert asked == {(0.125 * compact.HOPELESS, 6), (0.125 * compact.UNLIKELY, 4)}
+
+
+@pytest.mark.parametrize("solver", [Compact(), Compact(learn_metric=True)], ids=repr)
+def test_the_largest_sizes_are_tried_at_twice_the_price_too(monkeypatch, solver):
+    """Vectors that only do with coefficients for 2C; what is said of the model is at C."""
+    monkeypatch.setattr(compact, "sizes_for", lambda n_exact: [2, 8, 12])
+    monkeypatch.setattr(compact, "slack", lambda *args: 0.125)
+    errors = iter([0.1, 0.5, 0.4, 0.2])
+    monkeypatch.setattr(compact._Search, "_error", lambda search, model: next(errors))
+    X, y = moons(600)
+    clf = SVC(C=10.0, gamma=1.0, solver=solver, random_state=0).fit(X, y)
+    assert stages(clf) == ["reference", "2 vectors", "8 vectors", "coefficients"]
+    assert [r["held_out_error"] for r in clf.history_ if "held_out_error" in r] == [0.1, 0.5, 0.4, 0.2]
+    assert clf.history_[-1]["search"].endswith("2 vectors 0.5, 8 vectors (at 2 C) 0.2")
+    last = [record for record in clf.history_ if record["stage"] == "coefficients"]
+    assert all(record["objective"] is None for record in last)
+    assert clf.objective_ == pytest.approx(clf.certificate(X, y, max_seconds=0.1).objective, rel=1e-5)
+    assert clf.counters_["bound_in_basis"] is None
+    basis, kernel = clf.basis_vectors_, clf.model_.kernel
+    vectors = KernelExpansion(basis, np.zeros((8, 1)), np.zeros(1), np.zeros(0), kernel, "float32")
+    problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), kernel, C=20.0, intercept="free")
+    losses = np.maximum(0.0, 1.0 - (2 * y - 1) * clf.decision_function(X))
+    at_twice = 0.5 * clf.model_.norm_squared() + 20.0 * losses.sum()
+    assert at_twice == pytest.approx(LowRank(8).solve(problem, LowRankState(vectors, None)).objective, rel=2e-3)
 
 
 @pytest.mark.parametrize(

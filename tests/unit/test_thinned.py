@@ -137,6 +137,11 @@ def test_where_no_other_size_does_the_exact_svm_is_thinned(monkeypatch):
     assert clf.lower_bound_ <= exact.objective_ <= clf.objective_
 
 
+def test_that_of_wide_rows_is_not(monkeypatch):
+    monkeypatch.setattr(compact, "WIDE", fields(10)[0].shape[1])
+    assert searched(monkeypatch).history_[-1]["stage"] == "exact"
+
+
 def test_a_projection_that_errs_too_much_is_not_gone_on_from(monkeypatch):
     clf = searched(monkeypatch, promising=-1000.0)
     assert clf.history_[-1]["stage"] == "exact"

@@ -4,7 +4,8 @@ r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is wit
     for k = 25, 100, 400, 1600, … while k*/14 is well above, then k*/14 and k*/9:
         learn k vectors from the same rows; error e
         stop if e − e* is within the slack; give up if it does not fall as fast as it must
-    solve for the coefficients of the learned vectors over all rows
+        of the two largest k: stop too if it is with coefficients solved for at 2C
+    solve for the coefficients of the learned vectors over all rows, at that price
     without such vectors thin the exact SVM out to 0.24 k*; if that will do, once more with all rows
     otherwise solve exactly for all rows, from the dual point of the first solution
 
@@ -12,7 +13,8 @@ The slack is a twentieth of what the exact SVM gains over a constant answer; for
 and at most a quarter of e* unless that is under a twentieth of a point; for regression at most a hundredth of e*. The
 errors are those of the same rows, so that what is chance in one is in the other too. The search is given up when, at
 the rate of the last two sizes, the excess would still be over two and a half times the slack at k*/9; where it would
-be over one and a half times at k*/14, that size is passed over.
+be over one and a half times at k*/14, that size is passed over. At twice the price since few vectors need a longer w
+than many for the same function; the objective is at C all the same.
 
 The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
 minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
@@ -20,8 +22,8 @@ the rows held out, and with one within its basis (``bound_in_basis``). With ``le
 one scale per feature, from the kernel of the exact SVM: the model is of another kernel then, without the first bound.
 Nothing of this asks the clock: the same ``random_state`` gives the same model.
 
-Parts: `solvers.exact` for the reference of two classes, `solvers.cuts` for that of other losses; `solvers.refine` or
-`solvers.cpsp` for the vectors, `solvers.low_rank` for the coefficients; `solvers.thinned`.
+Parts: `solvers.sizes` for the rules; `solvers.exact` for the reference of two classes, `solvers.cuts` for that of other
+losses; `solvers.refine` or `solvers.cpsp` for the vectors, `solvers.low_rank` for the coefficients; `solvers.thinned`.
 """
 
 from __future__ import annotations
@@ -51,28 +53,19 @@ from slimsvm.solvers.dual import DualState
 from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.refine import Refine
-from slimsvm.solvers.thinned import Projection, Thinned, can_thin, projected
-from slimsvm.tasks import Binary, Examples, Multiclass, Regression, Task
+from slimsvm.solvers.sizes import HOPELESS, UNLIKELY, Trial, hopeless, parts, sizes_for, slack, told
+from slimsvm.solvers.thinned import PRICE, Projection, Thinned, can_thin, projected
+from slimsvm.tasks import Binary, Multiclass, Regression, Task
 
 Array = np.ndarray
 
-# One row in so many is held out, at most so many; and the most rows the exact SVM is asked of.
-EVERY, MAX_HELD, MAX_REFERENCE = 5, 20_000, 100_000
+# The most rows the exact SVM is asked of.
+MAX_REFERENCE = 100_000
 # Ways to find vectors, and the fewest rows of which one is held out.
 VECTORS, LEAST_ROWS = ("refine", "fixed-point", "training-rows"), 3
-# Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
-FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
-# What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
-# most so much, and at most this share of the exact SVM's error, unless that is less than so much; for regression at
-# most that share of it.
-GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.003, 0.25, 0.0005
-REGRESSION_SHARE = 0.01
-# The search is given up where more than so many times that is expected at the largest size; and the last but one, which
-# is nearly as dear, is passed over where more than so many times that is expected of it.
-HOPELESS, UNLIKELY = 2.5, 1.5
 # Where none of the sizes does, the exact SVM of the four fifths is thinned out to this share of its vectors (a fifth of
 # those that all rows would have), if that leaves so many and the mere projection onto them errs at most so many times
-# the slack more.
+# the slack more. Not that of wide rows, whose sweeps take longer than solving exactly.
 THIN_SHARE, LEAST_THINNED, PROMISING = 0.24, 1000, 15.0
 # `Refine`'s rate, which falls with the root of the number of vectors; of dense rows with so many features and one gamma
 # only up to so many vectors.
@@ -90,14 +83,6 @@ class CompactState:
     """The model that a fit ended with, to go on from (None: it was an exact one)."""
 
     model: KernelExpansion | None
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A number of vectors and the error of their model on the rows held out."""
-
-    n_basis: int
-    error: float
 
 
 class Compact(Solver):
@@ -118,7 +103,7 @@ class Compact(Solver):
     Records in ``history_`` are those of the solvers at work, with ``stage``: "reference", "k vectors", and at the end
     "coefficients", "all rows" (of a thinned model) or "exact". The last record of a stage has its ``held_out_error``,
     where it was measured; the last one of all says in ``search`` what was tried and what came of it, which ``verbose``
-    prints.
+    prints. Where the price is not C, records have no objective.
     """
 
     def __init__(self, vectors="refine", learn_metric=False):
@@ -213,9 +198,19 @@ class _Search:
         if not found.n_basis:
             self.search += ": none are needed, all rows are solved exactly"
             return self._end(self._whole(solver, reference), None)
-        problem = replace(self.problem, kernel=found.kernel)
-        fit = self._solve(LowRank(found.n_basis), problem, "coefficients", 1.0, LowRankState(found, None))
+        fit = self._coefficients(found, self.problem, "coefficients", 1.0)
         return self._end(fit, None if self.solver.learn_metric else reference.lower_bound)
+
+    def _coefficients(self, model: KernelExpansion, problem: Problem, stage: str, share: float) -> Fit:
+        """The model with coefficients for these rows, at the price of the last trial; its objective is at C."""
+        problem, price = replace(problem, kernel=model.kernel), self.trials[-1].price
+        priced = replace(problem, C=price * problem.C)
+        fit = self._solve(LowRank(model.n_basis), priced, stage, share, LowRankState(model, None))
+        if price != 1.0:
+            rows = problem.bind()
+            fit.objective = exact_objective(problem, rows, fit.model)
+            fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
+        return fit
 
     def _whole(self, solver: Solver, reference: Fit) -> Fit:
         """All rows solved exactly, by cuts that are sampled where there are very many rows."""
@@ -252,11 +247,22 @@ class _Search:
             state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
             if self._will_do(fit, reference):
                 return fit.model, fit.status
+            if k in sizes[-2:]:
+                self.trials[-1] = replace(self.trials[-1], price=PRICE)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    fit = self._coefficients(fit.model, self.training, f"{k} vectors", SIZE_SHARE)
+                if fit.status is not Status.CONVERGED:
+                    return None, fit.status
+                if self._will_do(fit, reference, PRICE):
+                    return fit.model, fit.status
         return None, Status.CONVERGED
 
-    def _will_do(self, fit: Fit, reference: Fit) -> bool:
-        """Whether a model errs no more than it may; the trial is noted."""
-        self.trials.append(Trial(fit.model.n_basis, self._noted(self._error(fit.model))))
+    def _will_do(self, fit: Fit, reference: Fit, price: float = 1.0) -> bool:
+        """Whether a model errs no more than it may; the trial is noted, that of the same vectors forgotten."""
+        if price != 1.0:
+            self.trials.pop()
+        self.trials.append(Trial(fit.model.n_basis, self._noted(self._error(fit.model)), price))
         self.search = told(Trial(reference.model.n_basis, self.least), self.trials, self.allowed)
         return self.trials[-1].error - self.least <= self.allowed
 
@@ -264,7 +270,7 @@ class _Search:
         """Where a descent to a model that will do begins with a share of the exact SVM's vectors, or None."""
         k, part = int(THIN_SHARE * reference.model.n_basis), self.training
         may = self.solver.vectors == "refine" and not self.solver.learn_metric and can_thin(part, k)
-        if not may or k < LEAST_THINNED:
+        if not may or k < LEAST_THINNED or part.rows.n_features >= WIDE:
             return None, Status.CONVERGED
         counter = EvalCounter()
         start = projected(reference.model, k, self.rng, counter, part.n_jobs)
@@ -286,6 +292,8 @@ class _Search:
             record["stage"] = stage
             record["seconds"] += begun
             record["kernel_evals"] += before
+            if problem.C != self.problem.C:
+                record |= dict.fromkeys(("objective", "gap", "bound_in_basis"))
             self.history.append(record)
             return any([callback(record) for callback in self.callbacks])
 
@@ -332,51 +340,3 @@ class _Search:
 def exact_solver(task: Task) -> Exact | ExactCuts:
     """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
     return Exact() if isinstance(task, Binary) else ExactCuts()
-
-
-def parts(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Positions of training rows and of those held out, of every label (or range of targets) the same share."""
-    order = rng.permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
-    every = max(EVERY, -(-len(labels) // MAX_HELD))
-    is_held = np.arange(len(labels)) % every == every // 2
-    return np.sort(order[~is_held]), np.sort(order[is_held])
-
-
-def slack(error: float, problem: Problem, examples: Examples) -> float:
-    """How much more than the exact SVM's error will do."""
-    labels, weights = examples.labels, examples.weights
-    if isinstance(problem.task, Regression):
-        constant = problem.task.error(np.full(len(labels), np.median(labels)), examples)
-        return min(GAIN_SHARE * max(0.0, constant - error), REGRESSION_SHARE * error)
-    _, codes = np.unique(labels, return_inverse=True)
-    constant = 1.0 - np.bincount(codes, weights=weights).max() / weights.sum()
-    return min(GAIN_SHARE * max(0.0, constant - error), MAX_SLACK, max(ERROR_SHARE * error, LEAST_SLACK))
-
-
-def told(exact: Trial, trials: list[Trial], allowed: float) -> str:
-    """What was tried, in a line."""
-    tried = ", ".join(f"{trial.n_basis} vectors {trial.error:.4g}" for trial in trials)
-    most = f"at most {allowed:.2g} more will do"
-    return f"error on rows held out: exact SVM ({exact.n_basis} vectors) {exact.error:.4g}, {most}; {tried}"
-
-
-def sizes_for(n_exact: int) -> list[int]:
-    """Numbers of vectors to try where the exact SVM has n_exact."""
-    last = [max(1, int(share * n_exact)) for share in SHARES]
-    sizes, k = [], FIRST_SIZE
-    while 1.5 * k < last[0]:
-        sizes.append(k)
-        k *= FACTOR
-    return sizes + last
-
-
-def hopeless(trials: list[Trial], least: float, most: float, size: int) -> bool:
-    """Whether the excess over the least error will still be over ``most`` with so many vectors."""
-    if len(trials) < 2 or not trials[-2].n_basis:
-        return False
-    (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])
-    if now >= before or k_2 <= k_1:
-        return now > most
-    expected = now * (now / before) ** (np.log(size / k_2) / np.log(k_2 / k_1))
-    return bool(expected > most)
