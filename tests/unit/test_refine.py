@@ -147,6 +147,20 @@ def test_sparse_rows_make_the_same_model_as_dense_ones():
 # ---- starts
 
 
+def test_a_model_of_sparse_rows_grows(moons):
+    """Its vectors are dense, the rows that join them are not."""
+    X, y = moons
+    ends = []
+    for rows in (sp.csr_array(X), X):
+        clf = SVC(C=10.0, gamma=1.0, solver=Refine(epochs=5), warm_start=True, random_state=0)
+        for k in (5, 12):
+            clf.set_params(solver__max_basis=k).fit(rows, y)
+        ends.append(clf)
+    assert not sp.issparse(ends[0].basis_vectors_)
+    assert ends[0].n_basis_ == ends[1].n_basis_ == 12
+    assert ends[0].objective_ == pytest.approx(ends[1].objective_, rel=1e-3)
+
+
 def test_start_from_vectors_and_from_a_model(moons):
     X, y = moons
     first, _ = solve(X, y, Refine(6, epochs=3))

@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from slimsvm import SVC, ExactCuts
 from slimsvm.cuts.oracles import Point
 from slimsvm.cuts.stabilise import BestPoint
 from slimsvm.cuts.state import Solution
+from slimsvm.kernels import Sigmoid
 from slimsvm.tasks import Binary
 
 
@@ -45,3 +47,16 @@ def test_makes_no_more_of_rounding_than_there_is(rounding):
     assert best.step <= 1.0
     np.testing.assert_allclose(best.now.point.scores, target.scores, atol=2 * rounding)
     assert best.now.norm_squared == pytest.approx(1.0)
+
+
+def test_the_objective_of_a_kernel_that_is_no_inner_product_is_that_of_the_model():
+    """Its ‖w‖² may be negative, and counts as it is."""
+    rng = np.random.default_rng(32)
+    x = 100 * rng.normal(size=60)
+    y = np.digitize(np.sin(x / 50) + 0.007 * x + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    clf = SVC(kernel=Sigmoid(0.01, 0.0), solver=ExactCuts()).fit(x[:, None], y)
+    scores = clf.decision_function(x[:, None])
+    loss = (1 - np.eye(3)[y] + scores - scores[np.arange(60), y][:, None]).max(axis=1).sum()
+    norm_squared = clf.model_.norm_squared() + clf.intercept_ @ clf.intercept_
+    assert norm_squared < 0
+    assert clf.objective_ == pytest.approx(0.5 * norm_squared + loss, rel=1e-9)

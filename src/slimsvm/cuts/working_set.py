@@ -84,8 +84,8 @@ class WorkingSet:
 
     @property
     def norm_squared(self) -> float:
-        """‖w‖² = αᵀGα."""
-        return max(0.0, float(self.alpha @ (self.qp.G @ self.alpha)))
+        """‖w‖² = αᵀGα; with kernels that are no inner products (sigmoid) it may be negative."""
+        return float(self.alpha @ (self.qp.G @ self.alpha))
 
     @property
     def value(self) -> float:

@@ -87,7 +87,9 @@ def _grown(
     lossy = np.flatnonzero(augmented.coef.any(axis=1))
     if len(lossy) < missing:
         lossy = np.arange(rows.n_rows)
-    more = kernel_rows.basis(np.sort(rng.choice(lossy, min(missing, len(lossy)), replace=False)))
+    more: Any = kernel_rows.basis(np.sort(rng.choice(lossy, min(missing, len(lossy)), replace=False)))
+    if is_sparse(more) and not is_sparse(model.basis):  # vectors that were learned of sparse rows are dense
+        more = more.toarray()
     stack = sp.vstack if is_sparse(model.basis) else np.vstack
     coef = np.vstack([model.coef, np.zeros((more.shape[0], model.coef.shape[1]))])
     return stack([model.basis, more]), coef
