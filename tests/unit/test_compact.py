@@ -220,6 +220,25 @@ def test_time_runs_out():
     assert np.isfinite(clf.decision_function(X)).all()
 
 
+@pytest.mark.parametrize("place", ["step", "between"])
+def test_an_interrupted_search_returns_the_exact_model_of_its_rows_and_warns(monkeypatch, place):
+    X, y = moons(600)
+
+    def press_ctrl_c(*args):
+        raise KeyboardInterrupt
+
+    if place == "step":
+        monkeypatch.setattr("slimsvm.solvers.refine.RefineRun.step", press_ctrl_c)
+    else:
+        monkeypatch.setattr(compact.Compact, "learner", press_ctrl_c)
+    with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): the exact SVM of 480 of the rows"):
+        clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
+    assert clf.status_ == "interrupted"
+    assert stages(clf) == ["reference"]
+    assert clf.lower_bound_ <= clf.objective_
+    assert clf.score(X, y) > 0.9
+
+
 def test_a_warm_start_goes_on_from_the_vectors_there_are():
     X, y = moons(600)
     clf = SVC(C=10.0, gamma=1.0, solver=Compact(), random_state=0, warm_start=True).fit(X, y)

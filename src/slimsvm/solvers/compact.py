@@ -31,7 +31,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -183,11 +183,11 @@ class _Search:
         reference = self._solve(solver, part, "reference", REFERENCE_SHARE)
         if reference.status is not Status.CONVERGED:
             return self._stopped(reference, reference.status)
-        found, status = self._few(reference)
+        found, status = self._attempt(self._few, reference)
         if status is not Status.CONVERGED:
             return self._stopped(reference, status)
         if found is None:
-            start, status = self._thinned(reference)
+            start, status = self._attempt(self._thinned, reference)
             if status is not Status.CONVERGED:
                 return self._stopped(reference, status)
             if start is not None:
@@ -223,6 +223,20 @@ class _Search:
             state = DualState(v, problem.C, problem.task, problem.examples)
         return self._solve(solver, problem, "exact", 1.0, state)
 
+    def _attempt(self, search: Callable[[Fit], tuple[Any, Status]], reference: Fit) -> tuple[Any, Status]:
+        """What a part of the search finds; a warning says if it did not come to its end."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                found, status = search(reference)
+        except KeyboardInterrupt:  # between two solvers, or before the first step of one
+            found, status = None, Status.INTERRUPTED
+        if status not in (Status.CONVERGED, Status.STOPPED):
+            n = self.reference.rows.n_rows
+            message = f"the search for few vectors ended early ({status}): the exact SVM of {n} of the rows is returned"
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        return found, status
+
     def _few(self, reference: Fit) -> tuple[KernelExpansion | None, Status]:
         """A model of few vectors that will do, or None, and how the last attempt ended."""
         self.least = least = self._noted(self._error(reference.model))
@@ -239,9 +253,7 @@ class _Search:
             solver = self.solver.learner(k, self.training.rows)
             if not trials and self.known is not None and self.known.n_basis <= k and isinstance(solver, Refine):
                 solver.set_params(initial=self.known)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                fit = self._solve(solver, self.training, f"{k} vectors", SIZE_SHARE, state)
+            fit = self._solve(solver, self.training, f"{k} vectors", SIZE_SHARE, state)
             if fit.status is not Status.CONVERGED:
                 return None, fit.status
             state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
