@@ -161,6 +161,15 @@ def test_no_vectors_may_do():
     np.testing.assert_allclose(reg.predict(X), exact.predict(X), rtol=1e-8)
 
 
+def test_no_vectors_may_not_do(monkeypatch):
+    """There are no coefficients to solve for at another price then."""
+    monkeypatch.setattr(compact, "slack", lambda *args: -1.0)
+    X, y = moons(600)
+    reg = SVR(solver=Compact(), gamma=1.0, epsilon=1.0, random_state=0).fit(X, y)
+    assert stages(reg)[-1] == "exact"
+    assert reg.n_basis_ == 0
+
+
 @pytest.mark.parametrize(
     ("search", "changes", "message"),
     [

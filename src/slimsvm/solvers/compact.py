@@ -259,11 +259,9 @@ class _Search:
             state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
             if self._will_do(fit, reference):
                 return fit.model, fit.status
-            if k in sizes[-2:]:
+            if k in sizes[-2:] and fit.model.n_basis:
                 self.trials[-1] = replace(self.trials[-1], price=PRICE)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    fit = self._coefficients(fit.model, self.training, f"{k} vectors", SIZE_SHARE)
+                fit = self._coefficients(fit.model, self.training, f"{k} vectors", SIZE_SHARE)
                 if fit.status is not Status.CONVERGED:
                     return None, fit.status
                 if self._will_do(fit, reference, PRICE):
