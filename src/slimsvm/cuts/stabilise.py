@@ -26,8 +26,9 @@ MAX_STEP = 64.0
 MAX_TRIALS = 30
 SLOPE_TOLERANCE = 0.02
 WIDTH_TOLERANCE = 1e-3
-# A cut whose share in w_b has decayed below this is forgotten.
-NEGLIGIBLE = 1e-11
+# A cut whose share in w_b has decayed below this is forgotten: times C² and the number of cuts that is what model and
+# objective may differ by.
+NEGLIGIBLE = 1e-16
 
 
 class BestPoint:
