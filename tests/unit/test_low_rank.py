@@ -278,11 +278,12 @@ def test_starts_that_do_not_fit_are_named():
     [
         ({"max_basis": 0}, "max_basis must be an integer >= 1, found 0"),
         ({"max_basis": 3, "basis": np.eye(4)}, "basis has 4 vectors, max_basis=3"),
+        ({"basis": np.full((3, 4), np.inf)}, "basis must hold finite numbers, found NaN or infinity"),
         ({"basis": np.eye(3)}, "the rows have 4 features, the basis has shape"),
         ({"basis": "random"}, "basis must be one of 'nystrom', 'kmeans', 'incomplete-cholesky'"),
         ({"tol_relative": 0.0}, "tol_relative must be a positive number, found 0.0"),
     ],
-    ids=["none", "too-many", "features", "name", "tol"],
+    ids=["none", "too-many", "infinite", "features", "name", "tol"],
 )
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):

@@ -110,3 +110,13 @@ def test_a_large_price_is_the_one_that_is_paid(C, max_iter):
     if max_iter == -1:
         assert clf.status_ == "converged"
         assert clf.objective_ == pytest.approx(SVC(solver=LowRank(80), **options).fit(X, y).objective_, rel=1e-3)
+
+
+def test_says_where_rounding_leaves_a_gap():
+    X, y = make_classification(80, 4, flip_y=0.1, random_state=0)
+    with pytest.warns(
+        ConvergenceWarning, match="CPSP ended with a gap of .* at an objective of .*: rounding allows no"
+    ):
+        clf = SVC(C=1e10, gamma=0.02, solver=CPSP(40), random_state=0).fit(X, y)
+    assert np.isfinite(clf.decision_function(X)).all()
+    assert clf.counters_["bound_in_basis"] < (1 - 1e-6) * clf.objective_

@@ -271,6 +271,7 @@ def test_evaluations_are_counted(moons):
         ({"max_basis": 0}, "max_basis must be an integer >= 1, found 0"),
         ({"initial": "best"}, "basis must be one of .* found 'best'"),
         ({"initial": np.zeros((3, 5))}, "the rows have 2 features, the basis has shape"),
+        ({"initial": np.full((3, 2), np.nan)}, "initial must hold finite numbers, found NaN or infinity"),
         ({"epochs": 0}, "epochs must be an integer >= 1, found 0"),
         ({"epochs": "many"}, "epochs must be an integer >= 1, found 'many'"),
         ({"batch_size": 1.5}, "batch_size must be an integer >= 1, found 1.5"),
@@ -279,6 +280,10 @@ def test_evaluations_are_counted(moons):
         ({"metric_pull": -1.0}, "metric_pull must be a number >= 0, found -1.0"),
         ({"noise": -0.5}, "noise must be a number >= 0, found -0.5"),
         ({"averaging": 2.0}, "averaging must be between 0 and 1, found 2.0"),
+        ({"rate": "fast"}, "rate must be a positive number, found 'fast'"),
+        ({"noise": "some"}, "noise must be a number >= 0, found 'some'"),
+        ({"averaging": "all"}, "averaging must be between 0 and 1, found 'all'"),
+        ({"metric_pull": None}, "metric_pull must be a number >= 0, found None"),
         ({"tol_relative": 0.0}, "tol_relative must be a positive number, found 0.0"),
     ],
 )

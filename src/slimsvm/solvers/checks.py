@@ -1,17 +1,38 @@
-"""Checks of parameters that several solvers have."""
+"""Checks of parameters that several solvers have, and of the gaps they end with."""
 
 from __future__ import annotations
 
-from numbers import Integral
+import warnings
+from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
+
+# Gaps, as shares of the objective, that are rounding errors of the kernel values.
+GAP_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 
 
 def check_count(name: str, value: Any) -> None:
     """A parameter that counts things must be an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
+
+
+def check_number(name: str, value: Any, accepted: str, least: float = 0.0, most: float = np.inf) -> None:
+    """A parameter must be a finite number between two others; without the lower one where ``accepted`` is positive."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
+    if not is_number or not least <= value <= most or (value == least and "positive" in accepted):
+        raise ValueError(f"{name} must be {accepted}, found {value!r}")
+
+
+def check_vectors(name: str, vectors: Any) -> None:
+    """Vectors that a parameter holds, dense or CSR, must be finite."""
+    if not np.isfinite(vectors.data if is_sparse(vectors) else vectors).all():
+        raise ValueError(f"{name} must hold finite numbers, found NaN or infinity")
 
 
 def check_smoothable(problem: Problem) -> None:
@@ -28,4 +49,17 @@ def check_smoothable(problem: Problem) -> None:
         raise ValueError(
             f"intercept='free' is for one score column (two classes or regression), found {task.n_outputs}: "
             "use 'regularized' or 'none'"
+        )
+
+
+def warn_of_a_gap(
+    whose: str, objective: float, bound: float, share: float, dtype: Any, advice: str, level: int
+) -> None:
+    """Say so where rounding, or a step that gets nowhere, ended a fit before the gap was ``share`` of the objective."""
+    gap = objective - bound
+    if gap > max(share, GAP_ROUNDING[np.dtype(dtype)]) * abs(objective):
+        warnings.warn(
+            f"{whose} ended with a gap of {gap:.2g} at an objective of {objective:.6g}: {advice}",
+            ConvergenceWarning,
+            stacklevel=level + 1,
         )

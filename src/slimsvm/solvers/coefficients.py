@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
-from slimsvm.solvers.checks import check_smoothable
-from slimsvm.solvers.convex_finish import GAP_ROUNDING, fit_coefficients, tolerances
+from slimsvm.solvers.checks import check_smoothable, warn_of_a_gap
+from slimsvm.solvers.convex_finish import fit_coefficients, tolerances
 from slimsvm.solvers.finish_by_cuts import finish_by_cuts
 from slimsvm.solvers.subspace import Coefficients
 
@@ -88,12 +86,6 @@ def best_coefficients(
         advice = (
             "a larger max_seconds may bring it down" if time.perf_counter() > deadline else "rounding allows no less"
         )
-    gap = found.objective - found.bound_in_basis
-    if gap > max(tol_relative, GAP_ROUNDING[kernel_rows.dtype]) * abs(found.objective):
-        warnings.warn(
-            f"the coefficients' problem ended with a gap of {gap:.2g} at an objective of {found.objective:.6g}; "
-            f"{advice}",
-            ConvergenceWarning,
-            stacklevel=7,
-        )
+    whose, bound = "the coefficients' problem", found.bound_in_basis
+    warn_of_a_gap(whose, found.objective, bound, tol_relative, kernel_rows.dtype, advice, 7)
     return found

@@ -20,19 +20,17 @@ Parts: `bases`, `solvers.subspace` (coordinates, in memory or computed again on 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.bases import get_basis
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import check_count, check_smoothable
-from slimsvm.solvers.convex_finish import GAP_ROUNDING, ConvexFinish, subspace, tolerances
+from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
+from slimsvm.solvers.convex_finish import ADVICE, ConvexFinish, subspace, tolerances
 from slimsvm.tasks import Binary, Multiclass, losses
 
 Array = np.ndarray
@@ -76,6 +74,7 @@ class LowRankRun:
         rows, k, basis = self.kernel_rows, self.solver.max_basis, self.solver.basis
         if isinstance(basis, np.ndarray) or is_sparse(basis):
             basis = rows.kernel.check_basis(basis, rows.n_features)
+            check_vectors("basis", basis)
             self._check_size(basis.shape[0], basis.shape[1], "basis")
             return basis, None
         chooser = get_basis(basis)
@@ -132,7 +131,8 @@ class LowRankRun:
         else:
             objective = finisher.objective
         if self.converged:
-            self._warn_of_a_gap(objective)
+            share = tolerances(self.problem, self.solver.tol_relative)[1]
+            warn_of_a_gap("LowRank", objective, self.bound, share, self.kernel_rows.dtype, ADVICE, 3)
         coef, intercept = finisher.whole.coefficients(u)
         used = coef.any(axis=1)
         rows = None if self.basis_rows is None else self.basis_rows[used]
@@ -154,17 +154,6 @@ class LowRankRun:
         augmented = problem.task.augment(scores, nothing, problem.examples)
         loss = float(problem.examples.weights @ losses(augmented, scores, nothing, problem.examples))
         return 0.5 * float(np.sum(finisher.penalty * u * u)) + problem.C * loss
-
-    def _warn_of_a_gap(self, objective: float) -> None:
-        """Say so where rounding, or a step that gets nowhere, ended the fit before the tolerance was reached."""
-        gap, tol = objective - self.bound, tolerances(self.problem, self.solver.tol_relative)[1]
-        if gap > max(tol, GAP_ROUNDING[self.kernel_rows.dtype]) * abs(objective):
-            warnings.warn(
-                f"LowRank ended with a gap of {gap:.2g} at an objective of {objective:.6g}: rounding allows no less; "
-                "precision='float64' or a lower C may",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
 
 class LowRank(Solver):
@@ -215,8 +204,7 @@ class LowRank(Solver):
     def start(self, problem: Problem, state: LowRankState | None = None) -> LowRankRun:
         """Check parameters and set the run up."""
         check_count("max_basis", self.max_basis)
-        if not (np.isfinite(self.tol_relative) and self.tol_relative > 0):
-            raise ValueError(f"tol_relative must be a positive number, found {self.tol_relative!r}")
+        check_number("tol_relative", self.tol_relative, "a positive number")
         if state is not None and not isinstance(state, LowRankState):
             raise ValueError(f"LowRank can only be warm-started from a LowRank fit, found {type(state).__name__}")
         check_smoothable(problem)

@@ -38,7 +38,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.numerics.refine import SEQUENCES
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.checks import check_count, check_number
 from slimsvm.solvers.coefficients import best_coefficients, check_finish
 from slimsvm.solvers.descent import Descent, Rates, Schedule, check_kernel, known_loss
 from slimsvm.solvers.starts import expansion_of
@@ -362,15 +362,12 @@ class Refine(Solver):
             if not _is_auto(getattr(self, name)):
                 check_count(name, getattr(self, name))
         for name in ("rate",) if _is_auto(self.tol_relative) else ("rate", "tol_relative"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
+            check_number(name, getattr(self, name), "a positive number")
         for name in ("metric_pull",) if _is_auto(self.noise) else ("metric_pull", "noise"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ValueError(f"{name} must be a number >= 0, found {getattr(self, name)!r}")
+            check_number(name, getattr(self, name), "a number >= 0")
         if not _is_auto(self.noise) and self.noise and problem.rows.is_sparse:
             raise ValueError(f"noise={self.noise!r} needs dense rows, found a sparse matrix")
-        if not 0 <= self.averaging <= 1:
-            raise ValueError(f"averaging must be between 0 and 1, found {self.averaging!r}")
+        check_number("averaging", self.averaging, "between 0 and 1", most=1.0)
         task = problem.task
         if not task.decomposes:
             raise ValueError(

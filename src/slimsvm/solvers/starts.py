@@ -13,6 +13,7 @@ from slimsvm.kernels import RBF, Kernel, KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
+from slimsvm.solvers.checks import check_vectors
 from slimsvm.solvers.descent import Expansion
 from slimsvm.tasks import Binary, Chain, Multiclass
 
@@ -62,6 +63,7 @@ def expansion_of(
         return Expansion(basis, coef, initial.intercept, log_scale, initial.plain)
     if isinstance(initial, np.ndarray) or is_sparse(initial):
         basis = kernel_rows.kernel.check_basis(initial, d)
+        check_vectors("initial", basis)
         _check_size(basis.shape[0], max_basis)
     else:
         chooser = get_basis(initial)
