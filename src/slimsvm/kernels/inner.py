@@ -78,6 +78,8 @@ class Polynomial(FoldedKernel):
 class Sigmoid(FoldedKernel):
     """k(x, z) = tanh(gamma <x, z> + coef0); not positive semidefinite in general.
 
+    Where it is not, problems are not convex, and ``lower_bound_`` and certificates bound nothing.
+
     Parameters
     ----------
     gamma : float
