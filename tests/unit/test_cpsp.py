@@ -104,7 +104,7 @@ def test_objective_is_that_of_the_model(problem, method):
 def test_preimage_is_never_worse_than_its_best_start(problem, strategy, sparse, seed):
     X = sp.csr_array(problem[0]) if sparse else problem[0]
     residual = residual_of(X, RBF(0.1), seed)
-    started, _ = best_rows(residual, strategy.n_candidates, 1, 1, np.random.default_rng(seed))
+    started = best_rows(residual, strategy.n_candidates, 1, 1, np.random.default_rng(seed)).vectors
     found = strategy.find(residual, np.random.default_rng(seed))
     assert residual.value(found)[0] >= residual.value(started)[0] * (1 - 1e-9)
 
@@ -183,7 +183,7 @@ def explained_by(residual, vectors):
     """Squared length of the residual's part within the span of some vectors, when it is orthogonal to the basis."""
     kernel, inside = residual.kernel_rows.kernel, dense(residual.basis)
     together = np.vstack([inside, vectors])
-    rho = np.vstack([np.zeros((len(inside), residual.coef.shape[1])), residual.at(vectors)])
+    rho = np.vstack([np.zeros((len(inside), residual.coef.shape[1])), residual.at(vectors).rho])
     return float(np.sum(rho * np.linalg.solve(kernel.block(together, together), rho)))
 
 
@@ -196,8 +196,8 @@ def orthogonal_residual(X, kernel, seed):
     inner = kernel.block(basis, rows) @ start.coef
     projection = np.linalg.solve(kernel.block(basis, basis), inner)
 
-    def whiten(vectors):
-        return np.linalg.solve(L, kernel.block(basis, dense(vectors))).T
+    def whiten(values):
+        return np.linalg.solve(L, values.T).T
 
     return Residual(start.kernel_rows, start.rows, start.coef, basis, -projection, whiten)
 
@@ -206,7 +206,8 @@ def test_greedy_takes_what_explains_most_of_the_rest(problem):
     X, _ = problem
     residual = orthogonal_residual(X, RBF(0.1), 0)
     candidates = X[60:80]
-    chosen = residual.greedy(candidates, residual.at(candidates), 6)
+    best = residual.best(residual.at(candidates), 6)
+    chosen = [int(np.flatnonzero((candidates == vector).all(axis=1))[0]) for vector in best.vectors]
     assert len(chosen) == 6
     for t in range(6):
         others = np.setdiff1d(np.arange(20), chosen[:t])

@@ -352,3 +352,18 @@ def test_prices_rise_to_the_one_asked_for():
     assert convex_finish.prices_to(1e3) == [1e3]
     assert convex_finish.prices_to(2e3) == [1e3, 2e3]
     assert convex_finish.prices_to(1e5) == [1e3, 1e4, 1e5]
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free"])
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_what_is_known_at_a_point_is_of_that_point_and_its_tau(task, intercept):
+    problem, X, _ = problem_of(task, 200, intercept=intercept)
+    space = convex_finish.subspace(problem, problem.bind(), X[:20])
+    finish, taus = convex_finish.ConvexFinish(problem, space, problem.generator(), np.inf, 1e-6), set()
+    for _ in range(30):
+        finish.step()
+        taus.add(finish.tau)
+        smoothed = problem.task.smooth(finish.point.scores, finish.tau, finish.examples)
+        np.testing.assert_array_equal(finish.values.smoothed.residual, smoothed.residual)
+        np.testing.assert_allclose(finish.point.scores, finish.space.times(finish.point.u), rtol=0, atol=1e-9)
+    assert len(taus) > 3

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,25 @@ TILE_FEATURES, WORTH_THREADS = 200, 1 << 21
 
 
 @dataclass(frozen=True)
+class Candidates:
+    """Raw vectors (s, d) with their ρ (s, m), and coordinates (s, k) in the span of the basis where they count."""
+
+    vectors: Any
+    rho: Array
+    z: Array | None
+
+    def taken(self, chosen: Array) -> Candidates:
+        """Some of them."""
+        return Candidates(self.vectors[chosen], self.rho[chosen], None if self.z is None else self.z[chosen])
+
+    def beside(self, others: Candidates) -> Candidates:
+        """These and others of the same residual, dense."""
+        z = None if self.z is None or others.z is None else np.concatenate([self.z, others.z])
+        vectors, rho = ([a, b] for a, b in ((self.vectors, others.vectors), (self.rho, others.rho)))
+        return Candidates(np.concatenate(vectors), np.concatenate(rho), z)
+
+
+@dataclass(frozen=True)
 class Residual:
     """r_c = Σ_l coef_lc φ(x_{rows_l}) + Σ_j basis_coef_jc φ(b_j).
 
@@ -50,8 +69,8 @@ class Residual:
     basis : raw vectors or None
     basis_coef : array of shape (k, m)
     whiten : callable or None
-        Coordinates (s, k) of raw vectors within the span of the basis, in an orthonormal frame. None: vectors are
-        valued as if they were orthogonal to it, as the paper does.
+        From kernel values (s, k) of vectors with the basis to their coordinates (s, k) in its span, in an orthonormal
+        frame. None: vectors are valued as if they were orthogonal to it, as the paper does.
     flat : bool
         The last feature is a distance from where vectors may be: it is 0 in all of them.
     """
@@ -70,28 +89,31 @@ class Residual:
             vectors[:, -1] = 0.0
         return vectors
 
-    def at(self, vectors: Any) -> Array:
-        """ρ at raw vectors (s, d), over all terms in the fit's precision: float64 (s, m)."""
+    def at(self, vectors: Any) -> Candidates:
+        """ρ at raw vectors (s, d), over all terms in the fit's precision, and where they are."""
         block = self.kernel_rows.block(self.kernel_rows.points_of(vectors), rows=self.rows)
-        rho = (block.T @ self.coef.astype(block.dtype)).astype(np.float64)
+        rho, z = (block.T @ self.coef.astype(block.dtype)).astype(np.float64), None
         if self.basis is not None:
-            rho += between(self.kernel_rows, vectors, self.basis) @ self.basis_coef
-        return rho
+            values = between(self.kernel_rows, vectors, self.basis)
+            rho += values @ self.basis_coef
+            z = None if self.whiten is None else self.whiten(values)
+        return Candidates(vectors, rho, z)
 
     def value(self, vectors: Any) -> Array:
         """Value of each of some vectors (s, d)."""
-        rho, own = self.at(vectors), squared_lengths(self.kernel_rows, vectors)
+        rho, own = self.at(vectors).rho, squared_lengths(self.kernel_rows, vectors)
         total = np.sum(rho**2, axis=1)
         return np.divide(total, own, out=np.zeros_like(total), where=own > 0)
 
-    def greedy(self, vectors: Any, rho: Array, n: int) -> Array:
-        """Positions of up to n of some vectors with their ρ, each the best after those before it; all explain some."""
+    def best(self, candidates: Candidates, n: int) -> Candidates:
+        """Up to n of some candidates, each the best after those before it; all explain some."""
+        vectors, z = candidates.vectors, candidates.z
         own = squared_lengths(self.kernel_rows, vectors)
         gram = between(self.kernel_rows, vectors, vectors[:])
-        if self.whiten is not None:
-            z = self.whiten(vectors)
+        if z is not None:
             gram -= z @ z.T
-        return greedy_picks(rho.copy(), gram, own, RANK_TOLERANCE[self.kernel_rows.dtype], n)
+        tolerance = RANK_TOLERANCE[self.kernel_rows.dtype]
+        return candidates.taken(greedy_picks(candidates.rho.copy(), gram, own, tolerance, n))
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Rows and coefficients of the expansion over rows, or of an unbiased sample where it is long."""
@@ -126,24 +148,21 @@ def as_dense(vectors: Any) -> Array:
     return vectors.toarray().astype(np.float64)
 
 
-def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: np.random.Generator):
-    """Up to n_best of some random training rows, chosen greedily: raw vectors and ρ there.
+def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: np.random.Generator) -> Candidates:
+    """Up to n_best of some random training rows, chosen greedily.
 
     The rows are n_candidates, or more where n vectors are to come of them.
     """
     kernel_rows = residual.kernel_rows
     size = min(kernel_rows.n_rows, max(n_candidates, CANDIDATES_PER_VECTOR * n))
     vectors = residual.admitted(kernel_rows.basis(np.sort(rng.choice(kernel_rows.n_rows, size, replace=False))))
-    rho = residual.at(vectors)
-    chosen = residual.greedy(vectors, rho, n_best)
-    return vectors[chosen], rho[chosen]
+    return residual.best(residual.at(vectors), n_best)
 
 
-def best_of(residual: Residual, moved: Array, started: Array, rho: Array, n: int) -> Array:
+def best_of(residual: Residual, moved: Array, started: Candidates, n: int) -> Array:
     """Up to n of the vectors found and their starts, chosen greedily: the first is no worse than the best start."""
     moved = moved[np.isfinite(moved).all(axis=1)]
-    vectors = np.concatenate([moved, started])
-    return vectors[residual.greedy(vectors, np.concatenate([residual.at(moved), rho]), n)]
+    return residual.best(residual.at(moved).beside(started), n).vectors
 
 
 @dataclass(frozen=True)
@@ -163,7 +182,7 @@ class TrainingRows:
 
     def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Any:
         """Up to n raw vectors (s, d); fewer where fewer explain anything of the residual."""
-        return best_rows(residual, self.n_candidates, n, n, rng)[0]
+        return best_rows(residual, self.n_candidates, n, n, rng).vectors
 
 
 @dataclass(frozen=True)
@@ -203,11 +222,11 @@ class FixedPoint:
 
     def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Array:
         """Up to n raw vectors (s, d), dense; fewer where fewer explain anything of the residual."""
-        started, rho = best_rows(residual, self.n_candidates, n, max(self.n_starts, STARTS_PER_VECTOR * n), rng)
-        started = as_dense(started)
-        if not len(started):
-            return started
-        return best_of(residual, self.moved(residual, started, rng), started, rho, n)
+        started = best_rows(residual, self.n_candidates, n, max(self.n_starts, STARTS_PER_VECTOR * n), rng)
+        vectors = as_dense(started.vectors)
+        if not len(vectors):
+            return vectors
+        return best_of(residual, self.moved(residual, vectors, rng), replace(started, vectors=vectors), n)
 
     def moved(self, residual: Residual, started: Array, rng: np.random.Generator) -> Array:
         """The vectors after the iteration. Means are in float32: the values of what comes out are computed anew."""
@@ -292,12 +311,12 @@ class GradientAscent:
 
     def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Array:
         """Up to n raw vectors (s, d), dense; fewer where fewer explain anything of the residual."""
-        started, rho = best_rows(residual, self.n_candidates, n, n, rng)
-        started = as_dense(started)
-        if not len(started):
-            return started
+        started = best_rows(residual, self.n_candidates, n, n, rng)
+        vectors = as_dense(started.vectors)
+        if not len(vectors):
+            return vectors
         kernel_rows, parts = residual.kernel_rows, residual.terms(rng)
-        scale = max(residual.value(started).max(), 1e-300)
+        scale = max(residual.value(vectors).max(), 1e-300)
 
         def negative(b: Array) -> tuple[float, Array]:
             value, slope = value_and_gradient(kernel_rows.kernel, parts, b)
@@ -307,8 +326,8 @@ class GradientAscent:
         def ascend(b: Array) -> Array:
             return minimize(negative, b, jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter}).x
 
-        moved = [ascend(b) for b in started]
-        return best_of(residual, np.array(moved), started, rho, n)
+        moved = [ascend(b) for b in vectors]
+        return best_of(residual, np.array(moved), replace(started, vectors=vectors), n)
 
 
 def value_and_gradient(kernel: Any, parts: list[tuple[Any, Array]], b: Array) -> tuple[float, Array]:

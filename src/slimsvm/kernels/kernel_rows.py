@@ -26,6 +26,7 @@ from slimsvm.kernels.operands import (
     points_for_dense,
 )
 from slimsvm.kernels.shift_invariant import LOG2_E
+from slimsvm.numerics.folding import add_rows
 from slimsvm.numerics.panels import ROWS_PER_TILE
 from slimsvm.numerics.threads import resolve_n_jobs, run_tiles
 from slimsvm.numerics.tiles import RowData
@@ -136,9 +137,8 @@ class KernelRows:
         self.may_be_infinite = True
         self._centred = self._folding is not None and self._folding.shift_invariant and not self.rows.is_sparse
         if not self._centred:
-            self.centre = np.zeros(self.n_features)
-        else:
-            self.centre = self._mean() if centre is None else np.asarray(centre, np.float64)
+            centre = np.zeros(self.n_features)
+        self.centre = self._mean() if centre is None else np.asarray(centre, np.float64)
         self._kept: FoldedRows | None = None
         if self._folding is not None and self.rows.in_memory and self._folded_bytes() <= memory_limit:
             self._kept = self._folded(Selection(self.n_rows))
@@ -284,7 +284,7 @@ class KernelRows:
     def _mean(self) -> np.ndarray:
         total = np.zeros(self.n_features)
         for lo, hi in self.rows.blocks(self._block_rows):
-            total += self.rows.slice(lo, hi, self.rows.exact_dtype).sum(axis=0, dtype=np.float64)
+            add_rows(np.require(self.rows.slice(lo, hi, self.rows.exact_dtype), requirements=["C", "W", "A"]), total)
         return total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:

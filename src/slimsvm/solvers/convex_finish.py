@@ -209,17 +209,16 @@ class ConvexFinish:
         if decrement > SLOW * self.decrement:
             self.effort = min(MORE * self.effort, MOST_EFFORT)
         self.decrement = decrement
-        self.point = self.point.at(self._search(along, decrement), along)
+        self.point, smoothed = self._search(along, decrement)
         target, tau = max(0.0, self._tolerance()), self.tau  # rounding may leave a share of the loss below 0
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
             self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
             self.decrement = np.inf
-        self._evaluate()
+        self._evaluate(smoothed if self.tau == tau else None)
         was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
         fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
         self.n_steps = self.n_steps + 1 if self.tau == tau else 0
-        if fell > least:
-            self.idle = 0
+        self.idle = 0 if fell > least else self.idle
         self.converged = self.converged or self.n_steps >= MOST_STEPS
 
     def _tolerance(self) -> float:
@@ -231,15 +230,18 @@ class ConvexFinish:
     def _smooth(self, point: Point, tau: float) -> Smoothed:
         return self.problem.task.smooth(point.scores, tau, self.examples, self.space.kernel_rows.n_jobs)
 
-    def _search(self, along: Point, decrement: float) -> float:
-        """Step at which the smoothed objective's slope is small, by bracketing and the Illinois method."""
+    def _search(self, along: Point, decrement: float) -> tuple[Point, Smoothed | None]:
+        """Where the smoothed objective's slope is small, and the loss there; by bracketing and the Illinois method."""
+        there, smoothed = self.point, self.values.smoothed
 
         def slope(step: float) -> float:
+            nonlocal there, smoothed
             there = self.point.at(step, along)
-            residual = self._smooth(there, self.tau).residual
-            return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * np.vdot(residual, along.scores))
+            smoothed = self._smooth(there, self.tau)
+            product = np.vdot(smoothed.residual, along.scores)
+            return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * product)
 
-        low, slope_low, high, slope_high = 0.0, -decrement, 1.0, slope(1.0)
+        low, slope_low, high, slope_high, side = 0.0, -decrement, 1.0, slope(1.0), 0
         for _ in range(MAX_TRIALS):
             if abs(slope_high) <= self.slope_share * decrement or slope_high > 0:
                 break
@@ -247,25 +249,25 @@ class ConvexFinish:
             high *= 2
             slope_high = slope(high)
         if slope_high <= self.slope_share * decrement:
-            return high
-        side = 0
+            return there, smoothed
         for _ in range(MAX_TRIALS):
             step = (low * slope_high - high * slope_low) / (slope_high - slope_low)
             value = slope(step)
             if abs(value) <= self.slope_share * decrement:
-                return step
+                return there, smoothed
             if value < 0:
                 low, slope_low, slope_high, side = step, value, (0.5 * slope_high if side < 0 else slope_high), -1
             else:
                 high, slope_high, slope_low, side = step, value, (0.5 * slope_low if side > 0 else slope_low), 1
-        return low
+        return self.point.at(low, along), None
 
-    def _evaluate(self) -> None:
-        """Values at the present point and τ; the best so far."""
+    def _evaluate(self, smoothed: Smoothed | None = None) -> None:
+        """Values at the present point and τ, where the loss may be known; the best so far."""
         if self.free:
             self._balance()
+        if self.free or smoothed is None:
+            smoothed = self._smooth(self.point, self.tau)
         C, u = self.problem.C, self.point.u
-        smoothed = self._smooth(self.point, self.tau)
         residual, dual = smoothed.residual, sum(smoothed.dual)
         smoothing_gap = C * (smoothed.loss - dual + float(np.vdot(residual, self.point.scores)))
         if self.free:

@@ -275,15 +275,15 @@ class GrowingSubspace(Subspace):
         if self.n_rows * capacity * itemsize <= memory_limit:
             self._values = np.empty((self.n_rows, min(capacity, FIRST_COLUMNS)), kernel_rows.dtype)
 
-    def whiten(self, vectors: Any) -> Array:
-        """Whitened coordinates (s, r) of raw vectors."""
-        if not self.rank:
-            return np.zeros((vectors.shape[0], 0))
-        return solve_triangular(self.L, between(self.kernel_rows, self.basis, vectors), lower=True).T
+    def whiten(self, values: Array) -> Array:
+        """Whitened coordinates (s, r) of vectors whose kernel values with the basis are (s, r)."""
+        return solve_triangular(self.L, values.T, lower=True).T if self.rank else values
 
     def extend(self, vectors: Any) -> Array:
         """Take in those of some raw vectors that do not lie in the span of the others; returns their positions."""
-        z = self.whiten(vectors)
+        z = np.zeros((vectors.shape[0], 0))
+        if self.rank:
+            z = self.whiten(between(self.kernel_rows, vectors, self.basis))
         gram = between(self.kernel_rows, vectors, vectors[:])
         kept, corner, columns = _independent(gram, z, self.L, self._to_coef, RANK_TOLERANCE[self.kernel_rows.dtype])
         if not len(kept):
