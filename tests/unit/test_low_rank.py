@@ -13,7 +13,7 @@ from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
 import naive
-from slimsvm import SVC, SVR, LowRank
+from slimsvm import CPSP, SVC, SVR, ExactCuts, LowRank
 from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed
 from slimsvm.rows import as_rows
@@ -367,3 +367,30 @@ def test_what_is_known_at_a_point_is_of_that_point_and_its_tau(task, intercept):
         np.testing.assert_array_equal(finish.values.smoothed.residual, smoothed.residual)
         np.testing.assert_allclose(finish.point.scores, finish.space.times(finish.point.u), rtol=0, atol=1e-9)
     assert len(taus) > 3
+
+
+@pytest.mark.parametrize(
+    ("task", "n", "k", "is_exact"),
+    [
+        ("multiclass-costs", 150, 20, True),
+        ("multiclass-costs", 700, 20, False),
+        ("multiclass-costs", 300, 170, False),
+        ("binary", 700, 170, True),
+    ],
+)
+@pytest.mark.parametrize("solver", [LowRank, CPSP], ids=lambda s: s.__name__)
+def test_small_problems_are_solved_to_rounding_where_that_is_little_work(solver, task, n, k, is_exact):
+    problem, _, _ = problem_of(task, n)
+    fit = solver(max_basis=k).solve(problem)
+    gap = (fit.objective - fit.counters["bound_in_basis"]) / fit.objective
+    assert fit.status == Status.CONVERGED
+    assert (gap <= 1.01e-10) == is_exact
+    assert gap <= 1e-3
+
+
+def test_the_exact_optimum_of_several_classes_to_rounding_up_to_2000_numbers():
+    gaps = []
+    for n in (150, 700):
+        fit = ExactCuts().solve(problem_of("multiclass-costs", n)[0])
+        gaps.append((fit.objective - fit.lower_bound) / fit.objective)
+    assert gaps[0] <= 1.01e-10 < gaps[1] <= 1e-3

@@ -48,7 +48,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
     tol : float, default=1e-3
         ε of the stopping rule on the mean loss (``solver="exact"``: LIBSVM's rule). With ``solver="auto"`` and up to
-        2,000 rows the fit goes on to a relative gap of 1e-10.
+        2,000 rows, times outputs if there are several, the fit goes on to a relative gap of 1e-10.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
     verbose : bool or int, default=False

@@ -24,9 +24,11 @@ from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
 
-# Up to this many rows everything is float64 and solved to SMALL_TOLERANCE.
-SMALL_N = 2000
-SMALL_TOLERANCE = 1e-10
+# Up to this many rows everything is float64. Up to as many rows times outputs, and with several outputs so many
+# coefficients in a given basis, it is solved to SMALL_TOLERANCE; more would take up to minutes, and is to
+# NEARLY_TOLERANCE.
+SMALL_N, SMALL_BASIS = 2000, 500
+SMALL_TOLERANCE, NEARLY_TOLERANCE = 1e-10, 1e-3
 # Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
 MAX_FLOAT32_RADIUS = 500.0
 # Examples and steps of the fit that everything is compiled by before ``max_seconds`` begins, and the kinds of problems
@@ -96,8 +98,22 @@ class Problem:
 
     @property
     def is_small(self) -> bool:
-        """Whether ``precision="auto"`` means float64 and a solution to `SMALL_TOLERANCE`."""
+        """Whether ``precision="auto"`` means float64 and a solution to `small_tolerance`."""
         return self.precision == "auto" and self.rows.n_rows <= SMALL_N
+
+    @property
+    def small_tolerance(self) -> float:
+        """Relative gap that a small problem is solved to."""
+        is_least = self.rows.n_rows * self.task.n_outputs <= SMALL_N
+        return SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE
+
+    def tolerances(self, tol_relative: float, n_vectors: int) -> tuple[float, float]:
+        """(tol, tol_relative) that the coefficients of so many vectors are solved to, where others are asked for."""
+        if not self.is_small:
+            return self.tol, tol_relative
+        m = self.task.n_outputs
+        is_least = m == 1 or m * n_vectors <= SMALL_BASIS
+        return np.inf, min(tol_relative, self.small_tolerance if is_least else NEARLY_TOLERANCE)
 
     def bind(self) -> KernelRows:
         """The rows seen through the kernel, in the precision the problem asks for."""

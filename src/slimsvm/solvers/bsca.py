@@ -60,7 +60,8 @@ class BSCA(BudgetedSolver):
         Whether the objectives and the training error of each epoch are estimated from 2,000 rows or exact. Exact dual
         objectives are lower bounds; they cost one kernel evaluation for each pair of rows with α > 0.
     tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10.
+        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or points times outputs, see `LowRank`).
 
     Notes
     -----

@@ -47,7 +47,8 @@ class BSGD(BudgetedSolver):
     reports : {"sample", "exact"}, default="sample"
         Whether the objective and the training error of each epoch are estimated from 2,000 rows or exact.
     tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10.
+        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or points times outputs, see `LowRank`).
 
     Notes
     -----

@@ -29,7 +29,7 @@ from slimsvm.solvers.box_dual import (
     signs,
     steps_of,
 )
-from slimsvm.solvers.convex_finish import fit_coefficients, tolerances
+from slimsvm.solvers.convex_finish import fit_coefficients
 from slimsvm.solvers.descent import check_kernel
 from slimsvm.solvers.refine import Refine
 from slimsvm.tasks import Multiclass, Regression, Task
@@ -254,7 +254,8 @@ class BudgetedRun:
     def _finish(self, record: dict[str, Any]) -> None:
         """Solve for the coefficients of the final points; epochs cut short by max_iter are no end."""
         if self.solver.finish:
-            model, tol = self._expansion(), tolerances(self.problem, self.solver.tol_relative)[1]
+            model = self._expansion()
+            tol = self.problem.tolerances(self.solver.tol_relative, model.n_basis)[1]
             found = fit_coefficients(self.problem, self.kernel_rows, model.basis, None, tol, rng=self.rng)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept), found.bound_in_basis
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}

@@ -12,7 +12,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.checks import check_smoothable, warn_of_a_gap
-from slimsvm.solvers.convex_finish import fit_coefficients, tolerances
+from slimsvm.solvers.convex_finish import fit_coefficients
 from slimsvm.solvers.finish_by_cuts import finish_by_cuts
 from slimsvm.solvers.subspace import Coefficients
 
@@ -71,7 +71,7 @@ def best_coefficients(
     is_smoothed = has_smoothed_rows(problem)
     if tol_relative == "auto":
         tol_relative = NEWTON_TOLERANCE if is_smoothed else CUTS_TOLERANCE
-    tol_relative = tolerances(problem, tol_relative)[1]
+    tol_relative = problem.tolerances(tol_relative, model.n_basis)[1]
     if is_smoothed:
         start: Any = model.coef, model.intercept
         found = fit_coefficients(problem, kernel_rows, model.basis, start, tol_relative, rng=rng)

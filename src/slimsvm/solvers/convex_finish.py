@@ -30,7 +30,7 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.numerics.threads import one_blas_thread
-from slimsvm.solvers.base import SMALL_TOLERANCE, Problem
+from slimsvm.solvers.base import Problem
 from slimsvm.solvers.checks import check_smoothable
 from slimsvm.solvers.newton import CHEAP, EXACT, direction
 from slimsvm.solvers.subspace import Coefficients, Subspace
@@ -337,13 +337,6 @@ def sampled(examples: Examples, index: Array) -> Examples:
     """Some of the examples, weighted so that they stand for all."""
     part = examples.take(index)
     return replace(part, weights=part.weights * (examples.total_weight / part.total_weight))
-
-
-def tolerances(problem: Problem, tol_relative: float) -> tuple[float, float]:
-    """(tol, tol_relative) of the stopping rule: small problems are solved to rounding."""
-    if problem.is_small:
-        return np.inf, min(SMALL_TOLERANCE, tol_relative)
-    return problem.tol, tol_relative
 
 
 def fit_coefficients(

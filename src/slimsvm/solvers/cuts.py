@@ -68,7 +68,8 @@ class ExactCuts(CuttingPlaneSolver):
     ----------
     tol_relative : float or None, default=0.01
         Beside ``tol`` (ε on the mean loss) also ask for a gap of at most this share of the objective; None is the
-        paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10.
+        paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10
+        (1e-3 where rows times outputs are more than 2,000).
     step : {"line-search", "full"}, default="line-search"
         "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
     overshoot : float, default=0.05

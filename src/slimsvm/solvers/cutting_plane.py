@@ -50,7 +50,7 @@ from slimsvm.cuts import (
 from slimsvm.cuts.oracles import MAX_REDRAWS
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion, LinearModel
-from slimsvm.solvers.base import SMALL_TOLERANCE, Fit, Problem, Status
+from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.tasks import Augmented, losses
 
 Array = np.ndarray
@@ -98,7 +98,7 @@ class CuttingPlaneRun:
         self.problem, self.oracle, self.plan = problem, oracle, plan
         self.tol, self.tol_relative = problem.tol, plan.tol_relative
         if problem.is_small and oracle.exact and plan.tol_relative is not None:
-            self.tol, self.tol_relative = np.inf, min(SMALL_TOLERANCE, plan.tol_relative)
+            self.tol, self.tol_relative = np.inf, min(problem.small_tolerance, plan.tol_relative)
         self.task, self.examples = problem.task, problem.examples
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.solvers.base import SMALL_TOLERANCE, Problem
+from slimsvm.solvers.base import Problem
 from slimsvm.solvers.bcfw import BCFW, BCFWRun, BCFWState
 
 Array = np.ndarray
@@ -51,7 +51,7 @@ class ExampleCutsRun(BCFWRun):
     def __init__(self, problem: Problem, solver: Any, state: BCFWState | None):
         tol_relative = solver.tol_relative
         if problem.is_small and tol_relative is not None:
-            problem, tol_relative = replace(problem, tol=np.inf), min(SMALL_TOLERANCE, tol_relative)
+            problem, tol_relative = replace(problem, tol=np.inf), min(problem.small_tolerance, tol_relative)
         super().__init__(problem, BCFW(tol_relative, weights=solver.weights), state)
         self.max_idle = solver.max_idle
         self.is_new = state is None

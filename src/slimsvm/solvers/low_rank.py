@@ -30,7 +30,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
-from slimsvm.solvers.convex_finish import ADVICE, ConvexFinish, subspace, tolerances
+from slimsvm.solvers.convex_finish import ADVICE, ConvexFinish, subspace
 from slimsvm.tasks import Binary, Multiclass, losses
 
 Array = np.ndarray
@@ -63,8 +63,8 @@ class LowRankRun:
                     f"the earlier fit had {start[0].shape[1]} outputs, this problem has {problem.task.n_outputs}"
                 )
         space = subspace(problem, self.kernel_rows, self.basis)
-        tol, tol_relative = tolerances(problem, solver.tol_relative)
-        self.finisher = ConvexFinish(problem, space, rng, tol, tol_relative, start)
+        self.tolerances = problem.tolerances(solver.tol_relative, space.n_vectors)
+        self.finisher = ConvexFinish(problem, space, rng, *self.tolerances, start)
         self.bound, self.converged = -np.inf, False
 
     # -- the basis ------------------------------------------------------------------------------------------------
@@ -131,8 +131,7 @@ class LowRankRun:
         else:
             objective = finisher.objective
         if self.converged:
-            share = tolerances(self.problem, self.solver.tol_relative)[1]
-            warn_of_a_gap("LowRank", objective, self.bound, share, self.kernel_rows.dtype, ADVICE, 3)
+            warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, ADVICE, 3)
         coef, intercept = finisher.whole.coefficients(u)
         used = coef.any(axis=1)
         rows = None if self.basis_rows is None else self.basis_rows[used]
@@ -172,7 +171,8 @@ class LowRank(Solver):
         parameters of its own, or the vectors themselves (at most ``max_basis``).
     tol_relative : float, default=1e-3
         Gap between the objective and the bound on all models over this basis, as a share of the objective. Up to
-        2,000 rows with ``precision="auto"`` it is solved to 1e-10.
+        2,000 rows with ``precision="auto"`` it is solved to 1e-10; to 1e-3 or less where rows times outputs are more
+        than 2,000, or there are several outputs and these times the vectors are more than 500.
 
     Notes
     -----

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.numerics.ascent import ascend
 from slimsvm.numerics.budget_steps import DUAL
-from slimsvm.solvers.base import SMALL_TOLERANCE, Fit, Problem, Status
+from slimsvm.solvers.base import NEARLY_TOLERANCE, SMALL_TOLERANCE, Fit, Problem, Status
 from slimsvm.solvers.box_dual import (
     BudgetState,
     exact_objective,
@@ -111,13 +111,16 @@ class PlainAscentRun:
             intercept = self.steps.constant * self.beta.sum(axis=0)
             basis = self.kernel_rows.basis(np.arange(len(self.beta)))
             operands, best = (self.problem, self.kernel_rows, basis), np.inf if is_multiclass else record["primal"]
+            tolerance = self.tolerance
+            if is_multiclass:
+                tolerance = max(tolerance, self.problem.tolerances(NEARLY_TOLERANCE, len(self.beta))[1])
             for start in (None,) if is_multiclass else ((self.beta, intercept), None):
-                found = fit_coefficients(*operands, start, self.tolerance, rng=self.rng)
+                found = fit_coefficients(*operands, start, tolerance, rng=self.rng)
                 if found.objective < best:
                     self.found, best = found, found.objective
                 # The basis is all rows: a bound within it bounds everything.
                 self.lower_bound = max(self.lower_bound, found.bound_in_basis)
-                if best - self.lower_bound <= self.tolerance * abs(best):
+                if best - self.lower_bound <= tolerance * abs(best):
                     break
             record |= {"objective": best}
         elif not is_done:

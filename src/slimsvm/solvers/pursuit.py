@@ -36,7 +36,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.checks import warn_of_a_gap
 from slimsvm.solvers.closing import closing_descent
-from slimsvm.solvers.convex_finish import ADVICE, FIRST_TAU, ConvexFinish, Point, tolerances
+from slimsvm.solvers.convex_finish import ADVICE, FIRST_TAU, ConvexFinish, Point
 from slimsvm.solvers.directions import Directions, Search
 from slimsvm.solvers.refine import RefineRun
 from slimsvm.solvers.subspace import GrowingSubspace
@@ -179,7 +179,7 @@ class PursuitRun:
             state.check(problem.task, problem.examples)
             kept = self.space.extend(state.model.basis[:max_basis])
             start = state.model.coef[kept], state.model.intercept
-        self.tolerances = tolerances(problem, tol_relative)
+        self.tolerances = problem.tolerances(tol_relative, max_basis)
         self.newton = GrowingFinish(problem, self.space, self.rng, *self.tolerances, start)
         self.refused = self.n_added = 0
         self.gained: float = 0.0

@@ -305,8 +305,8 @@ class Refine(Solver):
         Solve the convex problem in the coefficients of the learned basis (and the task's plain parameters): by Newton's
         method where the loss of every row can be smoothed, otherwise by exact cuts. Needed for ``bound_in_basis``.
     tol_relative : float or "auto", default="auto"
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10. "auto": 1e-3, or 1e-2
-        where the finish is by cuts.
+        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or vectors times outputs, see `LowRank`). "auto": 1e-3, or 1e-2 where the finish is by cuts.
 
     Notes
     -----
