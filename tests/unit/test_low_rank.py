@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as TheirSVC
@@ -394,3 +394,10 @@ def test_the_exact_optimum_of_several_classes_to_rounding_up_to_2000_numbers():
         fit = ExactCuts().solve(problem_of("multiclass-costs", n)[0])
         gaps.append((fit.objective - fit.lower_bound) / fit.objective)
     assert gaps[0] <= 1.01e-10 < gaps[1] <= 1e-3
+
+
+def test_several_outputs_that_steps_by_conjugate_gradients_crawl_to():
+    X, y = load_digits(return_X_y=True)
+    clf = SVC(kernel="linear", solver=LowRank(max_basis=20), random_state=0).fit(X, y)
+    assert clf.objective_ - clf.counters_["bound_in_basis"] <= 1e-3 * clf.objective_
+    assert len(clf.history_) < 100

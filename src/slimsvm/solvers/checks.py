@@ -53,11 +53,13 @@ def check_smoothable(problem: Problem) -> None:
 
 
 def warn_of_a_gap(
-    whose: str, objective: float, bound: float, share: float, dtype: Any, advice: str, level: int
+    whose: str, objective: float, bound: float, share: float, dtype: Any, level: int, advice: str | None = None
 ) -> None:
     """Say so where rounding, or a step that gets nowhere, ended a fit before the gap was ``share`` of the objective."""
-    gap = objective - bound
-    if gap > max(share, GAP_ROUNDING[np.dtype(dtype)]) * abs(objective):
+    gap, dtype = objective - bound, np.dtype(dtype)
+    if gap > max(share, GAP_ROUNDING[dtype]) * abs(objective):
+        mended_by = "precision='float64' or a lower C" if dtype == np.float32 else "a lower C"
+        advice = f"rounding allows no less; {mended_by} may" if advice is None else advice
         warnings.warn(
             f"{whose} ended with a gap of {gap:.2g} at an objective of {objective:.6g}: {advice}",
             ConvergenceWarning,

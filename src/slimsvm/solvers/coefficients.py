@@ -79,7 +79,7 @@ def best_coefficients(
             other = fit_coefficients(problem, kernel_rows, model.basis, None, tol_relative, rng=rng)
             bound = max(found.bound_in_basis, other.bound_in_basis)
             found = replace(min(found, other, key=lambda fit: fit.objective), bound_in_basis=bound)
-        advice = "precision='float64' may bring it down"
+        advice = None
     else:
         start = model.coef, model.intercept, model.plain
         found = finish_by_cuts(problem, kernel_rows, model.basis, start, tol_relative, MAX_CUTS, deadline)
@@ -87,5 +87,5 @@ def best_coefficients(
             "a larger max_seconds may bring it down" if time.perf_counter() > deadline else "rounding allows no less"
         )
     whose, bound = "the coefficients' problem", found.bound_in_basis
-    warn_of_a_gap(whose, found.objective, bound, tol_relative, kernel_rows.dtype, advice, 7)
+    warn_of_a_gap(whose, found.objective, bound, tol_relative, kernel_rows.dtype, 7, advice)
     return found

@@ -57,7 +57,6 @@ SAMPLE_STEP, MIN_SAMPLE, FIRST_TOLERANCE = 16, 2000, 0.05
 # The end is reached when this many steps in a row neither raised the bound nor lowered τ, the objective or the smoothed
 # objective, by this share of it; or this many at one τ.
 STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
-ADVICE = "rounding allows no less; precision='float64' or a lower C may"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
-from slimsvm.solvers.convex_finish import ADVICE, ConvexFinish, subspace
+from slimsvm.solvers.convex_finish import ConvexFinish, subspace
 from slimsvm.tasks import Binary, Multiclass, losses
 
 Array = np.ndarray
@@ -131,7 +131,7 @@ class LowRankRun:
         else:
             objective = finisher.objective
         if self.converged:
-            warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, ADVICE, 3)
+            warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, 3)
         coef, intercept = finisher.whole.coefficients(u)
         used = coef.any(axis=1)
         rows = None if self.basis_rows is None else self.basis_rows[used]

@@ -23,8 +23,9 @@ Array = np.ndarray
 # More rows than the accuracy's limit, or than this many for each coordinate, are sampled.
 ROWS_PER_COORDINATE = 4
 CG_STEPS = 100
-# For exact directions of several outputs, numbers in a point up to which the second derivative is formed as a whole.
-MAX_WHOLE = 1500
+# Numbers in a point up to which the second derivative of several outputs is formed as a whole: for exact directions,
+# and where many slow steps were taken.
+MAX_WHOLE, WHOLE_EFFORT = 1500, 8
 
 
 class Accuracy(NamedTuple):
@@ -75,7 +76,7 @@ def direction(
     rows = space.whitened(index)
     curvature = factor * smoothed.curvature[index]
     share = None if smoothed.share is None else smoothed.share[index]
-    if share is not None and accuracy is EXACT and gradient.size <= MAX_WHOLE:
+    if share is not None and (accuracy is EXACT or effort > WHOLE_EFFORT) and gradient.size <= MAX_WHOLE:
         return _solve_whole(space, rows, curvature, share, gradient, penalty)
     factors = [_factor(space.gram(rows, curvature[:, c]), penalty[:, 0]) for c in range(gradient.shape[1])]
 

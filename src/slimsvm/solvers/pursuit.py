@@ -36,7 +36,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.checks import warn_of_a_gap
 from slimsvm.solvers.closing import closing_descent
-from slimsvm.solvers.convex_finish import ADVICE, FIRST_TAU, ConvexFinish, Point
+from slimsvm.solvers.convex_finish import FIRST_TAU, ConvexFinish, Point
 from slimsvm.solvers.directions import Directions, Search
 from slimsvm.solvers.refine import RefineRun
 from slimsvm.solvers.subspace import GrowingSubspace
@@ -360,7 +360,7 @@ class PursuitRun:
         """The best model over the basis."""
         found, problem, model = self.found, self.problem, self._model()
         if self.converged:
-            warn_of_a_gap("CPSP", found.objective, found.bound, self.tolerances[1], self.kernel_rows.dtype, ADVICE, 3)
+            warn_of_a_gap("CPSP", found.objective, found.bound, self.tolerances[1], self.kernel_rows.dtype, 3)
         counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": found.bound}
         state = PursuitState((), problem.task, problem.examples, True, model)
         bound = None if self.lower_bound is None else min(self.lower_bound, found.objective)
