@@ -25,6 +25,7 @@ ORDER = [
     ["__init__"],
     ["plots"],
     ["cli"],
+    ["__main__"],
 ]
 RANK = {unit: rank for rank, row in enumerate(ORDER) for unit in row}
 # Data sets know rows and nothing of learning; only the command line (and tests, benchmarks) may ask for them.

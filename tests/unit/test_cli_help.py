@@ -93,6 +93,13 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"slimsvm {slimsvm.__version__}\n"
 
 
+def test_the_package_is_the_program():
+    command = [sys.executable, "-m", "slimsvm", "--version"]
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"slimsvm {slimsvm.__version__}\n"
+    )
+
+
 def test_the_help_loads_nothing_that_takes_long():
     code = "import sys; from slimsvm.cli import main; main(['--help']); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
