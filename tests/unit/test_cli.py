@@ -341,7 +341,7 @@ def test_numbers_match_classes_that_are_texts(capsys, tmp_path, board):
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_stops_early_is_no_failure_to_speak_of(files, monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    command = f"{sys.executable} -m slimsvm.cli predict board.slim board.txt --quiet | true"
+    command = f"{sys.executable} -m slimsvm predict board.slim board.txt --quiet | true"
     answer = subprocess.run(["bash", "-c", command], cwd=files, capture_output=True, text=True, check=True)
     assert answer.stderr == ""
 

@@ -155,7 +155,7 @@ def test_predictions_that_cannot_be_written(capsys, here):
 def test_standard_output_on_a_full_disk(here, monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # so that writing fails as late as it can
     with open("/dev/full", "w") as full:
-        argv = [sys.executable, "-m", "slimsvm.cli", "predict", "good.slim", "good.txt", "--quiet"]
+        argv = [sys.executable, "-m", "slimsvm", "predict", "good.slim", "good.txt", "--quiet"]
         answer = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True)
     assert answer.returncode == 1
     assert answer.stderr == "slimsvm: error: No space left on device\n"
@@ -328,11 +328,11 @@ def test_an_interrupt_before_there_is_a_model(capsys, here, monkeypatch):
 
 
 def test_the_program_itself_fails_in_one_line(here):
-    argv = [sys.executable, "-m", "slimsvm.cli", "train", "good.txt", "nowhere/m.slim"]
+    argv = [sys.executable, "-m", "slimsvm", "train", "good.txt", "nowhere/m.slim"]
     answer = subprocess.run(argv, capture_output=True, text=True)
     assert (answer.returncode, answer.stdout) == (1, "")
     assert answer.stderr == "slimsvm: error: nowhere/m.slim: there is no folder 'nowhere' to write the model to\n"
-    argv = [sys.executable, "-m", "slimsvm.cli", "train", "good.txt", "m.slim", "--quiet", "--json"]
+    argv = [sys.executable, "-m", "slimsvm", "train", "good.txt", "m.slim", "--quiet", "--json"]
     answer = subprocess.run(argv, capture_output=True, text=True)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert json.loads(answer.stdout)["status"] == "converged"

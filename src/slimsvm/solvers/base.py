@@ -98,22 +98,16 @@ class Problem:
 
     @property
     def is_small(self) -> bool:
-        """Whether ``precision="auto"`` means float64 and a solution to `small_tolerance`."""
+        """Whether ``precision="auto"`` means float64 and the solution that `tolerances` says."""
         return self.precision == "auto" and self.rows.n_rows <= SMALL_N
 
-    @property
-    def small_tolerance(self) -> float:
-        """Relative gap that a small problem is solved to."""
-        is_least = self.rows.n_rows * self.task.n_outputs <= SMALL_N
-        return SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE
-
-    def tolerances(self, tol_relative: float, n_vectors: int) -> tuple[float, float]:
-        """(tol, tol_relative) that the coefficients of so many vectors are solved to, where others are asked for."""
+    def tolerances(self, tol_relative: float, n_vectors: int = 0) -> tuple[float, float]:
+        """(tol, tol_relative) of the stopping rule, where these are asked for; n_vectors: of a given basis."""
         if not self.is_small:
             return self.tol, tol_relative
         m = self.task.n_outputs
-        is_least = m == 1 or m * n_vectors <= SMALL_BASIS
-        return np.inf, min(tol_relative, self.small_tolerance if is_least else NEARLY_TOLERANCE)
+        is_least = m == 1 or (m * self.rows.n_rows <= SMALL_N and m * n_vectors <= SMALL_BASIS)
+        return np.inf, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
 
     def bind(self) -> KernelRows:
         """The rows seen through the kernel, in the precision the problem asks for."""

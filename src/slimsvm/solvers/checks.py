@@ -22,10 +22,10 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
 
 
-def check_number(name: str, value: Any, accepted: str, least: float = 0.0, most: float = np.inf) -> None:
-    """A parameter must be a finite number between two others; without the lower one where ``accepted`` is positive."""
+def check_number(name: str, value: Any, accepted: str, most: float = np.inf, positive: bool = False) -> None:
+    """A parameter must be a finite number from 0, or above it, to ``most``."""
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
-    if not is_number or not least <= value <= most or (value == least and "positive" in accepted):
+    if not is_number or not 0 <= value <= most or (positive and value == 0):
         raise ValueError(f"{name} must be {accepted}, found {value!r}")
 
 

@@ -97,8 +97,8 @@ class CuttingPlaneRun:
     def __init__(self, problem: Problem, oracle, plan: Plan, state: CutsState | None):
         self.problem, self.oracle, self.plan = problem, oracle, plan
         self.tol, self.tol_relative = problem.tol, plan.tol_relative
-        if problem.is_small and oracle.exact and plan.tol_relative is not None:
-            self.tol, self.tol_relative = np.inf, min(problem.small_tolerance, plan.tol_relative)
+        if oracle.exact and plan.tol_relative is not None:
+            self.tol, self.tol_relative = problem.tolerances(plan.tol_relative)
         self.task, self.examples = problem.task, problem.examples
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()

@@ -50,8 +50,9 @@ class ExampleCutsRun(BCFWRun):
 
     def __init__(self, problem: Problem, solver: Any, state: BCFWState | None):
         tol_relative = solver.tol_relative
-        if problem.is_small and tol_relative is not None:
-            problem, tol_relative = replace(problem, tol=np.inf), min(problem.small_tolerance, tol_relative)
+        if tol_relative is not None:
+            tol, tol_relative = problem.tolerances(tol_relative)
+            problem = replace(problem, tol=tol)
         super().__init__(problem, BCFW(tol_relative, weights=solver.weights), state)
         self.max_idle = solver.max_idle
         self.is_new = state is None

@@ -204,7 +204,7 @@ class LowRank(Solver):
     def start(self, problem: Problem, state: LowRankState | None = None) -> LowRankRun:
         """Check parameters and set the run up."""
         check_count("max_basis", self.max_basis)
-        check_number("tol_relative", self.tol_relative, "a positive number")
+        check_number("tol_relative", self.tol_relative, "a positive number", positive=True)
         if state is not None and not isinstance(state, LowRankState):
             raise ValueError(f"LowRank can only be warm-started from a LowRank fit, found {type(state).__name__}")
         check_smoothable(problem)

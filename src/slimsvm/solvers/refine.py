@@ -362,7 +362,7 @@ class Refine(Solver):
             if not _is_auto(getattr(self, name)):
                 check_count(name, getattr(self, name))
         for name in ("rate",) if _is_auto(self.tol_relative) else ("rate", "tol_relative"):
-            check_number(name, getattr(self, name), "a positive number")
+            check_number(name, getattr(self, name), "a positive number", positive=True)
         for name in ("metric_pull",) if _is_auto(self.noise) else ("metric_pull", "noise"):
             check_number(name, getattr(self, name), "a number >= 0")
         if not _is_auto(self.noise) and self.noise and problem.rows.is_sparse:
