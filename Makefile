@@ -8,49 +8,111 @@ STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 # Without compiling what most tests never import: half the time of the installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+BUILD := $(BIN)/python build_backend/slimsvm_build.py
+EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart --editable
 
-# Numba's files lie in __pycache__ anyway; without bytecode beside them every process of the tests would compile each
-# module that it imports, 4 seconds, again.
+# Without bytecode beside them every process of the tests would compile each module that it imports, 4 seconds, again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup lint test test-all demo docs clean
+.PHONY: setup library format lint test test-all demo docs check-warnings check-address check-threads wheels check-core clean
 
-setup: $(STAMP)
+setup: library
 
-# Installed again only when pyproject.toml is newer than the last installation.
-$(STAMP): pyproject.toml
+# Installed again only when pyproject.toml is newer than the last installation. The library is built meanwhile.
+$(STAMP): pyproject.toml build_backend/slimsvm_build.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slimsvm needs Python 3.11 or newer, $(PYTHON) is %d.%d" % sys.version_info[:2])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) --editable '.[test]'
+	$(PIP_INSTALL) $$($(BUILD) requirements)
+	$(BUILD) library & library=$$!; $(EDITABLE) '.[test]' && wait $$library
 	touch $@
+
+# Built again where something in core/ changed.
+library: $(STAMP)
+	@$(BUILD) library
 
 $(DOCS_STAMP): $(STAMP)
-	$(PIP_INSTALL) --editable '.[docs]'
+	$(EDITABLE) '.[docs]'
 	touch $@
 
-lint: $(STAMP)
+FORMAT := $(BIN)/clang-format $(wildcard core/*.cc core/*.h core/*/*.cc core/*/*.h core/*/*.c)
+
+# Formats the sources as `make lint` wants them.
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(FORMAT) -i
+
+lint: library
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(FORMAT) --dry-run --Werror
 	$(BIN)/mypy
 
 # One pytest process per usable core, at most eight; a free one takes tests over from a busy one.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 # The type check has one core only: beside the tests, which have all of them; what it found comes last.
-test test-all: $(STAMP)
+test test-all: library
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(FORMAT) --dry-run --Werror
 	$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
 	$(PYTEST) $(if $(filter test-all,$@),--full); tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/mypy.txt; test $$tests$$types = 00
 
-demo: $(STAMP)
+demo: library
 	$(BIN)/python -m slimsvm.cli.demo
 
-docs: $(DOCS_STAMP)
+docs: $(DOCS_STAMP) library
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build
 	@echo docs/_build/index.html
 
+# ---------------------------------------------------------------- checks of the core that need gcc and clang
+
+CONFIGURE := $(BIN)/cmake -G Ninja -S core -D CMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja
+NINJA := $(BIN)/ninja --quiet -C
+
+# Both compile without a warning.
+check-warnings: $(STAMP)
+	set -e; for compiler in g++ clang++; do \
+		$(CONFIGURE) -B build/warnings-$$compiler -D CMAKE_CXX_COMPILER=$$compiler > /dev/null; \
+		$(NINJA) build/warnings-$$compiler; \
+	done
+
+# The tests of the core with gcc's sanitizers: of addresses and undefined behaviour, and of threads. Python and NumPy are
+# as they are; what they allocate is checked, too. The second one cannot start threads after a fork.
+SANITIZED := tests/core tests/contracts/test_kernels.py --ignore tests/core/test_symbols.py
+PRELOAD = LD_PRELOAD=$$(g++ -print-file-name=lib$(1).so) SLIMSVM_LIBRARY=build/$@/libslimsvm.so
+
+check-address: SANITIZER := address,undefined
+check-threads: SANITIZER := thread
+check-address: RUN = $(call PRELOAD,asan) PYTHONMALLOC=malloc UBSAN_OPTIONS=log_path=build/$@/report \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=build/$@/report $(PYTEST) $(SANITIZED)
+check-threads: RUN = $(call PRELOAD,tsan) TSAN_OPTIONS=exitcode=66:log_path=build/$@/report \
+	setarch -R $(PYTEST) $(SANITIZED) --deselect tests/core/test_border.py::test_a_fork_after_a_call
+
+check-address check-threads: $(STAMP)
+	$(CONFIGURE) -B build/$@ -D CMAKE_CXX_COMPILER=g++ -D CMAKE_BUILD_TYPE=None -D CMAKE_CXX_FLAGS=-O1 \
+		-D SLIMSVM_ISAS=avx2 -D SLIMSVM_SANITIZE=$(SANITIZER) > /dev/null
+	$(NINJA) build/$@
+	rm -f build/$@/report*
+	$(RUN); ended=$$?; cat build/$@/report* 2> /dev/null; exit $$ended
+
+# ---------------------------------------------------------------- other platforms, by zig
+
+ZIG := $(PIP_INSTALL) 'ziglang>=0.14,<0.18' auditwheel
+
+# A wheel for every platform, in dist/.
+wheels: $(STAMP)
+	$(ZIG)
+	$(BIN)/python build_backend/platforms.py wheels
+
+# core/tests/run.c on every platform that this machine can imitate, and tests of Python as on an old processor.
+check-core: library
+	$(ZIG)
+	$(BIN)/python build_backend/platforms.py check
+	qemu-x86_64 -cpu Nehalem $(BIN)/python -m pytest -q -p no:xdist tests/core/test_border.py tests/contracts/test_kernels.py
+
 clean:
-	rm -rf docs/_build demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(STAMP) $(DOCS_STAMP)
+	rm -rf docs/_build demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
+		src/slimsvm/core/*.dll $(STAMP) $(DOCS_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,44 +1,61 @@
 """What learned bases reach: test errors of `Refine`'s defaults on the benchmark sets, one row per set and setting.
 
-    python benchmarks/learned_bases.py                            # everything that is quick, 5 seeds
-    python benchmarks/learned_bases.py ijcnn1 cod-rna --seeds 2   # some sets
-    python benchmarks/learned_bases.py covtype checkerboard --jobs 4
-    python benchmarks/learned_bases.py --curve --seeds 1          # covtype: error against vectors, beside trees
+    python -m benchmarks learned-bases                                   # everything that is quick, 5 seeds
+    python -m benchmarks learned-bases --sets ijcnn1 cod-rna --seeds 2   # some sets
+    python -m benchmarks learned-bases --sets covtype checkerboard --n-jobs 4
+    python -m benchmarks learned-bases --curve --seeds 1      # covtype: error against vectors, beside trees
 
-Prints a table and, with --json FILE, writes every run. C and gamma are those of the papers' tables, or C = 10 from
-gamma = "scale" where no search is the point.
+Results are on disk after every setting. C and gamma are those of the papers' tables, or C = 10 from gamma = "scale"
+where no search is the point.
 """
 
+from __future__ import annotations
+
 import argparse
-import json
-import sys
 import time
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.shared.results import save
 from slimsvm import SVC, Refine, datasets
+from slimsvm.cli import options
+from slimsvm.cli.output import say
 
-# Set, number of vectors, C, gamma, whether the metric is learned, and the error in percent that was asked for.
+
+class Setting(NamedTuple):
+    """A set, the number of vectors, how they are trained, and the test error in percent that was asked for."""
+
+    data: str
+    max_basis: int
+    C: float
+    gamma: float | str
+    learn_metric: bool
+    target: float | None
+
+
 SETTINGS = [
-    ("ijcnn1", 100, 32, 2.0, False, 1.1),
-    ("ijcnn1", 50, 32, 2.0, True, 1.2),
-    ("ijcnn1", 100, 10, "scale", True, 1.2),
-    ("cod-rna", 50, 32, 0.125, False, 3.55),
-    ("cod-rna", 50, 32, 0.125, True, 3.5),
-    ("cod-rna", 50, 10, "scale", True, 3.6),
-    ("adult", 20, 32, 2**-7, False, 14.9),
-    ("mnist-38", 100, 10, 0.02, False, 0.5),
-    ("mnist-38", 50, 10, 0.02, True, 0.5),
-    ("covtype", 200, 10, 8.0, True, 12.0),
-    ("covtype", 1000, 10, 8.0, True, 8.5),
-    ("covtype", 1000, 10, 8.0, False, 14.0),
-    ("covtype", 1000, 10, "scale", True, 9.5),
-    ("mnist", 500, 10, 0.02, False, 1.6),
-    ("mnist", 500, 10, 0.02, True, 1.6),
-    ("checkerboard", 100, 1, 10.0, False, 1.0),
+    Setting("ijcnn1", 100, 32, 2.0, False, 1.1),
+    Setting("ijcnn1", 50, 32, 2.0, True, 1.2),
+    Setting("ijcnn1", 100, 10, "scale", True, 1.2),
+    Setting("cod-rna", 50, 32, 0.125, False, 3.55),
+    Setting("cod-rna", 50, 32, 0.125, True, 3.5),
+    Setting("cod-rna", 50, 10, "scale", True, 3.6),
+    Setting("adult", 20, 32, 2**-7, False, 14.9),
+    Setting("mnist-38", 100, 10, 0.02, False, 0.5),
+    Setting("mnist-38", 50, 10, 0.02, True, 0.5),
+    Setting("covtype", 200, 10, 8.0, True, 12.0),
+    Setting("covtype", 1000, 10, 8.0, True, 8.5),
+    Setting("covtype", 1000, 10, 8.0, False, 14.0),
+    Setting("covtype", 1000, 10, "scale", True, 9.5),
+    Setting("mnist", 500, 10, 0.02, False, 1.6),
+    Setting("mnist", 500, 10, 0.02, True, 1.6),
+    Setting("checkerboard", 100, 1, 10.0, False, 1.0),
 ]
 QUICK = ("ijcnn1", "cod-rna", "adult", "mnist-38")
 CHECKERBOARD_ROWS, CHECKERBOARD_FLIPS = 800_000, 0.2
@@ -59,21 +76,19 @@ def load(name: str) -> tuple:
     return X[:n], data.y_train[:n], X_test, data.y_test
 
 
-def run(parts: tuple, setting: tuple, seed: int, n_jobs: int) -> dict:
+def fit(parts: tuple, setting: Setting, seed: int, n_jobs: int) -> dict:
     """One fit: error in percent, seconds, objective and gap within the basis."""
     X, y, X_test, y_test = parts
-    name, k, C, gamma, learn_metric, target = setting
-    solver = Refine(k, learn_metric=learn_metric)
-    clf = SVC(C=C, gamma=gamma, solver=solver, random_state=seed, n_jobs=n_jobs)
+    solver = Refine(setting.max_basis, learn_metric=setting.learn_metric)
+    clf = SVC(C=setting.C, gamma=setting.gamma, solver=solver, random_state=seed, n_jobs=n_jobs)
     begun = time.perf_counter()
     clf.fit(X, y)
     seconds = time.perf_counter() - begun
     error = 100 * float(np.mean(clf.predict(X_test) != y_test))
     gap = 1 - clf.counters_["bound_in_basis"] / clf.objective_
     return {
-        "set": name, "max_basis": k, "C": C, "gamma": gamma, "learn_metric": learn_metric, "target": target,
-        "seed": seed, "n_jobs": n_jobs, "error": error, "seconds": seconds, "objective": clf.objective_, "gap": gap,
-        "epochs": clf.n_iter_,
+        **setting._asdict(), "seed": seed, "n_jobs": n_jobs, "error": error, "seconds": seconds,
+        "objective": clf.objective_, "gap": gap, "epochs": clf.n_iter_,
     }  # fmt: skip
 
 
@@ -85,71 +100,71 @@ def trees(parts: tuple, n_trees: int, seed: int) -> dict:
     clf.fit(X, y)
     seconds = time.perf_counter() - begun
     error = 100 * float(np.mean(clf.predict(X_test) != y_test))
-    return {"set": "covtype", "trees": n_trees, "seed": seed, "error": error, "seconds": seconds}
+    return {"data": "covtype", "trees": n_trees, "seed": seed, "error": error, "seconds": seconds}
 
 
-def curve(sizes: list[int], seeds: range, n_jobs: int) -> list[dict]:
-    """Error on covtype against the number of vectors, then against the number of trees."""
-    parts, runs = load("covtype"), []
-    print("covtype                      error    seconds")
-    for what, counts in (("vectors", sizes), ("trees", CURVE_TREES)):
-        for count in counts:
-            if what == "vectors":
-                setting = ("covtype", count, 10, "scale", True, None)
-                found = [run(parts, setting, seed, n_jobs) for seed in seeds]
-            else:
-                found = [trees(parts, count, seed) for seed in seeds]
-            error, seconds = (np.mean([one[key] for one in found]) for key in ("error", "seconds"))
-            print(f"{count:>10} {what:<15} {error:7.3f} {seconds:10.1f}", flush=True)
-            runs += found
-    return runs
-
-
-def main() -> int:
-    """Run the settings asked for and print a line for each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", help=f"any of {', '.join(dict.fromkeys(s[0] for s in SETTINGS))}")
-    parser.add_argument("--vectors", type=int, help="only the settings with so many vectors")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", help="file for every run")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``python -m benchmarks learned-bases``."""
+    sets = list(dict.fromkeys(setting.data for setting in SETTINGS))
+    parser.add_argument("--sets", nargs="+", choices=sets, default=list(QUICK), help="default: those that are quick")
+    parser.add_argument(
+        "--vectors", type=options.positive_integer, metavar="K", help="only the settings with this number of vectors"
+    )
+    parser.add_argument("--seeds", type=options.positive_integer, default=5, help="runs (default: %(default)s)")
+    parser.add_argument("--first-seed", type=options.not_negative_integer, default=0, metavar="SEED")
+    parser.add_argument("--n-jobs", type=options.jobs, default=1, metavar="T", help="threads (default: %(default)s)")
     parser.add_argument("--curve", action="store_true", help="covtype's error against vectors, and against trees")
-    args = parser.parse_args()
-    if args.curve:
-        sizes = list(CURVE_VECTORS) if args.vectors is None else [args.vectors]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            runs = curve(sizes, range(args.first_seed, args.first_seed + args.seeds), args.jobs)
-        if args.json:
-            with open(args.json, "w") as file:
-                json.dump(runs, file, indent=1)
-        return 0
-    runs, parts = [], {}
-    print(f"{'set':<13}{'k':>5}{'C':>5}{'gamma':>9} metric  error (se)       target   seconds ({args.jobs} threads)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Fit the settings asked for.
+
+    Returns
+    -------
+    dict
+        ``records``, one for each fit, and ``table``: means over the seeds.
+    """
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    result: dict[str, Any] = {"records": [], "table": []}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for found in curve(args.vectors, seeds, args.n_jobs) if args.curve else settings(args, seeds):
+            row = mean(found)
+            say(", ".join(f"{name} {value}" for name, value in row.items() if value is not None))
+            result["records"] += found
+            result["table"].append(row)
+            save(result, Path(args.output) / "learned-bases.json")
+    return result
+
+
+def settings(args: argparse.Namespace, seeds: range) -> Iterator[list[dict]]:
+    """Records of each setting of the sets asked for, one for each seed."""
+    parts: dict[str, tuple] = {}
     for setting in SETTINGS:
-        name, k, C, gamma, learn_metric, target = setting
-        if name not in (args.sets or QUICK) or args.vectors not in (None, k):
+        if setting.data not in args.sets or args.vectors not in (None, setting.max_basis):
             continue
-        if name not in parts:
-            parts = {name: load(name)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = [
-                run(parts[name], setting, seed, args.jobs)
-                for seed in range(args.first_seed, args.first_seed + args.seeds)
-            ]
-        runs += found
-        errors, seconds = ([run[key] for run in found] for key in ("error", "seconds"))
-        spread = f"({np.std(errors, ddof=1) / np.sqrt(len(errors)):.3f})" if len(errors) > 1 else "(one run)"
-        width = gamma if isinstance(gamma, str) else f"{gamma:.4g}"
-        what = f"{name:<13}{k:>5}{C:>5}{width:>9} {'yes' if learn_metric else 'no':<6}"
-        print(f"{what} {np.mean(errors):6.3f} {spread:<10} {target:>6}   {np.mean(seconds):7.2f}", flush=True)
-        if args.json:
-            with open(args.json, "w") as file:
-                json.dump(runs, file, indent=1)
-    return 0
+        if setting.data not in parts:
+            parts = {setting.data: load(setting.data)}
+        yield [fit(parts[setting.data], setting, seed, args.n_jobs) for seed in seeds]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def curve(n_vectors: int | None, seeds: range, n_jobs: int) -> Iterator[list[dict]]:
+    """Records on covtype for each number of vectors, then for each number of trees."""
+    parts = load("covtype")
+    for size in CURVE_VECTORS if n_vectors is None else [n_vectors]:
+        setting = Setting("covtype", size, 10, "scale", True, None)
+        yield [fit(parts, setting, seed, n_jobs) for seed in seeds]
+    for n_trees in CURVE_TREES:
+        yield [trees(parts, n_trees, seed) for seed in seeds]
+
+
+def mean(records: list[dict]) -> dict[str, Any]:
+    """Mean of the runs of one setting: error in percent with its standard error, and seconds."""
+    errors, seconds = ([record[name] for record in records] for name in ("error", "seconds"))
+    shown = ("data", "max_basis", "trees", "C", "gamma", "learn_metric", "target")
+    return {
+        **{name: records[0][name] for name in shown if name in records[0]},
+        "error %": round(float(np.mean(errors)), 3),
+        "±": round(float(np.std(errors, ddof=1)) / len(errors) ** 0.5, 3) if len(errors) > 1 else None,
+        "seconds": round(float(np.mean(seconds)), 2),
+    }

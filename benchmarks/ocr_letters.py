@@ -1,25 +1,30 @@
 """Handwritten words (OCR letters): chains with learned vectors beside cuts, subspace pursuit and a linear chain.
 
-    python benchmarks/ocr_letters.py                              # everything on the small protocol, 3 seeds
-    python benchmarks/ocr_letters.py large --methods learned      # 6,251 words to train, 626 to test
-    python benchmarks/ocr_letters.py --quick                      # 60 words, to see that it runs
+    python -m benchmarks ocr-letters                              # everything on the small protocol, 3 seeds
+    python -m benchmarks ocr-letters large --methods learned      # 6,251 words to train, 626 to test
+    python -m benchmarks ocr-letters --quick                      # 60 words, to see that it runs
 
-The small protocol trains on the 626 words of fold 0 and tests on the others, the large one the other way round. Prints
-a line for every method, with means over the seeds, and writes every run with --json FILE.
+The small protocol trains on the 626 words of fold 0 and tests on the others, the large one the other way round. Results
+are on disk after every method.
 """
 
+from __future__ import annotations
+
 import argparse
-import json
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.shared.results import save
 from slimsvm import CPSP, ExactCuts, Refine, SequenceSVM, ViolatedCuts, datasets
+from slimsvm.cli import options
+from slimsvm.cli.output import say
 
 SETS = {"small": "ocr-letters-small", "large": "ocr-letters"}
 VECTORS = {"small": 1000, "large": 1500}
@@ -34,7 +39,7 @@ class Words:
     train: tuple
     test: tuple
 
-    def first(self, n_words: int) -> "Words":
+    def first(self, n_words: int) -> Words:
         """Only the first words."""
 
         def cut(part: tuple) -> tuple:
@@ -46,7 +51,7 @@ class Words:
 
 def load(protocol: str) -> Words:
     """The words of a protocol, "small" or "large"."""
-    data = datasets.load(SETS[protocol])
+    data: Any = datasets.load(SETS[protocol])
     return Words(
         (data.X_train, data.y_train, np.diff(data.train_offsets)),
         (data.X_test, data.y_test, np.diff(data.test_offsets)),
@@ -68,9 +73,9 @@ METHODS: dict[str, Callable[[int], SequenceSVM]] = {
 }
 
 
-def run(words: Words, method: str, max_basis: int, seed: int = 0, n_jobs: int | None = None, **options) -> dict:
+def fit(words: Words, method: str, max_basis: int, seed: int, n_jobs: int | None, max_seconds: float | None) -> dict:
     """One fit: letter error in percent on the test words, seconds, vectors and gap."""
-    clf = METHODS[method](max_basis).set_params(random_state=seed, n_jobs=n_jobs, **options)
+    clf = METHODS[method](max_basis).set_params(random_state=seed, n_jobs=n_jobs, max_seconds=max_seconds)
     X, y, lengths = words.train
     begun = time.perf_counter()
     with warnings.catch_warnings():
@@ -86,45 +91,52 @@ def run(words: Words, method: str, max_basis: int, seed: int = 0, n_jobs: int | 
     }  # fmt: skip
 
 
-def line(runs: list[dict]) -> str:
-    """Means over the seeds of one method."""
-    mean = {key: np.mean([run[key] for run in runs]) for key in ("error", "seconds", "n_basis", "iterations")}
-    gaps = [run["gap"] for run in runs if run["gap"] is not None]
-    gap = f"{100 * np.mean(gaps):6.2f} %" if gaps else "    none"
-    return (
-        f"{runs[0]['method']:<30}{mean['error']:7.2f} %{mean['seconds']:9.1f} s{mean['n_basis']:8.0f} vectors"
-        f"{mean['iterations']:7.0f} iterations   gap{gap}   ({len(runs)} seeds)"
-    )
-
-
-def main() -> int:
-    """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("protocol", nargs="?", default="small", choices=list(SETS))
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``python -m benchmarks ocr-letters``."""
+    parser.add_argument("protocol", nargs="?", default="small", choices=list(SETS), help="default: %(default)s")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS), metavar="METHOD")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--vectors", type=int, help="default: 1000 (small), 1500 (large)")
-    parser.add_argument("--jobs", type=int)
-    parser.add_argument("--seconds", type=float, help="limit for every fit")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", help="file for every run")
-    args = parser.parse_args()
-    words, k = load(args.protocol), args.vectors or VECTORS[args.protocol]
+    parser.add_argument("--seeds", type=options.positive_integer, default=3, help="runs (default: %(default)s)")
+    parser.add_argument(
+        "--vectors", type=options.positive_integer, metavar="K", help="learned (default: 1000 small, 1500 large)"
+    )
+    parser.add_argument("--n-jobs", type=options.jobs, default=None, metavar="T", help="threads (default: all)")
+    parser.add_argument(
+        "--max-seconds", type=options.positive_or_none, default=None, metavar="S", help="of a fit (default: none)"
+    )
+    parser.add_argument("--quick", action="store_true", help="60 words, 50 vectors, one seed")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Fit every method asked for.
+
+    Returns
+    -------
+    dict
+        ``records``, one for each fit, and ``table``: means over the seeds.
+    """
+    words, k, seeds = load(args.protocol), args.vectors or VECTORS[args.protocol], args.seeds
     if args.quick:
-        words, k, args.seeds = words.first(QUICK_WORDS), QUICK_VECTORS, 1
-    done: list[dict] = []
+        words, k, seeds = words.first(QUICK_WORDS), QUICK_VECTORS, 1
+    result: dict[str, Any] = {"records": [], "table": []}
     for method in args.methods:
         found = [
-            run(words, method, k, seed, args.jobs, max_seconds=args.seconds) | {"protocol": args.protocol}
-            for seed in range(args.seeds)
+            fit(words, method, k, seed, args.n_jobs, args.max_seconds) | {"protocol": args.protocol}
+            for seed in range(seeds)
         ]
-        done += found
-        print(line(found), flush=True)
-        if args.json:
-            with open(args.json, "w") as file:
-                json.dump(done, file, indent=1)
-    return 0
+        row = mean(found)
+        say(f"{method}: {row['error %']} % of letters in {row['seconds']} s")
+        result["records"] += found
+        result["table"].append(row)
+        save(result, Path(args.output) / "ocr-letters.json")
+    return result
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def mean(records: list[dict]) -> dict[str, Any]:
+    """Means over the seeds of one method; error and gap in percent."""
+    names = {"error %": "error", "seconds": "seconds", "vectors": "n_basis", "iterations": "iterations"}
+    row = {shown: round(float(np.mean([record[name] for record in records])), 2) for shown, name in names.items()}
+    gaps = [record["gap"] for record in records if record["gap"] is not None]
+    return {
+        "method": records[0]["method"], **row, "gap %": round(100 * float(np.mean(gaps)), 2) if gaps else None,
+        "seeds": len(records),
+    }  # fmt: skip

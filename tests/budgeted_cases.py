@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import naive
 from slimsvm import BSCA, BSGD
+from slimsvm.budget.steps import DUAL, PRIMAL
 from slimsvm.kernels import RBF
-from slimsvm.numerics.budget_steps import DUAL, PRIMAL
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem
 from slimsvm.tasks import Binary, Regression

@@ -47,19 +47,32 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def threads_for_all(monkeypatch):
-    """Threads are used however small the work is; a list that grows whenever others than the caller's are asked."""
+    """Threads are used however small the work is; the result grows whenever others than the caller's are asked."""
+    from slimsvm.core import threads
+    from slimsvm.core.library import library
     from slimsvm.kernels import operands
-    from slimsvm.numerics import crew, threads
-    from slimsvm.solvers import subspace
+    from slimsvm.solvers.in_span import whitened_span
 
-    asked, submit, wake = [], threads._submit, crew._Crew.wake
+    asked, submit = _Asked(library()), threads._submit
+    library().slimsvm_share_from(0.0, 0.0)
     monkeypatch.setattr(operands, "SMALL_WORK", 1)
-    monkeypatch.setattr(subspace, "MICROSECONDS_PER_THREAD", 1e-9)
-    monkeypatch.setattr(crew, "WORTH_SHARING", 0.0)
-    monkeypatch.setattr(crew, "WORTH_WAKING", 0.0)
+    monkeypatch.setattr(whitened_span, "MICROSECONDS_PER_THREAD", 1e-9)
     monkeypatch.setattr(threads, "_submit", lambda function, times: asked.append(times) or submit(function, times))
-    monkeypatch.setattr(crew._Crew, "wake", lambda self: asked.append(len(self.asleep)) or wake(self))
-    return asked
+    yield asked
+    library().slimsvm_share_from(10.0, 200.0)
+
+
+class _Asked(list):
+    """What was asked of threads in Python, and how often the core shared its work."""
+
+    def __init__(self, core):
+        self.core, self.before = core, core.slimsvm_times_shared()
+
+    def __len__(self):
+        return super().__len__() + self.core.slimsvm_times_shared() - self.before
+
+    def __bool__(self):
+        return len(self) > 0
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,12 @@
 """Kernel machines that stay small."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
     from slimsvm.estimators import (
-        SVC,
         SVR,
         CrossTrainedSVC,
         OneClassSVM,
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
         SequenceSVM,
         StructuredSVM,
     )
-    from slimsvm.estimators.checkpoint import Checkpoint
+    from slimsvm.estimators._shared.checkpoint import Checkpoint
+    from slimsvm.estimators._shared.path import path
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
-    from slimsvm.estimators.files import load
-    from slimsvm.estimators.path import path
+    from slimsvm.estimators.from_file import load
+    from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
     from slimsvm.solvers import (
@@ -78,7 +79,7 @@ __all__ = [
     "path",
 ]
 
-# Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn and Numba.
+# Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn.
 _HOMES = {
     "BCFW": "solvers",
     "BSCA": "solvers",
@@ -87,9 +88,9 @@ _HOMES = {
     "CPSP": "solvers",
     "CVM": "solvers",
     "LASVM": "solvers",
-    "SVC": "estimators",
+    "SVC": "estimators.svc",
     "SVR": "estimators",
-    "Checkpoint": "estimators.checkpoint",
+    "Checkpoint": "estimators._shared.checkpoint",
     "Condense": "estimators.editors",
     "CrossTrainedSVC": "estimators",
     "CrossTraining": "estimators.editors",
@@ -110,23 +111,10 @@ _HOMES = {
     "ViolatedCuts": "solvers",
     "check_task": "tasks",
     "compress": "estimators.compression",
-    "load": "estimators.files",
-    "path": "estimators.path",
+    "load": "estimators.from_file",
+    "datasets": "",
+    "kernels": "",
+    "path": "estimators._shared.path",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """A public name, imported now."""
-    if name in _HOMES:
-        value = getattr(import_module(f"slimsvm.{_HOMES[name]}"), name)
-    elif name in __all__:
-        value = import_module(f"slimsvm.{name}")
-    else:
-        raise AttributeError(f"module 'slimsvm' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """All public names, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
 from slimsvm.kernels import (
     KERNELS,
     CallableKernel,
@@ -21,7 +22,6 @@ from slimsvm.kernels import (
     Precomputed,
     RawScorer,
 )
-from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs
 from slimsvm.rows import Block, as_csr, is_sparse, plain_floats
 
 DTYPES = ("float32", "float64")

@@ -5,16 +5,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 import naive
+from slimsvm import core
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Merge, MultiMerge, Project, Remove, get_budget_rule
+from slimsvm.budget.merge import merge_table
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from slimsvm.numerics.extremes import greatest_two
-from slimsvm.numerics.merge_rule import NEAR, best_partner, least_nearness, light_loss, merge_losses
-from slimsvm.numerics.merging import golden_section, kept_square, look_up, merge_table, polished
-from slimsvm.numerics.points import slot_values, smallest
-from slimsvm.numerics.vectors import PANEL_FLOAT32, PANEL_FLOAT64
 
 KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 VARIANTS = {name: rule() for name, rule in BUDGET_RULES.items()}
@@ -27,6 +23,7 @@ SUITABLE = [
 ]
 RBF_ONLY = sorted(name for name, rule in VARIANTS.items() if rule.rbf_only)
 DTYPES = {"float32": np.float32, "float64": np.float64}
+NEAR_LOSS = 1.02  # of core/budget/merging.h
 
 
 def data(seed=0, n=60, d=3):
@@ -143,7 +140,7 @@ def test_a_row_that_is_in_the_model_adds_to_its_coefficient():
 
 
 def test_rows_are_folded_chunk_by_chunk_where_they_are_not_kept(monkeypatch, tmp_path):
-    from slimsvm.budget import model as module
+    from slimsvm.budget import budgeted_model as module
 
     rng, X = data()
     coef = rng.standard_normal((60, 1))
@@ -160,6 +157,23 @@ def test_rows_are_folded_chunk_by_chunk_where_they_are_not_kept(monkeypatch, tmp
 # ---- the table and golden section
 
 
+class Pairs:
+    """What the merge rule makes of pairs of points; κ = 2**exponent."""
+
+    def __init__(self, a, b, cosine, exponent):
+        pairs = [np.ascontiguousarray(x, np.float64) for x in np.broadcast_arrays(a, b, cosine, exponent)]
+        n = len(pairs[0])
+        self.place, self.kept, self.loss, self.light, self.nearness = np.empty((5, n))
+        self.polished = np.empty((n, 3))
+        core.merge_pairs(table=merge_table(), **dict(zip(("a", "b", "cosine", "exponent"), pairs)), **vars(self))
+
+
+def kept_square(a, b, cosine, log_kappa, t):
+    """Squared norm of the coefficients of a point at t that stands for the masses b at 0 and a at 1."""
+    first, second = b * np.exp(log_kappa * t * t), a * np.exp(log_kappa * (1.0 - t) * (1.0 - t))
+    return first * first + second * second + 2.0 * cosine * first * second
+
+
 def test_golden_section_finds_the_best_of_a_fine_grid():
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 1, 2001)
@@ -167,11 +181,12 @@ def test_golden_section_finds_the_best_of_a_fine_grid():
         a, b, cosine, log_kappa = rng.random() * 0.5, 0.5 + rng.random(), rng.random(), -3 * rng.exponential()
         if i % 3 == 2:
             b, cosine = 2 * a + rng.exponential(), -1.0
-        t, kept = golden_section(a, b, cosine, log_kappa)
+        pair = Pairs([a], b, cosine, log_kappa / np.log(2))
+        t, kept = pair.place[0], pair.kept[0]
         assert (0 <= t <= 0.5) if cosine > 0 else (-1 <= t <= 0)
         assert kept == pytest.approx(kept_square(a, b, cosine, log_kappa, t), rel=1e-12)
         places = grid if cosine > 0 else np.concatenate((grid, -3 * grid))
-        assert kept >= kept_square.py_func(a, b, cosine, log_kappa, places).max() * (1 - 1e-6)
+        assert kept >= kept_square(a, b, cosine, log_kappa, places).max() * (1 - 1e-6)
 
 
 def test_table_and_golden_section_agree():
@@ -183,41 +198,35 @@ def test_table_and_golden_section_agree():
         side = -1.0 if k % 4 == 0 else 1.0  # of two signs
         a, b = (m, 1.0 - m) if side > 0 else (m / 1.5, 1 - m / 1.5)
         u = side * a / (side * a + b)
+        assert -1 <= u <= 0.5
         whole = a * a + b * b + 2 * side * a * b * kappa
-        _, kept = golden_section(a, b, side, np.log(kappa))
-        t, from_b, from_a = polished(side * a, b, np.log2(kappa), look_up(merge_table(), u, kappa)[1])
+        pair = Pairs([a], b, side, np.log2(kappa))
+        kept, (t, from_b, from_a) = pair.kept[0], pair.polished[0]
         assert (from_b, from_a) == pytest.approx((kappa ** (t * t), kappa ** ((1 - t) ** 2)), rel=1e-12)
         by_table = kept_square(a, b, side, np.log(kappa), t)
         assert kept - 1e-5 <= by_table <= kept + 1e-12
-        assert (a * look_up(merge_table(), u, kappa)[0]) ** 2 == pytest.approx(whole - kept, abs=1e-4)
-        assert a * look_up(merge_table(), u, kappa)[0] == pytest.approx(
-            np.sqrt(max(0, whole - kept)), rel=0.02, abs=1e-6
-        )
+        assert (a * pair.loss[0]) ** 2 == pytest.approx(whole - kept, abs=1e-4)
+        assert a * pair.loss[0] == pytest.approx(np.sqrt(max(0, whole - kept)), rel=0.02, abs=1e-6)
 
 
 def test_light_points_bound_what_mergers_lose():
+    u = np.linspace(-1, 0.5, 61)
     for kappa in np.linspace(0, 1, 60):
-        light = light_loss(kappa)
-        for u in np.linspace(-1, 0.5, 61):
-            loss = look_up(merge_table(), u, kappa)[0]
-            assert light * (1 - max(u, 0)) <= 1.02 * loss + 1e-9  # by which the table itself may be off
-            assert u <= 0 or loss <= NEAR * light + 1e-3
+        pairs = Pairs(np.abs(u), 1 - u, np.sign(u), np.log2(max(kappa, 1e-300)))
+        assert (pairs.light * (1 - np.maximum(u, 0)) <= 1.02 * pairs.loss + 1e-9).all()  # as the table may be off
+        assert ((u <= 0) | (pairs.loss <= NEAR_LOSS * pairs.light + 1e-3)).all()
 
 
 def test_the_least_nearness_is_below_what_loses_as_much():
-    for kappa in np.linspace(0, 1, 301):
-        lowest = least_nearness(light_loss(kappa))
-        assert kappa - 0.014 * (1 - kappa) - 1e-12 <= lowest <= kappa
-
-
-@njit
-def two_greatest(values, n):
-    return greatest_two(values, n)
+    kappa = np.linspace(0, 1, 301)
+    lowest = Pairs(0.1, 1.0, 1.0, np.log2(np.maximum(kappa, 1e-300))).nearness
+    assert (kappa - 0.014 * (1 - kappa) - 1e-12 <= lowest).all()
+    assert (lowest <= kappa + 1e-15).all()  # 2**exponent is κ but for its rounding
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_two_greatest_of_the_first_numbers(dtype):
-    rng, panel = np.random.default_rng(2), PANEL_FLOAT32 if dtype == "float32" else PANEL_FLOAT64
+    rng, panel = np.random.default_rng(2), core.panel_of(DTYPES[dtype])
     for n in [*range(1, 2 * panel + 3), 500, 501]:
         values = rng.random(-(-n // panel) * panel).astype(DTYPES[dtype])
         values[n:] = 2.0
@@ -225,19 +234,10 @@ def test_the_two_greatest_of_the_first_numbers(dtype):
             values[rng.integers(n)] = -1.0  # a point beside itself
         if n % 5 == 0:
             values[rng.integers(n, size=2)] = 1.0
-        place, other = two_greatest(values, n)
+        place, other = core.greatest_two(values=values, n=n)
         assert values[place] == values[:n].max() or n == 1
         assert place < n
         assert other == np.delete(values[:n], place).max(initial=-1.0)
-
-
-@njit
-def searched(points, rule, r):
-    """The slot that the search finds; points.v then has the loss with each, infinite where the two are not merged."""
-    slot_values(points, r)
-    merge_losses(points, rule, r)
-    points.k[r] = -1
-    return best_partner(points, rule, points.beta[0, r])[0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -251,10 +251,10 @@ def test_the_search_finds_what_trying_all_finds(signs, dtype):
         model = model_of(X, "merge", "rbf", n, 1, DTYPES[dtype])
         coef = rng.choice(signs, n) * rng.choice([1.0, 0.1 + rng.random(), 10 ** rng.uniform(-3, 0)], n)
         model.add(np.arange(n), (coef * (1 + rng.random(n)))[:, None])
-        r, _ = smallest(model.points, np.empty(0))
+        r, partner = core.merge_search(points=model.points, rule=model.compiled_rule)
+        losses = model.points.v[:n]
         assert abs(model.coef[r, 0]) == np.abs(model.coef).min()
         assert model.points.least[0] <= np.abs(np.delete(model.coef, r)).min()
-        partner, losses = searched(model.points, model.compiled_rule, r), model.points.v[:n]
         if partner < 0:
             assert (losses == np.inf).all()
             continue

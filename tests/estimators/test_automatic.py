@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 
 from slimsvm import BCFW, CPSP, SVC, SVR, ExactCuts, Refine, ViolatedCuts
-from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SMALL_N, MAX_SPARSE_FEATURES, choose_solver
+from slimsvm.estimators._shared.automatic import MAX_EXACT_N, MAX_SMALL_N, MAX_SPARSE_FEATURES, choose_solver
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Compact

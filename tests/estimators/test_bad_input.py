@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from input_for_tests import BOTH, problem, refused
 from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
-from slimsvm.estimators.validation import check_finite
+from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS
 
@@ -38,7 +38,7 @@ def test_nan_and_infinity_are_named_by_row_and_column(name, container, value, wo
 
 
 def test_nan_in_the_second_block_of_a_memory_map(tmp_path, monkeypatch):
-    monkeypatch.setattr("slimsvm.estimators.validation.BLOCK_VALUES", 30)
+    monkeypatch.setattr("slimsvm.estimators._shared.validation.BLOCK_VALUES", 30)
     X, y = problem()
     X[31, 1] = np.nan
     np.save(tmp_path / "X.npy", X)

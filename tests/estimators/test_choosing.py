@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
 from slimsvm import SVC, SVR, RankSVM, Refine, SequenceSVM, StructuredSVM
-from slimsvm.estimators import choosing
+from slimsvm.estimators._shared import choosing
 from slimsvm.kernels import RBF, Laplacian
 from slimsvm.tasks import ExampleTask, FBeta
 

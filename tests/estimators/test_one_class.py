@@ -10,7 +10,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import slimsvm
 from slimsvm import Exact, OneClassSVM
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, exact, kernel_cache
+from slimsvm.solvers import Problem
+from slimsvm.solvers.decomposition import exact, kernel_cache
 from slimsvm.tasks import OneClass
 
 

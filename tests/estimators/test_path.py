@@ -30,8 +30,8 @@ def test_machines_are_those_of_cold_fits_in_no_more_work(estimator, intercept):
         assert machine.warm_start is False
         work += len(machine.history_), len(cold.history_)
     assert not hasattr(template, "model_")
-    # All 400 rows fit one working set here: no iteration can be saved, and hardly any may be added.
-    assert work[0] <= 1.03 * work[1]
+    # All 400 rows fit one working set here, for three or four iterations: none can be saved, and hardly any be added.
+    assert work[0] <= 1.03 * work[1] + 0.5 * len(machines)
 
 
 def test_warm_starts_are_what_it_is_for():

@@ -94,7 +94,7 @@ def test_predictions_are_the_best_of_all_labellings():
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_windows_are_neighbours_of_the_same_sequence(sparse):
-    from slimsvm.estimators.sequence import _with_window
+    from slimsvm.estimators.sequence_svm import _with_window
 
     X = np.arange(1.0, 11).reshape(5, 2)
     out = _with_window(sp.csr_array(X) if sparse else X, np.array([0, 3, 3, 5]), 1)

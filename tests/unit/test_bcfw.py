@@ -11,12 +11,12 @@ import naive
 from block_cases import DECOMPOSING, check_warm_start, optimum, problem_of
 from pairwise import pairs_or_all
 from slimsvm import BCFW, SVC, ExactCuts, SequenceSVM, load
-from slimsvm.kernels import RBF, FeatureRows, Linear
+from slimsvm.kernels import RBF, FeatureRows, KernelRows, Linear
 from slimsvm.model import LinearModel
-from slimsvm.numerics import planes as steps
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem
-from slimsvm.tasks import Chain
+from slimsvm.solvers.cutting.plane_store import Planes, Step, WeightBook
+from slimsvm.tasks import Augmented, Chain
 from tasks_for_tests import CASES
 
 FEW = ["binary", "multiclass-costs", "regression", "sequence"]
@@ -144,22 +144,28 @@ def test_products_of_rows_too_many_to_keep_are_computed_each_time():
     problem, _, _ = problem_of("sequence", Linear())
     kept = BCFW(weights=True).solve(problem)
     run = BCFW(weights=True).start(replace(problem, memory_limit=1000))
-    assert not len(run.book.grams)
+    assert run.book.grams is None
     while not run.converged:
         record = run.step()
     assert record["objective"] == pytest.approx(kept.objective, rel=1e-10)
 
 
 def test_one_example_solved_exactly():
-    """Against every face of the simplex."""
+    """Against every face of the simplex: planes over plain parameters alone."""
     rng = np.random.default_rng(0)
+    kernel_rows, examples = KernelRows(Linear(), as_rows(np.zeros((2, 1)))), Chain(3).encode([[0, 1]])
     for _ in range(20):
-        Z = rng.normal(size=(4, 3))
+        Z = rng.normal(size=(4, 15))
         H, s = Z @ Z.T, rng.normal(size=4)
-        a = np.zeros(4)
-        steps.solve_block(s.copy(), H, a, 0.8, 1e-12)
+        book = WeightBook(kernel_rows, examples, np.array([0.8]), Chain(3), False, 1 << 20)
+        planes = Planes(1)
+        for c, part in zip(s, Z):
+            planes.add(np.array([0]), examples, Augmented(np.array([c]), np.zeros((2, 3)), part[None]))
+        book.step(planes, np.array([0]), Step(is_corrective=True, tol=1e-12))
+        a = planes.alpha[:4]
         best = naive.simplex_qp(H, s, 0.8)
         assert s @ a - 0.5 * a @ H @ a == pytest.approx(s @ best - 0.5 * best @ H @ best, abs=1e-9)
+        np.testing.assert_allclose(book.plain, Z.T @ a, atol=1e-12)
 
 
 # ---- the model of weights, as users meet it

@@ -3,13 +3,14 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.budget import command
+from benchmarks.command_line import main
 from slimsvm import BSCA, SVC
-from slimsvm.cli import bench_budget, main
 
 
 def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bench_budget, "read", lambda name, quick: small())
-    argv = ["bench", "budget", "--quick", "--output", str(tmp_path), "--n-jobs", "1"]
+    monkeypatch.setattr(command, "read", lambda name, quick: small())
+    argv = ["budget", "--quick", "--output", str(tmp_path), "--n-jobs", "1"]
     assert main(argv) == 0
     result = json.loads((tmp_path / "budget.json").read_text())
     assert [(r["method"], r["max_basis"], r["seed"]) for r in result["records"]] == [
@@ -40,24 +41,24 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
 
 
 def small():
-    return (*bench_budget.checkerboard(700, random_state=0), *bench_budget.checkerboard(400, random_state=1))
+    return (*command.checkerboard(700, random_state=0), *command.checkerboard(400, random_state=1))
 
 
 def test_the_exact_svm_is_a_line_of_table_1():
     X, y, X_test, y_test = small()
-    record = bench_budget.exact_svm(bench_budget.SETS["checkerboard"], (X, y, X_test, y_test), 1)
+    record = command.exact_svm(command.SETS["checkerboard"], (X, y, X_test, y_test), 1)
     alpha = np.abs(SVC(C=1.0, gamma=10.0, solver="exact", intercept="none", tol=1e-6).fit(X, y).dual_coef_)
     assert record["limits"]["bsca"] == pytest.approx(np.mean(alpha < 1 - 1e-9) * alpha.size / len(y), abs=0.01)
     assert record["limits"]["bsgd"] == pytest.approx(alpha.sum() / len(y), rel=0.01)
-    row = bench_budget.table_1(["checkerboard"], [{"data": "checkerboard", **record}])[0]
+    row = command.table_1(["checkerboard"], [{"data": "checkerboard", **record}])[0]
     assert (row["n"], row["features"], row["source"]) == (700, 2, "this run")
     assert row["accuracy %"] == pytest.approx(100 - 100 * record["test_error"], abs=0.006)
 
 
 def test_curves_go_on_from_epoch_to_epoch():
     """A curve's epochs are those of one fit: the dual variables and the model are kept, the rows' order is not."""
-    data, setting = small(), bench_budget.SETS["checkerboard"]
-    points = bench_budget.curve(BSCA(300), setting, data, 0, 1, 6)
+    data, setting = small(), command.SETS["checkerboard"]
+    points = command.curve(BSCA(300), setting, data, 0, 1, 6)
     assert points[-1]["dual"] > points[0]["dual"]
     orders = {point["degradation"] for point in points}
     assert len(orders) == 6
@@ -71,5 +72,5 @@ def test_curves_go_on_from_epoch_to_epoch():
 
 def test_settings_are_the_papers():
     for name, accuracy in (("susy", 79.79), ("covtype", 75.88)):
-        assert bench_budget.SETS[name].exact == pytest.approx(100 - accuracy)
-    assert (bench_budget.SETS["ijcnn1"].C, bench_budget.SETS["ijcnn1"].gamma) == (32, 2)
+        assert command.SETS[name].exact == pytest.approx(100 - accuracy)
+    assert (command.SETS["ijcnn1"].C, command.SETS["ijcnn1"].gamma) == (32, 2)

@@ -4,13 +4,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from slimsvm.cli import bench_cross_training, main
-from slimsvm.cli.benching.comparators import COMPARATORS
+from benchmarks.command_line import main
+from benchmarks.cross_training import command
+from benchmarks.cross_training.compared_solvers import COMPARATORS
 from slimsvm.datasets import checkerboard, two_gaussians
 
 
 def test_quick_measures_and_draws(tmp_path, capsys):
-    argv = ["bench", "cross-training", "--quick", "--output", str(tmp_path), "--n-jobs", "1", "--sizes", "200", "800"]
+    argv = ["cross-training", "--quick", "--output", str(tmp_path), "--n-jobs", "1", "--sizes", "200", "800"]
     assert main(argv) == 0
     result = json.loads((tmp_path / "cross-training.json").read_text())
     records = result["records"]
@@ -40,8 +41,8 @@ def small(seed):
 
 
 def test_noise_and_sets(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_cross_training, "load", lambda name: small(0))
-    argv = ["bench", "cross-training", "--parts", "noise", "sets", "--noise", "0", "0.1", "--sizes", "100", "300"]
+    monkeypatch.setattr(command, "load", lambda name: small(0))
+    argv = ["cross-training", "--parts", "noise", "sets", "--noise", "0", "0.1", "--sizes", "100", "300"]
     methods = ["--methods", "exact", "default", "paper"]
     assert main([*argv, *methods, "--output", str(tmp_path), "--n-jobs", "1"]) == 0
     records = json.loads((tmp_path / "cross-training.json").read_text())["records"]
@@ -57,8 +58,8 @@ def test_noise_and_sets(tmp_path, monkeypatch):
 
 
 def test_comparators_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_cross_training, "load", lambda name: small(0))
-    argv = ["bench", "cross-training", "--parts", "comparators", "--rows", "60", "--output", str(tmp_path)]
+    monkeypatch.setattr(command, "load", lambda name: small(0))
+    argv = ["cross-training", "--parts", "comparators", "--rows", "60", "--output", str(tmp_path)]
     for name in ("ijcnn1", "adult"):
         assert main([*argv, "--sets", name, "--append", "--n-jobs", "1"]) == 0
     records = json.loads((tmp_path / "cross-training.json").read_text())["records"]
@@ -74,17 +75,16 @@ def test_comparators_in_pieces(tmp_path, monkeypatch):
 
 
 def test_what_was_measured_is_there_when_a_run_is_cut_short(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_cross_training, "load", lambda name: small(0))
-    wanted = bench_cross_training.make
+    monkeypatch.setattr(command, "load", lambda name: small(0))
+    wanted = command.make
 
     def until_the_second(part, method, *rest):
         if method == "default":
             raise KeyboardInterrupt
         return wanted(part, method, *rest)
 
-    monkeypatch.setattr(bench_cross_training, "make", until_the_second)
+    monkeypatch.setattr(command, "make", until_the_second)
     argv = [
-        "bench",
         "cross-training",
         "--parts",
         "sets",
@@ -102,11 +102,11 @@ def test_what_was_measured_is_there_when_a_run_is_cut_short(tmp_path, monkeypatc
 
 def test_mcnemar():
     one, other = np.zeros(100, bool), np.zeros(100, bool)
-    assert bench_cross_training.mcnemar(one, other) == 1.0
+    assert command.mcnemar(one, other) == 1.0
     one[:10] = True
-    assert bench_cross_training.mcnemar(one, other) == pytest.approx(2 * 0.5**10)
+    assert command.mcnemar(one, other) == pytest.approx(2 * 0.5**10)
     other[10:20] = True
-    assert bench_cross_training.mcnemar(one, other) == 1.0
+    assert command.mcnemar(one, other) == 1.0
 
 
 def test_the_gaussians_are_the_papers():

@@ -8,12 +8,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from slimsvm.cli import bench_exact, main
-from slimsvm.cli.benching import peers
+from benchmarks.command_line import main
+from benchmarks.exact import command, other_packages
 
 
 def run(folder, *options):
-    assert main(["bench", "exact", "--quick", "--output", str(folder), *options]) == 0
+    assert main(["exact", "--quick", "--output", str(folder), *options]) == 0
     return json.loads((folder / "exact.json").read_text())
 
 
@@ -91,7 +91,7 @@ def test_libsvms_interface(monkeypatch):
     package.svmutil = util
     monkeypatch.setitem(sys.modules, "libsvm", package)
     monkeypatch.setitem(sys.modules, "libsvm.svmutil", util)
-    clf = peers.PEERS["libsvm-official"](2.0, 0.5, 1).fit(X, y)
+    clf = other_packages.PEERS["libsvm-official"](2.0, 0.5, 1).fit(X, y)
     assert asked[0].startswith("-t 2 -c 2.0 -g 0.5 -e 0.001")
     assert clf.support_.tolist() == [0, 2]
     np.testing.assert_array_equal(clf.dual_coef_, [[-0.5, 0.5]])
@@ -101,7 +101,7 @@ def test_libsvms_interface(monkeypatch):
 def test_dual_objective_as_written():
     rng = np.random.default_rng(0)
     X, v = rng.normal(size=(20, 3)), rng.normal(size=20)
-    assert bench_exact.dual_objective(X, v, 0.3) == pytest.approx(
+    assert command.dual_objective(X, v, 0.3) == pytest.approx(
         np.abs(v).sum() - 0.5 * v @ rbf_kernel(X, gamma=0.3) @ v, rel=1e-9
     )
 
@@ -110,13 +110,13 @@ def test_sparse_rows_go_to_every_solver(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 2
     wide = sp.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    rows = peers.narrow(wide)
+    rows = other_packages.narrow(wide)
     assert (rows.indices.dtype, rows.indptr.dtype) == (np.int32, np.int32)
     np.testing.assert_array_equal(rows.toarray(), X)
-    problem = bench_exact.Problem("sparse", rows, y, rows, y, 1.0, 0.5)
+    problem = command.Problem("sparse", rows, y, rows, y, 1.0, 0.5)
     args = Namespace(peers_python=sys.executable, limit=60.0)
     duals = [
-        bench_exact.figures_of(bench_exact.measure(name, problem, 1, args), problem)["dual"]
+        command.figures_of(command.measure(name, problem, 1, args), problem)["dual"]
         for name in ("scikit-learn", "slimsvm")
     ]
     assert duals[1] == pytest.approx(duals[0], rel=1e-4)

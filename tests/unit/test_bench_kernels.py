@@ -2,14 +2,13 @@ import json
 
 import pytest
 
-from slimsvm.cli import main
-from slimsvm.cli.bench_kernels import best_of_turns
+from benchmarks.command_line import main
+from benchmarks.kernels import best_of_turns
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_bench_kernels_reports_every_shape(tmp_path, capsys, kernel):
     argv = [
-        "bench",
         "kernels",
         "--kernel",
         kernel,

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from slimsvm.cli import main
+from benchmarks.command_line import main
 
 
 def test_bench_prediction_reports_every_shape(tmp_path, capsys):
-    argv = ["bench", "prediction", "--features", "2", "5", "--vectors", "20", "--rows", "300", "--threads", "1", "2"]
+    argv = ["prediction", "--features", "2", "5", "--vectors", "20", "--rows", "300", "--threads", "1", "2"]
     assert main([*argv, "--seconds", "1e-3", "--output", str(tmp_path)]) == 0
     table = json.loads((tmp_path / "prediction.json").read_text())["table"]
     assert [(row["d"], row["k"], row["rows"], row["threads"]) for row in table] == [

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC as SklearnSVC
 
+from benchmarks.sampled_cuts import experiments
+from benchmarks.sampled_cuts.experiments import EXPERIMENTS, Scope, board, quick, run_experiments
+from benchmarks.sampled_cuts.tables import all_tables
+from benchmarks.shared import methods
+from benchmarks.shared.results import progress
+from benchmarks.shared.trials import Method, Session, error, hinge_objective, measure
 from slimsvm import SVC, UniformCuts
-from slimsvm.cli.benching import methods, sampled_cuts
-from slimsvm.cli.benching.results import progress
-from slimsvm.cli.benching.sampled_cuts import EXPERIMENTS, Scope, board, quick, run_experiments
-from slimsvm.cli.benching.sampled_cuts_tables import all_tables
-from slimsvm.cli.benching.trials import Method, Session, error, hinge_objective, measure
 from slimsvm.datasets import DataError, checkerboard
 
 
@@ -158,10 +159,10 @@ def small_sets(monkeypatch):
         X, y = checkerboard(200, random_state=0)
         return SimpleNamespace(X_train=X, y_train=y, X_test=X[:50], y_test=y[:50])
 
-    monkeypatch.setattr(sampled_cuts, "load", load)
-    sampled_cuts._load.cache_clear()
+    monkeypatch.setattr(experiments, "load", load)
+    experiments._load.cache_clear()
     yield
-    sampled_cuts._load.cache_clear()
+    experiments._load.cache_clear()
 
 
 def settings(found):
@@ -245,8 +246,8 @@ def test_missing_data_are_said_to_be_missing(monkeypatch):
     def load(name):
         raise DataError(f"{name}: nowhere")
 
-    monkeypatch.setattr(sampled_cuts, "load", load)
-    sampled_cuts._load.cache_clear()
+    monkeypatch.setattr(experiments, "load", load)
+    experiments._load.cache_clear()
     heard = []
     records = run_experiments(["peers"], Scope(sets=("adult", "cod-rna")), Session(hear=heard.append))
     assert records == heard

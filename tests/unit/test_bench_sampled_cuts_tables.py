@@ -1,4 +1,4 @@
-"""The tables, figures and files of `slimsvm bench sampled-cuts`."""
+"""The tables, figures and files of `python -m benchmarks sampled-cuts`."""
 
 import json
 
@@ -7,11 +7,11 @@ import pytest
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
-from slimsvm.cli import bench_sampled_cuts, main
-from slimsvm.cli.benching import sampled_cuts_figures
-from slimsvm.cli.benching.sampled_cuts_tables import all_tables, growth, overview
-from slimsvm.cli.benching.tables import latest, slope, summarise
-from slimsvm.cli.benching.trials import add_gaps
+from benchmarks.command_line import main
+from benchmarks.sampled_cuts import command, figures
+from benchmarks.sampled_cuts.tables import all_tables, growth, overview
+from benchmarks.shared.tables import latest, slope, summarise
+from benchmarks.shared.trials import add_gaps
 
 
 def record(**given):
@@ -160,21 +160,21 @@ def _no_png(monkeypatch):
 
 @pytest.mark.usefixtures("_no_png")
 def test_every_figure_is_drawn(tmp_path):
-    paths = sampled_cuts_figures.draw_figures(made_up_records(), tmp_path)
+    paths = figures.draw_figures(made_up_records(), tmp_path)
     names = [*(f"sampled-cuts-figure-{k}.png" for k in range(1, 8)), "sampled-cuts-evaluations.png"]
     assert paths == [tmp_path / name for name in names]
-    assert sampled_cuts_figures.draw_figures([], tmp_path) == []
+    assert figures.draw_figures([], tmp_path) == []
 
 
 @pytest.mark.usefixtures("_no_png")
 def test_figures_show_what_finished(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        sampled_cuts_figures, "plot_means", lambda found, x, y, by, scale, ax: drawn.append((found, x, y, by, scale))
+        figures, "plot_means", lambda found, x, y, by, scale, ax: drawn.append((found, x, y, by, scale))
     )
     unfinished = record(n_train=9000, status="time limit")
     skipped = dict(part="scaling", data="checkerboard", n_train=1, method="svc", skipped="why")
-    sampled_cuts_figures.draw_figures([*made_up_records(), unfinished, skipped], tmp_path)
+    figures.draw_figures([*made_up_records(), unfinished, skipped], tmp_path)
     assert [entry[1:] for entry in drawn[:2]] == [("n_train", "seconds", "method", 1.0)] * 2
     assert {entry["data"] for entry in drawn[0][0]} == {"checkerboard"}
     assert max(entry["n_train"] for entry in drawn[0][0]) == 3000
@@ -193,7 +193,7 @@ def test_figures_show_what_finished(tmp_path, monkeypatch):
 
 def bench(folder, *more):
     sizes = ["--sets", "checkerboard", "--max-n", "300", "--seeds", "1", "--max-seconds", "0.3"]
-    return main(["bench", "sampled-cuts", "--output", str(folder), *sizes, *more])
+    return main(["sampled-cuts", "--output", str(folder), *sizes, *more])
 
 
 def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
@@ -232,7 +232,7 @@ def test_records_survive_a_run_that_breaks_off(tmp_path, monkeypatch):
         session.hear(record())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bench_sampled_cuts, "run_experiments", break_off)
+    monkeypatch.setattr(command, "run_experiments", break_off)
     assert bench(tmp_path) == 1
     assert len(json.loads((tmp_path / "sampled-cuts.json").read_text())["records"]) == 1
 
@@ -242,7 +242,7 @@ def test_records_survive_a_run_that_breaks_off(tmp_path, monkeypatch):
     [
         (None, "there is no such file, and --redraw needs the records in it"),
         ("{", "not JSON"),
-        ('{"bench": "kernels"}', "not the results of `bench sampled-cuts`"),
+        ('{"bench": "kernels"}', "not the results of `benchmarks sampled-cuts`"),
     ],
 )
 def test_redraw_of_what_is_not_there(tmp_path, capsys, content, message):

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from slimsvm.cli import bench_structured, main
-from slimsvm.cli.benching import structured
-from slimsvm.cli.benching.chunking import FeatureTable, chunk_f1, chunks, token_features, word_shape
+from benchmarks.command_line import main
+from benchmarks.structured import command, experiments
+from benchmarks.structured.chunking import FeatureTable, chunk_f1, chunks, token_features, word_shape
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def stand_in(name):
 
 
 def test_a_quick_run_measures_and_draws(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(structured, "load", stand_in)
-    monkeypatch.setattr(bench_structured, "load", stand_in)
-    argv = ["bench", "structured", "--quick", "--max-basis", "5", "--output", str(tmp_path), "--n-jobs", "1"]
+    monkeypatch.setattr(experiments, "load", stand_in)
+    monkeypatch.setattr(command, "load", stand_in)
+    argv = ["structured", "--quick", "--max-basis", "5", "--output", str(tmp_path), "--n-jobs", "1"]
     assert main(argv) == 0
     records = json.loads((tmp_path / "structured.json").read_text())["records"]
     by_method = {(r["data"], r["measure"], r["method"]): r for r in records}
@@ -115,8 +115,8 @@ def test_a_quick_run_measures_and_draws(tmp_path, capsys, monkeypatch):
         record = by_method["ocr-letters-small", "letter error", method]
         assert record["value"] < 0.1
         assert record["iterations"] > 0
-    for measure in structured.MEASURES:
-        for method in (structured.ERROR_RATE, structured.CLASS_WEIGHTS, f"trained for {measure}"):
+    for measure in experiments.MEASURES:
+        for method in (experiments.ERROR_RATE, experiments.CLASS_WEIGHTS, f"trained for {measure}"):
             record = by_method["money-fx", measure, method]
             assert 0.5 < record["value"] <= 1
             tried = {trial["C"]: trial["value"] for trial in record["trials"]}
@@ -128,14 +128,14 @@ def test_a_quick_run_measures_and_draws(tmp_path, capsys, monkeypatch):
 
 def test_break_even_by_hand():
     truth, scores = np.array([1, 1, -1, -1]), np.array([3.0, 0.0, 2.0, -1.0])
-    assert structured.break_even(truth, scores) == 0.5
-    assert structured.break_even(truth, truth) == 1.0
+    assert experiments.break_even(truth, scores) == 0.5
+    assert experiments.break_even(truth, truth) == 1.0
 
 
 def test_the_best_price_is_looked_for_around_the_best_of_a_grid(monkeypatch):
     """Means over parts that are held out; every part has its share of every class."""
     y = np.repeat([0, 1], [40, 8])
-    fold = structured.folds_of(y, 0)
+    fold = experiments.folds_of(y, 0)
     for label, share in ((0, 10), (1, 2)):
         np.testing.assert_array_equal(np.bincount(fold[y == label]), share)
     seen = []
@@ -150,8 +150,8 @@ def test_the_best_price_is_looked_for_around_the_best_of_a_grid(monkeypatch):
         def decision_function(self, X):
             return np.full(len(X), -abs(np.log(self.C / 40)))
 
-    monkeypatch.setitem(structured.MEASURES, "f1", lambda truth, scores: float(scores[0]))
-    trials = structured.Trials(Machine, np.zeros((48, 1)), y, fold, ("f1",))
+    monkeypatch.setitem(experiments.MEASURES, "f1", lambda truth, scores: float(scores[0]))
+    trials = experiments.Trials(Machine, np.zeros((48, 1)), y, fold, ("f1",))
     assert trials.best("f1", (1.0, 10.0, 100.0)) == pytest.approx(1000**0.5)
     assert trials.tried[10.0]["f1"] == pytest.approx(-np.log(4))
     assert {n for _, n in seen} == {36}
@@ -161,9 +161,9 @@ def test_the_best_price_is_looked_for_around_the_best_of_a_grid(monkeypatch):
 
 def test_means_over_seeds_have_standard_errors_and_gains_are_seed_by_seed():
     common = {"data": "d", "measure": "f1", "C": 1.0, "seconds": 1.0}
-    values = {structured.ERROR_RATE: (0.5, 0.7), "trained for f1": (0.6, 0.7)}
+    values = {experiments.ERROR_RATE: (0.5, 0.7), "trained for f1": (0.6, 0.7)}
     records = [common | {"method": m, "seed": i, "value": v} for m, vs in values.items() for i, v in enumerate(vs)]
-    errors, trained = bench_structured.summary(records)
+    errors, trained = command.summary(records)
     assert (errors["value %"], errors["±"], errors.get("gain")) == (60.0, 10.0, None)
     assert (trained["value %"], trained["gain"], trained["gain ±"]) == (65.0, 5.0, 5.0)
-    assert bench_structured.summary(records[:1])[0]["±"] is None
+    assert command.summary(records[:1])[0]["±"] is None

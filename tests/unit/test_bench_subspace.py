@@ -7,12 +7,13 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_array
 from sklearn.svm import SVC as SklearnSVC
 
-from slimsvm.cli import bench_subspace, main
-from slimsvm.cli.benching import methods, subspace, subspace_methods
-from slimsvm.cli.benching.subspace import EXPERIMENTS, SETTINGS, Scope, chosen, quick
-from slimsvm.cli.benching.subspace_methods import AUTOMATIC, EXACT, FULL_SIZE, METRIC, SIZED, suits
-from slimsvm.cli.benching.subspace_tables import all_tables
-from slimsvm.cli.benching.trials import Problem, Session, measure
+from benchmarks.command_line import main
+from benchmarks.shared import methods
+from benchmarks.shared.trials import Problem, Session, measure
+from benchmarks.subspace import command, experiments, sized_methods
+from benchmarks.subspace.experiments import EXPERIMENTS, SETTINGS, Scope, chosen, quick
+from benchmarks.subspace.sized_methods import AUTOMATIC, EXACT, FULL_SIZE, METRIC, SIZED, suits
+from benchmarks.subspace.tables import all_tables
 from slimsvm.datasets import DataError, checkerboard
 from slimsvm.kernels import RBF
 
@@ -67,20 +68,20 @@ def test_two_stages_refine_what_the_first_found(monkeypatch):
 
 def test_models_of_full_size():
     board = problem()
-    found = measure(subspace_methods.exact(), board, 0, None)
+    found = measure(sized_methods.exact(), board, 0, None)
     clf = SklearnSVC(C=1.0, gamma=10.0).fit(board.X_train, board.y_train)
     assert (found["n_vectors"], found["test_error"]) == (
         len(clf.support_),
         np.mean(clf.predict(board.X_test) != board.y_test),
     )
     assert found["predict_us"] > 0
-    linear = measure(subspace_methods.linear(), board, 0, None)
+    linear = measure(sized_methods.linear(), board, 0, None)
     assert linear["test_error"] > found["test_error"]
-    assert subspace_methods.linear().settings["max_basis"] is None
+    assert sized_methods.linear().settings["max_basis"] is None
 
 
 def test_sparse_rows_have_the_same_exact_svm_and_no_learned_metric():
-    dense, sparse = (measure(subspace_methods.exact(), problem(form), 0, None) for form in (False, True))
+    dense, sparse = (measure(sized_methods.exact(), problem(form), 0, None) for form in (False, True))
     assert sparse["objective"] == pytest.approx(dense["objective"], rel=1e-9)
     assert sparse["test_error"] == dense["test_error"]
     assert suits(SIZED["learned-metric"](5), problem(sparse=True)).missing == "needs dense rows"
@@ -109,11 +110,11 @@ def small_sets(monkeypatch):
             X = csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
         return SimpleNamespace(X_train=X, y_train=y, X_test=X[:50], y_test=y[:50])
 
-    monkeypatch.setattr(subspace, "load", load)
-    for cache in (subspace._load, subspace.benchmark_set, subspace.prepared):
+    monkeypatch.setattr(experiments, "load", load)
+    for cache in (experiments._load, experiments.benchmark_set, experiments.prepared):
         cache.cache_clear()
     yield
-    for cache in (subspace._load, subspace.benchmark_set, subspace.prepared):
+    for cache in (experiments._load, experiments.benchmark_set, experiments.prepared):
         cache.cache_clear()
 
 
@@ -167,8 +168,8 @@ def test_growth_takes_the_first_rows():
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 def test_settings_are_those_that_do_best_on_the_validation_part(sparse, monkeypatch):
     board = problem(sparse)
-    monkeypatch.setattr(subspace, "C_GRID", (0.1, 10.0))
-    monkeypatch.setattr(subspace, "GAMMA_GRID", (0.25, 16.0))
+    monkeypatch.setattr(experiments, "C_GRID", (0.1, 10.0))
+    monkeypatch.setattr(experiments, "GAMMA_GRID", (0.25, 16.0))
     best, tried = chosen(board)
     X, y = checkerboard(300, random_state=0)
     scale = 1 / (2 * X.var())
@@ -196,8 +197,8 @@ def test_missing_data_are_said_to_be_missing(monkeypatch):
     def load(name):
         raise DataError(f"{name}: nowhere")
 
-    monkeypatch.setattr(subspace, "load", load)
-    for cache in (subspace._load, subspace.benchmark_set, subspace.prepared):
+    monkeypatch.setattr(experiments, "load", load)
+    for cache in (experiments._load, experiments.benchmark_set, experiments.prepared):
         cache.cache_clear()
     heard = []
     assert EXPERIMENTS["sizes"](Scope(sets=("OCR*",)), Session(hear=heard.append)) == []
@@ -210,7 +211,7 @@ def test_missing_data_are_said_to_be_missing(monkeypatch):
 
 def bench(folder, *more):
     sizes = ["--sets", "adult", "--sizes", "5", "--seeds", "1", "--max-seconds", "5", "--fixed"]
-    return main(["bench", "subspace", "--output", str(folder), *sizes, *more])
+    return main(["subspace", "--output", str(folder), *sizes, *more])
 
 
 @pytest.mark.usefixtures("small_sets")
@@ -249,11 +250,11 @@ def test_quick_and_limits_reach_the_experiments(tmp_path, monkeypatch):
         heard.update(parts=parts, scope=scope, seeds=session.seeds, max_seconds=session.max_seconds)
         return []
 
-    monkeypatch.setattr(bench_subspace, "run_experiments", run_experiments)
-    assert main(["bench", "subspace", "--output", str(tmp_path), "--quick", "--svc-max-n", "9"]) == 0
+    monkeypatch.setattr(command, "run_experiments", run_experiments)
+    assert main(["subspace", "--output", str(tmp_path), "--quick", "--svc-max-n", "9"]) == 0
     assert heard["scope"] == quick(Scope(svc_max_n=9))
     assert (heard["seeds"], heard["max_seconds"]) == (1, 20.0)
-    assert main(["bench", "subspace", "--output", str(tmp_path), "--max-seconds", "none", "--parts", "growth"]) == 0
+    assert main(["subspace", "--output", str(tmp_path), "--max-seconds", "none", "--parts", "growth"]) == 0
     assert (heard["scope"], heard["seeds"], heard["max_seconds"]) == (Scope(), 5, None)
     assert heard["parts"] == ["growth"]
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from slimsvm.cli.benching.results import progress
-from slimsvm.cli.benching.subspace import add_multiples
-from slimsvm.cli.benching.subspace_figures import draw_figures
-from slimsvm.cli.benching.subspace_methods import EXACT
-from slimsvm.cli.benching.subspace_tables import all_tables, excess, growth, overview
-from slimsvm.cli.benching.tables import latest, summarise
+from benchmarks.shared.results import progress
+from benchmarks.shared.tables import latest, summarise
+from benchmarks.subspace.experiments import add_multiples
+from benchmarks.subspace.figures import draw_figures
+from benchmarks.subspace.sized_methods import EXACT
+from benchmarks.subspace.tables import all_tables, excess, growth, overview
 
 
 def record(**given):

@@ -11,12 +11,13 @@ import naive
 from budgeted_cases import BOTH, TASKS, anyhow, larger, naive_steps, problem_of
 from slimsvm import BSCA, BSGD, SVC, SVR
 from slimsvm.budget import BudgetedModel, Remove
+from slimsvm.budget.budgeted_model import N_COUNTS
+from slimsvm.budget.steps import DUAL, PRIMAL
 from slimsvm.kernels import RBF
-from slimsvm.numerics.budget_steps import DUAL, PRIMAL
-from slimsvm.numerics.points import N_COUNTS
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem, box_dual, plain_ascent
-from slimsvm.solvers.box_dual import steps_of
+from slimsvm.solvers import ExactCuts, Problem
+from slimsvm.solvers.budgeted import box_dual, plain_ascent
+from slimsvm.solvers.budgeted.box_dual import steps_of
 from slimsvm.tasks import Binary, Multiclass
 from tasks_for_tests import CASES, COST
 
@@ -33,7 +34,7 @@ def test_steps_without_a_budget_are_the_papers(method, task, intercept, containe
     n, m = len(X), problem.task.n_outputs
     order = np.random.default_rng(0).integers(0, n, 4 * n)
     model = BudgetedModel(rows, n, m, Remove())
-    alpha, b, t = np.zeros((n, m)), np.zeros(m), np.zeros(1, np.int64)
+    alpha, b, t = np.zeros((n, m)), np.zeros(m), np.zeros(2, np.int64)
     for part, data, places in model.chunks(order):
         model.take_steps(steps_of(problem, method), part, data, places, alpha, b, np.zeros(N_COUNTS), t)
     unit = 1.0 if method == DUAL else 1.0 / t[0]

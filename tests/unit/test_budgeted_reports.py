@@ -11,11 +11,11 @@ import naive
 from budgeted_cases import BOTH, anyhow, larger, naive_steps
 from slimsvm import BSCA, BSGD
 from slimsvm.budget import BUDGET_RULES, BudgetedModel
+from slimsvm.budget.budgeted_model import N_COUNTS
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.numerics.points import N_COUNTS
 from slimsvm.solvers import ExactCuts
-from slimsvm.solvers.budgeted_run import damping_of
-from slimsvm.solvers.stream import StreamRun
+from slimsvm.solvers.budgeted.chunk_steps import StreamRun
+from slimsvm.solvers.budgeted.epochs import damping_of
 from slimsvm.tasks import Binary, Multiclass, OneClass, Regression
 
 

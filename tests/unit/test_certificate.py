@@ -15,7 +15,8 @@ import slimsvm
 from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, SequenceSVM
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, certify, dual_ascent
+from slimsvm.solvers import Problem, certify
+from slimsvm.solvers.decomposition import block_ascent
 from tasks_for_tests import CASES
 
 KINDS = pytest.mark.parametrize("kind", ["classes", "costs", "targets"])
@@ -117,7 +118,7 @@ def test_float32_fits_are_certified_in_float64():
 
 def test_the_models_own_dual_is_the_start_even_with_equal_rows(monkeypatch):
     """Without a single pass the exact solver's own point is found again from vectors that occur several times."""
-    monkeypatch.setattr(dual_ascent.DualAscent, "climb", lambda self: None)
+    monkeypatch.setattr(block_ascent.DualAscent, "climb", lambda self: None)
     rng = np.random.default_rng(0)
     X = rng.integers(-1, 2, (200, 3)).astype(float)
     y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
@@ -172,16 +173,16 @@ def test_no_time_at_all_still_bounds():
 @KINDS
 def test_more_time_never_lowers_the_bound_and_some_of_the_rows_are_a_dual_point(kind, intercept, monkeypatch):
     """Time ends at one look at the clock after the other: after the sample, between parts of the rows, in a pass."""
-    monkeypatch.setattr(dual_ascent, "SAMPLE", 60)
-    monkeypatch.setattr(dual_ascent, "STRIDE", 50)
-    monkeypatch.setattr(dual_ascent, "BLOCK", 100)
+    monkeypatch.setattr(block_ascent, "SAMPLE", 60)
+    monkeypatch.setattr(block_ascent, "STRIDE", 50)
+    monkeypatch.setattr(block_ascent, "BLOCK", 100)
     X, y = data(kind, 300)
     best = optimum_of(kind, X, y, 3.0, intercept)
     model = estimator_of(kind, C=3.0, intercept=intercept, max_basis=10).fit(X, y)
     bounds = []
     for n_looks in (0, 1, 2, 4, 6, 7, 8, 9, 20):
         looks = iter(range(n_looks))
-        monkeypatch.setattr(dual_ascent.DualAscent, "out_of_time", property(lambda ascent: next(looks, None) is None))  # noqa: B023
+        monkeypatch.setattr(block_ascent.DualAscent, "out_of_time", property(lambda ascent: next(looks, None) is None))  # noqa: B023
         bounds.append(model.certificate(X, y).lower_bound)
     assert bounds[0] == 0
     assert 0 < bounds[1] < bounds[-1] <= best * (1 + 1e-9)
@@ -315,7 +316,7 @@ def test_several_classes_are_certified_whatever_the_solver(solver, intercept, co
 
 def test_equal_rows_of_several_classes_are_found_again(monkeypatch):
     """Without a pass, the dual point of the model's own coefficients is near the optimum: none is counted twice."""
-    monkeypatch.setattr(dual_ascent.DualAscent, "climb", lambda self: None)
+    monkeypatch.setattr(block_ascent.DualAscent, "climb", lambda self: None)
     rng = np.random.default_rng(0)
     X = rng.integers(-3, 4, (80, 3)).astype(float)
     y = (X.sum(axis=1) + rng.normal(size=80) > 0).astype(int) + (X[:, 0] > 1)

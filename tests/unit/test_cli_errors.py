@@ -284,16 +284,13 @@ def test_values_that_solver_or_data_refuse(capsys, here, options, said):
     assert not (here / "m.slim").exists()
 
 
-@pytest.mark.parametrize(
-    "argv", ["", "trian good.txt m.slim", "train", "predict good.slim", "info", "bench", "bench x"]
-)
+@pytest.mark.parametrize("argv", ["", "trian good.txt m.slim", "train", "predict good.slim", "info"])
 def test_wrong_usage(capsys, here, argv):
     assert re.search("say what to do|invalid choice|are required", fail(capsys, argv, code=2))
 
 
-def test_the_known_commands_and_benchmarks_are_listed(capsys):
+def test_the_known_commands_are_listed(capsys):
     assert all(name in fail(capsys, "trian", code=2) for name in COMMANDS)
-    assert "sampled-cuts" in fail(capsys, "bench x", code=2)
 
 
 # -- what nobody foresaw ---------------------------------------------------------------------------------------------

@@ -1,63 +1,17 @@
-"""The command line: bench, help, printing."""
+"""The command line: help, printing."""
 
-import json
 import subprocess
 import sys
-import types
 
 import numpy as np
 import pytest
 
 import slimsvm
 from slimsvm import ExactCuts
-from slimsvm.cli import COMMANDS, bench, main
+from slimsvm.cli import COMMANDS, main
 from slimsvm.cli.output import count, plain, size, table
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS
-
-
-@pytest.fixture
-def toy_bench(monkeypatch):
-    """A benchmark that needs no time."""
-
-    def add_arguments(parser):
-        parser.add_argument("--n", type=int, default=3)
-
-    def run(args):
-        return {"table": [{"n": n, "square": n * n} for n in range(args.n)], "note": np.float64(0.5)}
-
-    def plot(result, folder):
-        (folder / "toy.png").write_bytes(b"")
-        return [folder / "toy.png"]
-
-    module = types.SimpleNamespace(__doc__="A toy.", add_arguments=add_arguments, run=run, plot=plot)
-    monkeypatch.setitem(sys.modules, "toy_bench", module)
-    monkeypatch.setitem(bench.BENCHES, "toy", bench.Bench("toy_bench", "squares"))
-    return module
-
-
-def test_bench_prints_a_table_and_writes_everything(capsys, tmp_path, toy_bench):
-    assert main(["bench", "toy", "--n", "2", "--output", str(tmp_path / "out")]) == 0
-    out, err = capsys.readouterr()
-    assert out == "n  square\n0       0\n1       1\n"
-    assert [line.split(": ")[1] for line in err.splitlines()] == ["written"] * 2
-    record = json.loads((tmp_path / "out" / "toy.json").read_text())
-    assert record["table"] == [{"n": 0, "square": 0}, {"n": 1, "square": 1}]
-    assert (record["bench"], record["note"], record["options"]["n"]) == ("toy", 0.5, 2)
-    assert record["machine"]["slimsvm"] == slimsvm.__version__
-    assert (tmp_path / "out" / "toy.png").exists()
-    assert main(["bench", "toy", "--output", str(tmp_path), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["table"]) == 3
-
-
-def test_bench_without_matplotlib_says_so(capsys, tmp_path, toy_bench, monkeypatch):
-    monkeypatch.setattr(bench, "find_spec", lambda name: None)
-    assert main(["bench", "toy", "--output", str(tmp_path)]) == 0
-    assert "no plots: matplotlib is not installed" in capsys.readouterr().err
-    assert not (tmp_path / "toy.png").exists()
-
-
-# -- help and printing -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,16 +30,9 @@ def test_help_of_train_names_every_kernel_and_every_solver_with_its_parameters(c
         assert f"{name} {', '.join(f'{key}={value}' for key, value in parameters.items())}" in out
 
 
-@pytest.mark.parametrize("name", bench.BENCHES)
-def test_every_benchmark_is_there_and_has_help(capsys, name):
-    assert main(["bench", name, "--help"]) == 0
-    assert f"usage: slimsvm bench {name}" in capsys.readouterr().out
-
-
-def test_help_of_bench_names_every_benchmark(capsys):
-    main(["bench", "--help"])
-    out = capsys.readouterr().out
-    assert all(name in out for name in bench.BENCHES)
+def test_bench_says_where_the_benchmarks_went(capsys):
+    assert main(["bench", "exact", "--quick"]) == 2
+    assert "`python -m benchmarks exact --quick`" in capsys.readouterr().err
 
 
 def test_version(capsys):

@@ -11,11 +11,11 @@ from slimsvm.kernels import RBF
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Compact, Problem, Status
-from slimsvm.solvers.low_rank import LowRank, LowRankState
-from slimsvm.solvers.sizes import Trial, hopeless, parts, sizes_for, slack
+from slimsvm.solvers.in_span.low_rank import LowRank, LowRankState
+from slimsvm.solvers.learned.compact import Trial, hopeless, parts, sizes_for, slack
 from slimsvm.tasks import Binary, Regression
 
-compact = solvers.compact
+compact = solvers.learned.compact
 
 
 def moons(n=2500, seed=0):
@@ -237,7 +237,7 @@ def test_an_interrupted_search_returns_the_exact_model_of_its_rows_and_warns(mon
         raise KeyboardInterrupt
 
     if place == "step":
-        monkeypatch.setattr("slimsvm.solvers.refine.RefineRun.step", press_ctrl_c)
+        monkeypatch.setattr("slimsvm.solvers.learned.refine.RefineRun.step", press_ctrl_c)
     else:
         monkeypatch.setattr(compact.Compact, "learner", press_ctrl_c)
     with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): the exact SVM of 480 of the rows"):

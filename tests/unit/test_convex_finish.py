@@ -6,15 +6,16 @@ from sklearn.datasets import load_digits
 
 from low_rank_cases import problem_of
 from slimsvm import CPSP, SVC, ExactCuts, LowRank
-from slimsvm.solvers import Status, convex_finish
+from slimsvm.solvers import Status
+from slimsvm.solvers.in_span import smoothed_newton
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_what_is_known_at_a_point_is_of_that_point_and_its_tau(task, intercept):
     problem, X, _ = problem_of(task, 200, intercept=intercept)
-    space = convex_finish.subspace(problem, problem.bind(), X[:20])
-    finish, taus = convex_finish.ConvexFinish(problem, space, problem.generator(), np.inf, 1e-6), set()
+    space = smoothed_newton.subspace(problem, problem.bind(), X[:20])
+    finish, taus = smoothed_newton.ConvexFinish(problem, space, problem.generator(), np.inf, 1e-6), set()
     for _ in range(30):
         finish.step()
         taus.add(finish.tau)

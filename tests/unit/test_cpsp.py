@@ -19,7 +19,7 @@ from slimsvm.bases.preimage import (
 )
 from slimsvm.cuts import Cut, ProjectedScores, WorkingSet
 from slimsvm.kernels import RBF, KernelRows, Laplacian, Linear, Polynomial, Sigmoid
-from slimsvm.solvers.subspace import GrowingSubspace
+from slimsvm.solvers.in_span.whitened_span import GrowingSubspace
 
 
 @pytest.fixture

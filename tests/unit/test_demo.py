@@ -1,8 +1,6 @@
 """The demonstration, on few rows: its table, its files, and that it needs no data folder."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -61,33 +59,6 @@ def test_without_matplotlib(capsys, tmp_path, monkeypatch):
     out, err, _ = run(capsys, tmp_path)
     assert "no plot: matplotlib is not installed" in err
     assert out.splitlines()[-1] == f"written: {tmp_path / 'out' / 'demo.json'}"
-
-
-COMPILED_LATER = """
-import importlib, pkgutil
-import slimsvm.numerics as numerics
-from slimsvm.cli import demo
-
-def compiled():
-    modules = [importlib.import_module(f"slimsvm.numerics.{module.name}") for module in pkgutil.iter_modules(numerics.__path__)]
-    functions = {f"{item.__module__}.{item.__name__}": item for module in modules for item in vars(module).values() if not isinstance(item, type) and hasattr(item, "nopython_signatures")}
-    return {(name, str(signature)) for name, item in functions.items() for signature in item.signatures}
-
-demo.find = lambda name: None
-demo.warm_up()
-before = compiled()
-for trial in demo.trials(2500):
-    for solver in demo.SOLVERS:
-        demo.measure(trial, solver)
-assert len(before) > 5, before
-print(*sorted(compiled() - before), sep="\\n")
-"""  # noqa: E501
-
-
-def test_everything_is_compiled_before_the_clock_starts():
-    argv = [sys.executable, "-c", COMPILED_LATER]
-    answer = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == ""
 
 
 def test_parts_are_the_same_random_rows_each_time():

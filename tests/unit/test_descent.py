@@ -1,6 +1,5 @@
 """Descent on vectors and coefficients: gradients, steps, threads."""
 
-import threading
 import warnings
 
 import numpy as np
@@ -8,12 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 import naive
-from slimsvm import KernelExpansion, Refine
+from slimsvm import KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
-from slimsvm.numerics import team
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, descent
-from slimsvm.solvers.descent import Descent, Expansion, Rates
+from slimsvm.solvers import Problem
+from slimsvm.solvers.learned import basis_descent, batch_gradient
+from slimsvm.solvers.learned.adam import BETAS, Rates
+from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Binary, Multiclass, Regression
 from tasks_for_tests import COST
 
@@ -64,7 +64,7 @@ def descent_of(problem, k=7, seed=1, batch_size=10_000, learn_metric=False, rate
 def gradient_of(learner):
     """The gradient as one sweep in a single batch sees it, with all rates 0."""
     learner.sweep(np.arange(learner.examples.n_examples), np.ones(1), np.zeros(1))
-    return learner.moments.gradient.copy()
+    return learner.gradient.gradient.copy()
 
 
 def value_of(learner, flat):
@@ -141,7 +141,7 @@ def test_the_pull_draws_the_scales_to_their_mean():
     problem, _ = problem_of(Binary(), RBF(0.3))
     learner = descent_of(problem, learn_metric=True)
     free = gradient_of(learner)[-4:]
-    learner.set_rates(Rates(np.zeros(4), 0.0, 0.0, 0.0, pull=3.0))
+    learner.adam.set_rates(Rates(np.zeros(4), 0.0, 0.0, 0.0, pull=3.0))
     pulled, scales = gradient_of(learner)[-4:], learner.parameters.log_scale
     np.testing.assert_allclose(pulled - free, 3.0 * (scales - scales.mean()), atol=1e-12)
 
@@ -149,13 +149,13 @@ def test_the_pull_draws_the_scales_to_their_mean():
 @pytest.mark.parametrize(("n", "k", "norm_tiles"), [(300, 5, 1), (300, 70, 1), (300, 70, 2), (40, 40, 1)])
 def test_gradient_over_many_tiles_and_a_part_of_the_norm(n, k, norm_tiles, monkeypatch):
     """Rows in several tiles and groups; the norm from some basis vectors at a time adds up over the steps."""
-    monkeypatch.setattr(descent, "SHARED_WORK", 0)
+    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
     problem, _ = problem_of(Multiclass(3), RBF(0.3), n=n)
     whole = descent_of(problem, k, norm_tiles=norm_tiles)
     expected = numerical_gradient(whole)
     k = whole.shape[1]
     expected[-4:] = 0
-    n_tiles, size = whole.norm_tile.half.shape
+    n_tiles, size = whole.gradient.norm_tiles, whole.gradient.norm_rows
     assert n_tiles == norm_tiles
     assert size == min(k, 32)
     # 35 steps of 32 vectors each (or twice as many) go through 70 vectors 16 times.
@@ -172,7 +172,7 @@ def test_gradients_of_batches_add_up():
     parts = []
     for lo in range(0, 60, 20):
         learner.sweep(order[lo : lo + 20], np.ones(1), np.zeros(1))
-        parts.append(learner.moments.gradient.copy())
+        parts.append(learner.gradient.gradient.copy())
     np.testing.assert_allclose(np.mean(parts, axis=0), whole, atol=1e-14)
 
 
@@ -181,7 +181,7 @@ def test_a_task_that_only_python_knows_has_the_same_gradient(sparse):
     own, _ = problem_of(OwnBinary(0.7, 1.3), RBF(0.3), sparse=sparse)
     known, _ = problem_of(Binary(0.7, 1.3), RBF(0.3), sparse=sparse)
     first, second = descent_of(own), descent_of(known)
-    assert first.loss is None
+    assert first.gradient.loss is None
     np.testing.assert_allclose(gradient_of(first), gradient_of(second), atol=1e-14)
     seen = [learner.sweep(np.arange(60), np.ones(3), np.zeros(3)) for learner in (first, second)]
     assert seen[0].loss == pytest.approx(seen[1].loss)
@@ -223,8 +223,8 @@ def test_steps_are_adams():
     first, second, mean = np.zeros_like(flat), np.zeros_like(flat), np.zeros_like(flat)
     rates = np.full(len(flat), 0.01)
     d, k, _ = other.shape
-    rates[: d * k] *= np.repeat(np.abs(other.point_scale), k)
-    b1, b2 = descent.BETAS
+    rates[: d * k] *= np.repeat(np.abs(other.gradient.unit), k)
+    b1, b2 = BETAS
     for t in range(1, 4):
         other.set(flat)
         g = gradient_of(other)
@@ -234,11 +234,11 @@ def test_steps_are_adams():
     for t in range(1, 4):
         learner.sweep(np.arange(60), np.full(1, 0.5), np.full(1, 1 / t))
     np.testing.assert_allclose(learner.parameters.flat[:-4], flat[:-4], atol=1e-12)
-    np.testing.assert_allclose(learner.moments.mean[:-4], mean[:-4], atol=1e-12)
+    np.testing.assert_allclose(learner.adam.mean[:-4], mean[:-4], atol=1e-12)
 
 
 def test_rates_rise_and_fall_once_and_the_last_steps_count():
-    schedule = descent.Schedule(10, 0.1)
+    schedule = basis_descent.Schedule(10, 0.1)
     factors, shares = zip(*(schedule.sweep(50) for _ in range(10)))
     factors, shares = np.concatenate(factors), np.concatenate(shares)
     assert schedule.done
@@ -253,7 +253,7 @@ def test_rates_rise_and_fall_once_and_the_last_steps_count():
 
 
 def test_a_schedule_cut_short_comes_to_its_end():
-    schedule = descent.Schedule(100, 0.05)
+    schedule = basis_descent.Schedule(100, 0.05)
     schedule.sweep(10)
     schedule.left = 3
     factors = [schedule.sweep(10)[0] for _ in range(3)]
@@ -262,39 +262,7 @@ def test_a_schedule_cut_short_comes_to_its_end():
     assert schedule.progress == pytest.approx(1.0)
 
 
-# ---- the team of threads
-
-
-def test_a_team_does_every_task_once():
-    done = np.zeros(1000, int)
-
-    def work(sync, is_leader):
-        while sync[team.LIMIT] >= 0:
-            task = team.take(sync)
-            if task >= 0:
-                done[task] += 1
-                sync[team.DONE] += 1  # one thread at a time: Python's lock is held
-            elif is_leader and team.phase_done(sync):
-                sync[team.LIMIT] = 1000 if sync[team.LIMIT] == 0 else -1
-            else:
-                return False
-        return True
-
-    team.run_team(work, 4)
-    assert (done == 1).all()
-
-
-def test_a_team_stops_when_its_leader_fails():
-    begun = threading.active_count()
-
-    def work(sync, is_leader):
-        if is_leader:
-            raise KeyboardInterrupt
-        return sync[team.LIMIT] < 0
-
-    with pytest.raises(KeyboardInterrupt):
-        team.run_team(work, 4)
-    assert threading.active_count() == begun
+# ---- threads
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
@@ -302,18 +270,19 @@ def test_a_team_stops_when_its_leader_fails():
     ("task", "sparse", "learn_metric"),
     [(Binary(), False, False), (Binary(), False, True), (Multiclass(3), False, False), (Binary(), True, False)],
 )
-def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precision, monkeypatch):
-    monkeypatch.setattr(descent, "SHARED_WORK", 0)
-    monkeypatch.setattr(descent, "BLOCK_WORK", 8)
-    monkeypatch.setattr(descent, "TILE", 16)
-    teams, run_team = [], descent.run_team
-    monkeypatch.setattr(descent, "run_team", lambda work, n_jobs: teams.append(n_jobs) or run_team(work, n_jobs))
-    fits = []
+def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precision, monkeypatch, threads_for_all):
+    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
+    monkeypatch.setattr(batch_gradient, "BLOCK_WORK", 8)
+    monkeypatch.setattr(batch_gradient, "TILE", 16)
+    fits, shared = [], []
     for n_jobs in (1, 2, 4):
         problem, _ = problem_of(task, RBF(0.3), n=600, sparse=sparse, precision=precision, n_jobs=n_jobs)
         solver = Refine(10, epochs=5, batch_size=128, learn_metric=learn_metric, initial="nystrom", finish=False)
+        before = len(threads_for_all)
         fits.append(solver.solve(problem))
-    assert set(teams) == {1, 2, 4}
+        shared.append(len(threads_for_all) - before)
+    assert shared[0] == 0
+    assert min(shared[1:]) > 5 * 2 * 600 // 128  # two phases of every step
     for fit in fits[1:]:
         np.testing.assert_array_equal(fit.model.basis, fits[0].model.basis)
         np.testing.assert_array_equal(fit.model.coef, fits[0].model.coef)
@@ -324,7 +293,7 @@ def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precisi
 
 @pytest.mark.parametrize("container", ["memmap", "memory-limit"])
 def test_rows_that_are_not_kept_give_the_same_bits(container, tmp_path, monkeypatch):
-    monkeypatch.setattr(descent, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(basis_descent, "CHUNK_BYTES", 2000)
     problem, X = problem_of(Binary(), RBF(0.3), n=300, precision="float32")
     solver = Refine(8, epochs=4, batch_size=32, initial="nystrom")
     expected = solver.solve(problem)
@@ -354,3 +323,40 @@ def test_a_task_without_smoothed_loss_is_trained_without_finish():
     other = Refine(5, epochs=40, finish=False).solve(known)
     assert fit.objective == pytest.approx(other.objective, rel=1e-6)
     assert fit.history[-1]["training_error"] == pytest.approx(other.history[-1]["training_error"], abs=0.02)
+
+
+# ---- calls
+
+
+@pytest.mark.parametrize("task", [Binary(), OwnBinary()], ids=["known", "own"])
+def test_steps_cut_into_many_calls_have_the_same_bits(task, monkeypatch):
+    """A call ends in the middle of a batch where it would take too long."""
+    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
+    monkeypatch.setattr(batch_gradient, "TILE", 16)
+    monkeypatch.setattr(batch_gradient, "SUMS_BYTES", 300)
+    found = []
+    for microseconds in (1e9, 0.0):
+        monkeypatch.setattr(batch_gradient, "CALL_MICROSECONDS", microseconds)
+        problem, _ = problem_of(task, RBF(0.3), n=600, precision="float32")
+        learner = descent_of(problem, rate=0.01)
+        found.append((learner.sweep(np.arange(600), np.ones(3), np.zeros(3)), learner))
+    (whole, one), (parts, many) = found
+    assert many.gradient.max_tiles == 1
+    assert many.gradient.n_groups == 2
+    assert whole == parts
+    np.testing.assert_array_equal(one.parameters.flat, many.parameters.flat)
+
+
+def test_the_gradient_alone_is_that_of_the_steps():
+    problem, _ = problem_of(Multiclass(3), RBF(0.3))
+    learner, stats = descent_of(problem), np.zeros(3)
+    expected, loss = gradient_of(learner), learner.gradient.loss
+    rows, index = learner.kernel_rows.folded_rows(np.arange(60))
+    learner.gradient.gradient[:] = 0
+    done = core.batch_gradient(
+        descent=learner.gradient.data, rows=rows, row_loss=loss.rows, index=index, step=1, pull=0.0, n_threads=1,
+        max_tiles=1, tile=0, microseconds=1.0, stats=stats,
+    )  # fmt: skip
+    assert done == 0
+    np.testing.assert_array_equal(learner.gradient.gradient, expected)
+    assert stats[0] / 60 == learner.sweep(np.arange(60), np.ones(1), np.zeros(1)).loss

@@ -6,11 +6,10 @@ import pytest
 from slimsvm import CPSP, SVC
 from slimsvm.bases.preimage import FixedPoint, GradientAscent
 from slimsvm.kernels import RBF, KernelRows, Linear
-from slimsvm.numerics import crew
 from slimsvm.rows import as_rows
-from slimsvm.solvers import directions as solver
 from slimsvm.solvers.base import Problem
-from slimsvm.solvers.directions import Search, search_for
+from slimsvm.solvers.learned import principal_directions as solver
+from slimsvm.solvers.learned.principal_directions import Search, search_for
 from slimsvm.tasks import Binary
 
 ANY = np.inf
@@ -40,7 +39,6 @@ def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(
     assert rows.counter is seen.counter
     assert before == len(X) * 7
     kept = directions.seen(rows)
-    monkeypatch.setattr(crew, "WORTH_SHARING", 0.0)
     monkeypatch.setattr(solver, "BLOCK_ROWS", 300)
     given = {"dtype": dtype, "n_jobs": 4, "centre": rows.centre}
     for limit in (1 << 30, 0):

@@ -15,7 +15,8 @@ from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, Exact, ExactCuts
 from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status, exact, kernel_cache
+from slimsvm.solvers import Problem, Status
+from slimsvm.solvers.decomposition import exact, kernel_cache
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 
@@ -38,7 +39,7 @@ def problem_of(X, y, task=None, weights=None, **options):
 
 
 def dual_value(K, coef, target, epsilon):
-    """D(v) as written in `solvers.dual`."""
+    """D(v) as written in `solvers.decomposition.dual`."""
     return target @ coef - epsilon * np.abs(coef).sum() - 0.5 * coef @ K @ coef
 
 
@@ -194,7 +195,6 @@ def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
 @pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "lines"), (True, "blocks too")])
 def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, monkeypatch, threads_for_all):
     by_levels(monkeypatch, kept=kept)
-    monkeypatch.setattr(kernel_cache, "WORTH_THREADS", 0)
     X, y = classes(4000, d=5)
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
     problem = problem_of(X, y, intercept=intercept, tol=1e-2, precision="float32")
@@ -308,7 +308,7 @@ def test_the_gap_is_a_thousandth_even_where_tol_would_leave_more(C, intercept, m
     problem = problem_of(X, y, C=C, intercept=intercept, tol=1e-2)
     fit = Exact().solve(problem)
     assert fit.objective - fit.lower_bound <= 1e-3 * fit.objective
-    monkeypatch.setattr(exact, "LEAST_TOL", 1.0)
+    monkeypatch.setattr("slimsvm.solvers.decomposition.dual.LEAST_TOL", 1.0)
     at_tol = Exact().solve(problem)
     assert at_tol.objective - at_tol.lower_bound > 1e-3 * at_tol.objective
     assert at_tol.n_iter < fit.n_iter

@@ -13,7 +13,7 @@ from slimsvm.kernels import RBF, Linear
 from slimsvm.model import LinearModel
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
-from slimsvm.solvers.example_cuts import ExampleCutsRun
+from slimsvm.solvers.cutting.example_slacks import ExampleCutsRun
 from slimsvm.tasks import Chain, losses
 
 problem_of = partial(block_cases.problem_of, precision="float64")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slimsvm.numerics.folding import FAR_FLOAT32, FAR_FLOAT64, NO_NORM, SQUARED, fold_rows
+from slimsvm import core
+from slimsvm.core import NO_NORM, SQUARED
 
 ROWS = 9
+# What -h is of rows too far out to be folded.
+FAR_FLOAT32, FAR_FLOAT64 = 2.0**20, 2.0**50
 
 
 @pytest.mark.parametrize("d", [0, 1, 3, 4, 7, 8, 9, 15, 16, 22])
@@ -50,7 +53,7 @@ def test_a_row_is_the_same_alone_and_others_are_left_alone(d):
         for all_of_it, one in zip(together, alone, strict=True):
             assert all_of_it[i].tobytes() == one[0].tobytes()
     values, half, factor = np.full((ROWS, d), 7, np.float32), np.full(ROWS, 7, np.float32), np.full(ROWS, 7.0)
-    fold_rows(raw, centre, scale, SQUARED, 1.0, 3, 5, values, half, factor)
+    _fold(raw[3:5], centre, scale, SQUARED, 1.0, values[3:5], half[3:5], factor[3:5])
     for array in (values, half, factor):
         assert (np.delete(array, [3, 4], axis=0) == 7).all()
     assert (values[3:5] != 7).all()
@@ -58,5 +61,11 @@ def test_a_row_is_the_same_alone_and_others_are_left_alone(d):
 
 def _folded(raw, centre, scale, norm, constant, dtype):
     values, half, factor = np.empty(raw.shape, dtype), np.empty(len(raw), dtype), np.empty(len(raw))
-    fold_rows(raw, centre, scale, norm, constant, 0, len(raw), values, half, factor)
+    _fold(raw, centre, scale, norm, constant, values, half, factor)
     return values, half, factor
+
+
+def _fold(raw, centre, scale, norm, constant, values, half, factor):
+    core.fold_rows(
+        raw=raw, centre=centre, feature_scale=scale, norm=norm, scale=constant, out=values, half=half, factor=factor
+    )

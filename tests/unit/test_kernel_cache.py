@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 import naive
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.solvers import kernel_cache
-from slimsvm.solvers.kernel_cache import KernelCache
+from slimsvm.solvers.decomposition import kernel_cache
+from slimsvm.solvers.decomposition.kernel_cache import KernelCache
 
 
 @pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])

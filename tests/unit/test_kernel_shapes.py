@@ -15,7 +15,6 @@ from slimsvm.kernels import (
     Laplacian,
     Linear,
 )
-from slimsvm.numerics import folding, panels
 
 rng = np.random.default_rng(0)
 
@@ -175,49 +174,3 @@ def test_a_memory_map_is_scored_in_a_fifth_of_its_size(tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(MEMORY), str(tmp_path / "X.npy")]
     grown = float(subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout)
     assert grown < 80
-
-
-# ---- compiled code
-
-
-SECOND_PROCESS = """
-    import numpy as np
-    import scipy.sparse as sp
-    from slimsvm.kernels import *
-    from slimsvm.numerics import folding, panels
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 3))
-    for dtype in (np.float32, np.float64):
-        for raw in (X, X.astype(np.float32), sp.csr_array(X), sp.csr_array(X * (X > 1.5))):
-            for kernel in (RBF(1.0), Laplacian(1.0), Polynomial(2)):
-                rows = KernelRows(kernel, raw, dtype=dtype)
-                points = rows.points(np.arange(20))
-                rows.scores(points, np.ones((20, 2)), segments=np.array([0, 3, 20]))
-                rows.block(points, rows=np.arange(5))
-        rows = KernelRows(Precomputed(), X, dtype=dtype)
-        rows.scores(rows.points(np.arange(3)), np.ones((3, 1)))
-    functions = [value for module in (panels, folding) for value in vars(module).values() if hasattr(value, "stats")]
-    cached = [function for function in functions if function.stats.cache_path]
-    print(sum(sum(function.stats.cache_misses.values()) for function in cached))
-    print({function.__name__: len(function.signatures) for function in cached})
-"""
-
-
-def test_a_second_process_compiles_nothing_and_there_are_few_versions():
-    for _ in range(2):
-        command = [sys.executable, "-c", textwrap.dedent(SECOND_PROCESS)]
-        misses, versions = subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=600
-        ).stdout.splitlines()
-    assert misses == "0"
-    versions = eval(versions)
-    assert versions["share_kernel_tiles"] == 2  # float32, float64
-    assert max(versions.values()) == 4  # of stored and working type
-
-
-def test_compiled_functions_are_cached():
-    for module in (panels, folding):
-        for name, function in vars(module).items():
-            is_inner = name.startswith("_") or name in ("aligned", "copy_row", "share_out", "kernel_tiles")
-            if hasattr(function, "py_func") and not is_inner:
-                assert function.stats.cache_path, name

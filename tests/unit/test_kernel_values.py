@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import naive
+from slimsvm import core
 from slimsvm.kernels import (
     KERNELS,
     RBF,
@@ -20,7 +21,6 @@ from slimsvm.kernels import (
     Sigmoid,
     get_kernel,
 )
-from slimsvm.numerics import panels
 
 rng = np.random.default_rng(0)
 
@@ -195,7 +195,7 @@ def test_a_rows_own_norm_is_as_accurate(dtype, bound):
     """Scores of one point at the origin: 2**half, which goes into the rounding and the row's factor."""
     x = np.sqrt(np.linspace(0, 54, 100_001))[:, None].astype(dtype)
     rows = KernelRows(RBF(1.0), x, dtype=dtype, centre=np.zeros(1))
-    folded = rows._kept.data.values.astype(np.longdouble)
+    folded = rows._kept.rows.values.astype(np.longdouble)
     exact = np.exp2(-folded * folded / 2)
     scores = rows.scores(rows.points_of(np.zeros((1, 1))), np.ones((1, 1)))[:, 0]
     assert scores[0] == pytest.approx(1.0, rel=bound)
@@ -274,14 +274,14 @@ def test_float32_error_grows_with_the_radius_as_stated():
 
 
 @pytest.mark.parametrize(
-    ("d", "form"), [(1, panels.INNER), (1, panels.CSR_INNER), (1000, panels.CSC_INNER)], ids=["dense", "mixed", "csc"]
+    ("d", "form"), [(1, core.INNER), (1, core.CSR_INNER), (1000, core.CSC_INNER)], ids=["dense", "mixed", "csc"]
 )
 def test_sums_over_many_points_are_in_float64(d, form):
     """A tenth summed 300,000 times in float32 would be 0.3 % off."""
     k = 300_000
 
     def ones(n):
-        if form == panels.INNER:
+        if form == core.INNER:
             return np.ones((n, 1))
         return sp.csr_array((np.ones(n), np.zeros(n, np.int64), np.arange(n + 1)), shape=(n, d))
 

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from slimsvm import LASVM, SVC, Exact
-from slimsvm.numerics import online
-from slimsvm.solvers import lasvm
+from slimsvm import LASVM, SVC, Exact, core
+from slimsvm.solvers.online import lasvm
 
 SELECTIONS = pytest.mark.parametrize("selection", ["random", "gradient", "margin"])
 INTERCEPTS = pytest.mark.parametrize("intercept", ["free", "regularized", "none"])
@@ -79,14 +78,17 @@ def test_the_steps_are_those_of_the_paper(step):
         v = np.where(inside, rng.choice([0.0, 0.5, 1.0], 20) * rng.choice([C, 1.3, 0.7], 20) * target, 0.0)
         tol = rng.choice([1e-3, 1.5])
         S, g, before = np.flatnonzero(inside), target - K @ v, np.count_nonzero(inside)
+        kept_set = core.OnlineSet(
+            top=20, balanced=True, offset=0.0, values=K, target=target, lo=lo, hi=hi, v=v, g=g, inside=inside
+        )
         if step == "process":
             k = int(np.flatnonzero(~inside)[0])
             expected, kept = plain_step(K, target, C, v, S, tol, k)
-            online.process(K, 0.0, target, v, g, lo, hi, inside, 20, True, tol, 10, k)
+            core.lasvm_learn(set=kept_set, queue=np.array([k]), tol=tol, seeds=10, reprocesses=False)
         else:
             expected, kept = plain_step(K, target, C, v, S, tol)
-            if online.reprocess(K, 0.0, v, g, lo, hi, inside, 20, True, tol):
-                online.evict(v, g, lo, hi, inside, 20, True)
+            if core.lasvm_reprocess(set=kept_set, tol=tol):
+                core.lasvm_evict(set=kept_set)
         np.testing.assert_allclose(v, expected, atol=1e-10)
         np.testing.assert_allclose(g[inside], (target - K @ v)[inside], atol=1e-10)
         assert np.flatnonzero(inside).tolist() == kept
@@ -242,7 +244,7 @@ def test_bad_parameters_are_named(params, message):
 
 def test_the_table_grows_with_the_rows(monkeypatch):
     """More vectors than slots at first, in float32: the same machine as the exact solver's."""
-    monkeypatch.setattr("slimsvm.solvers.kernel_table.FIRST_SLOTS", 8)
+    monkeypatch.setattr("slimsvm.solvers.decomposition.kernel_table.FIRST_SLOTS", 8)
     X, y = data(300)
     model = svc(LASVM(), precision="float32").fit(X, y)
     exact = svc(Exact(), tol=1e-5).fit(X, y)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import LASVM, SVC, SVR, Exact, OneClassSVM
 from slimsvm.datasets import checkerboard
-from slimsvm.solvers import dual
+from slimsvm.solvers.decomposition import dual
 
 
 @pytest.fixture

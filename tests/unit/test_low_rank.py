@@ -18,7 +18,8 @@ from slimsvm import SVC, SVR, LowRank
 from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Status, convex_finish
+from slimsvm.solvers import Status
+from slimsvm.solvers.in_span import smoothed_newton
 from tasks_for_tests import CASES
 
 TASKS = ("binary-costs", "multiclass-costs", "regression")
@@ -154,7 +155,7 @@ def test_out_of_core_gives_the_same_bits(task, precision):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("task", TASKS)
 def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch, threads_for_all):
-    monkeypatch.setattr(convex_finish, "MIN_SAMPLE", 100)
+    monkeypatch.setattr(smoothed_newton, "MIN_SAMPLE", 100)
     problem, _, _ = problem_of(task, n=3000, sparse=sparse, precision="float32")
     one = LowRank(150).solve(replace(problem, n_jobs=1))
     assert not threads_for_all
@@ -172,7 +173,7 @@ def test_a_sample_first_changes_no_optimum(task, monkeypatch):
     solver = LowRank(30, tol_relative=1e-7)
     problem = replace(problem, tol=np.inf)
     plain = solver.solve(problem)
-    monkeypatch.setattr(convex_finish, "MIN_SAMPLE", 50)
+    monkeypatch.setattr(smoothed_newton, "MIN_SAMPLE", 50)
     sampled = solver.solve(problem)
     assert plain.history[0]["sampled_rows"] is None
     first = sampled.history[0]
@@ -204,7 +205,7 @@ def test_records_speak_of_the_model(task):
 
 
 def test_a_limit_on_the_sample_still_gives_the_objective_over_all_rows(monkeypatch):
-    monkeypatch.setattr(convex_finish, "MIN_SAMPLE", 50)
+    monkeypatch.setattr(smoothed_newton, "MIN_SAMPLE", 50)
     problem, X, _ = problem_of(n=1000, precision="float64", max_iter=1)
     with pytest.warns(ConvergenceWarning, match="iteration limit after 1 iterations"):
         fit = LowRank(30).solve(problem)
@@ -322,7 +323,7 @@ def test_a_very_large_price_is_reached_from_lower_ones(monkeypatch):
     clf = SVC(C=1e10, solver=LowRank(200), intercept="free", precision="float64", random_state=0, n_jobs=1)
     bound, share = {}, {}
     for first in (1e3, 1e10):
-        monkeypatch.setattr(convex_finish, "FIRST_PRICE", first)
+        monkeypatch.setattr(smoothed_newton, "FIRST_PRICE", first)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             clf.fit(X, y)
@@ -334,7 +335,7 @@ def test_a_very_large_price_is_reached_from_lower_ones(monkeypatch):
 
 
 def test_prices_rise_to_the_one_asked_for():
-    assert convex_finish.prices_to(1e-10) == [1e-10]
-    assert convex_finish.prices_to(1e3) == [1e3]
-    assert convex_finish.prices_to(2e3) == [1e3, 2e3]
-    assert convex_finish.prices_to(1e5) == [1e3, 1e4, 1e5]
+    assert smoothed_newton.prices_to(1e-10) == [1e-10]
+    assert smoothed_newton.prices_to(1e3) == [1e3]
+    assert smoothed_newton.prices_to(2e3) == [1e3, 2e3]
+    assert smoothed_newton.prices_to(1e5) == [1e3, 1e4, 1e5]

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from slimsvm.numerics.active_set import maximise_on_simplex
-from slimsvm.numerics.qp import SimplexQP, solve_simplex_qp
+from slimsvm import core
+from slimsvm.cuts import simplex_qp
+from slimsvm.cuts.simplex_qp import SimplexQP, solve_simplex_qp
 
 
 def value(G, h, a):
@@ -125,17 +126,29 @@ def test_feasible_optimal_and_never_below_the_start(kind, seed, t, start):
 def test_cut_short_it_is_no_worse_than_the_start(kind, seed, t, max_pivots):
     rng = np.random.default_rng(seed)
     G, h, C = random_problem(rng, t, kind)
-    a = np.append(0.0, rng.random(t) * (rng.random(t) < 0.5))
-    a *= rng.random() * C / max(a.sum(), 0.1)
-    before = a[1:].copy()
-    n = t + 1
-    bordered = np.zeros((n, n))
-    bordered[1:, 1:] = G
-    work = np.zeros((n, n)), np.zeros((2, n)), np.zeros(n, np.int64)
-    maximise_on_simplex(bordered, np.append(0.0, h), n, C, 1.0, 1e-10, max_pivots, a, *work, 0)
+    before = rng.random(t) * (rng.random(t) < 0.5)
+    before *= rng.random() * C / max(before.sum(), 0.1)
+    qp = SimplexQP.from_gram(G, h, before)._compiled
+    limits = {"max_pivots": max_pivots, "max_work": 10**9}
+    core.maximise_on_simplex(qp=qp, n=t + 1, C=C, tol=1e-10, is_start=1, **limits)
+    a = qp.a[: t + 1]
     assert (a >= 0).all()
     assert a.sum() == pytest.approx(C, rel=1e-13)
     assert value(G, h, a[1:]) >= value(G, h, before) - rounding(G, h, a[1:]) - rounding(G, h, before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_short_calls_come_to_the_same_end(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    G, h, C = random_problem(rng, 40, kind)
+    start = rng.random(40) * C / 100
+    at_once, _, _, n_pivots = solve_simplex_qp(G, h, C, start)
+    monkeypatch.setattr(simplex_qp, "_MAX_WORK", 1)
+    a, other_xi, kkt, other_pivots = solve_simplex_qp(G, h, C, start)
+    check_solution(G, h, C, a, other_xi, kkt)
+    slack = rounding(G, h, a) + rounding(G, h, at_once)
+    assert value(G, h, a) == pytest.approx(value(G, h, at_once), rel=1e-9, abs=slack)
+    assert other_pivots <= 2 * n_pivots + 10
 
 
 @given(seed=st.integers(0, 2**32 - 1))

@@ -11,7 +11,7 @@ from slimsvm.kernels import RBF
 from slimsvm.kernels.kernel_rows import KernelRows
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Compact, Problem, Status, base
-from slimsvm.solvers.descent import Descent
+from slimsvm.solvers.learned.basis_descent import Descent
 from slimsvm.tasks import Binary
 
 COMPILING, SWEEP = 1000.0, 0.01

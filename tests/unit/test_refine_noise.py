@@ -8,28 +8,32 @@ import scipy.sparse as sp
 
 from slimsvm import Refine
 from slimsvm.kernels import RBF, Linear
-from slimsvm.numerics import refine
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, descent
+from slimsvm.solvers import Problem
+from slimsvm.solvers.learned import batch_gradient
+from slimsvm.solvers.learned.adam import Rates
+from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 
-def noisy(step, width, rows=4000, norms=True):
-    """Rows 0, 1, … of zeros after `add_noise`."""
-    n, d = rows, len(width)
-    tile, half = np.zeros((n, d), np.float32), np.zeros(n, np.float32)
-    nothing = np.zeros((1, 1), np.float32)
-    scratch = refine.Scratch(nothing, nothing, tile, half, np.arange(n), nothing, nothing)
-    kind = refine.Kind(0, 1, 0.0, norms, refine.DENSE, width, False, 1, width)
-    refine.add_noise(n, step, kind, scratch)
-    return tile, half
+def noisy(step, width, rows=4000):
+    """Rows 0, 1, … of zeros with their noise, and the logarithms of their RBF kernel values with the zero vector."""
+    d, parts = len(width), []
+    start = np.eye(d), np.eye(d), np.zeros(d), np.zeros(d), np.zeros(0)
+    for kernel, vectors in ((Linear(), np.eye(d)), (RBF(np.log(2) / 2), np.zeros((d, d)))):
+        task, zeros = Multiclass(d), np.zeros((rows, d), np.float32)
+        examples = task.encode(np.arange(rows) % d)
+        problem = Problem(as_rows(zeros), examples, task, kernel, intercept="none", precision="float32")
+        rates = Rates(np.zeros(d), 0.0, 0.0, noise=width / np.sqrt(12))
+        learner = Descent(problem, problem.bind(), Expansion(vectors, *start[1:]), rates, rows)
+        parts.append(learner.gradient.scores(*learner.kernel_rows.folded_rows(np.arange(rows)), step))
+    return parts[0], np.log2(parts[1][:, 0])
 
 
 def test_noise_is_uniform_and_independent():
     width = np.array([1.0, 2.0, 0.5, 0.0], np.float32)
     first, half = noisy(1, width)
-    np.testing.assert_allclose(half, -0.5 * np.sum(first**2, axis=1), rtol=1e-5)
-    assert not noisy(1, width, norms=False)[1].any()
+    np.testing.assert_allclose(half, -0.5 * np.sum(first**2, axis=1), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(noisy(1, width)[0], first)
     second, _ = noisy(2, width)
     for tile in (first, second):
@@ -61,7 +65,7 @@ def test_vectors_that_fit_single_rows_are_kept_from_it(learn_metric):
 
 
 def test_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(descent, "SHARED_WORK", 0)
+    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
     fits = [Refine(20, noise=0.3, epochs=3).solve(problem_of(n_jobs=n_jobs)) for n_jobs in (1, 3)]
     np.testing.assert_array_equal(fits[0].model.basis, fits[1].model.basis)
     np.testing.assert_array_equal(fits[0].model.coef, fits[1].model.coef)

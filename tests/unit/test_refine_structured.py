@@ -11,10 +11,12 @@ import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
 from slimsvm.kernels import RBF, Linear
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, descent, refine
-from slimsvm.solvers import subspace as subspace_module
-from slimsvm.solvers.descent import Descent, Expansion, Rates
-from slimsvm.solvers.finish_by_cuts import FinishByCuts, finish_by_cuts
+from slimsvm.solvers import Problem
+from slimsvm.solvers.in_span import whitened_span as subspace_module
+from slimsvm.solvers.in_span.finish_by_cuts import FinishByCuts, finish_by_cuts
+from slimsvm.solvers.learned import batch_gradient, refine
+from slimsvm.solvers.learned.adam import Rates
+from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Augmented, Chain, Examples, Task, losses
 from tasks_for_tests import CASES
 
@@ -115,9 +117,9 @@ def test_gradient_is_that_of_the_objective(name, learn_metric, seed):
     scale = slice(d * k + k * m + m, d * k + k * m + m + d)
     if not learn_metric:
         expected[scale] = np.zeros(d)
-    np.testing.assert_allclose(learner.moments.gradient, expected, atol=3e-8)
+    np.testing.assert_allclose(learner.gradient.gradient, expected, atol=3e-8)
     plain = learner.parameters.plain
-    assert np.abs(learner.moments.gradient[-len(plain) :]).max() > 0.01
+    assert np.abs(learner.gradient.gradient[-len(plain) :]).max() > 0.01
     assert sweep.loss + sweep.norm + 0.5 * float(np.sum(learner.parameters.intercept**2)) / problem.C1 == pytest.approx(
         value_of(learner, flat)
     )
@@ -132,20 +134,20 @@ def test_compiled_chains_descend_as_the_task_says(loss, sparse, kept, monkeypatc
     task, weights = Chain(3, loss), np.random.default_rng(0).choice([0.5, 1.0, 3.0], 120)
     rows = as_rows(sp.csr_array(X)) if sparse else as_rows(X)
     problem = Problem(rows, task.encode(y, weights), task, RBF(0.3), C=1.0, precision="float64", random_state=0)
-    monkeypatch.setattr(descent, "SEQUENCE_ROWS", 8)
-    monkeypatch.setattr(descent, "SHARED_WORK", 0)
+    monkeypatch.setattr(batch_gradient, "SEQUENCE_ROWS", 8)
+    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
     found = []
     for max_length in (0, 1024):
-        monkeypatch.setattr(descent, "MAX_LENGTH", max_length)
+        monkeypatch.setattr(batch_gradient, "MAX_LENGTH", max_length)
         learner = descent_of(problem)
         if not kept:
             learner.kernel_rows._kept = None
         sweep = learner.sweep(np.random.default_rng(0).permutation(120)[:110], np.ones(1), np.zeros(1))
         found.append((sweep, learner))
     (by_task, slow), (compiled, fast) = found
-    assert slow.loss is None
-    assert fast.sums.coef.shape[0] > 10
-    np.testing.assert_allclose(fast.moments.gradient, slow.moments.gradient, atol=1e-12)
+    assert slow.gradient.loss is None
+    assert fast.gradient.n_groups >= 10
+    np.testing.assert_allclose(fast.gradient.gradient, slow.gradient.gradient, atol=1e-12)
     assert (compiled.loss, compiled.norm) == pytest.approx((by_task.loss, by_task.norm))
     if loss == "zero-one":
         assert compiled.error == pytest.approx(by_task.error, rel=0.01)  # weights: of the batch, and of all examples
@@ -252,10 +254,10 @@ def test_a_users_task_of_several_rows_is_trained(task):
 @pytest.mark.parametrize("max_length", [0, 1024], ids=["by-the-task", "compiled"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_same_bits_for_any_number_of_threads(precision, max_length, monkeypatch):
-    monkeypatch.setattr(descent, "SHARED_WORK", 0)
-    monkeypatch.setattr(descent, "TILE", 16)
-    monkeypatch.setattr(descent, "SEQUENCE_ROWS", 8)
-    monkeypatch.setattr(descent, "MAX_LENGTH", max_length)
+    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
+    monkeypatch.setattr(batch_gradient, "TILE", 16)
+    monkeypatch.setattr(batch_gradient, "SEQUENCE_ROWS", 8)
+    monkeypatch.setattr(batch_gradient, "MAX_LENGTH", max_length)
     fits = [
         Refine(8, epochs=4, batch_size=30, learn_metric=True).solve(words_problem(precision=precision, n_jobs=n_jobs))
         for n_jobs in (1, 2, 4)

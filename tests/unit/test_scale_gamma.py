@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from slimsvm.estimators import validation
-from slimsvm.estimators.validation import scale_gamma
+from slimsvm.estimators._shared import validation
+from slimsvm.estimators._shared.validation import scale_gamma
 
 
 class Counted(sp.csr_array):

@@ -7,11 +7,12 @@ import scipy.sparse as sp
 from slimsvm import SVC, KernelExpansion, solvers
 from slimsvm.kernels import RBF, EvalCounter, Linear
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Compact, Exact, Problem, Status, refine, thinned
-from slimsvm.solvers.thinned import Thinned, can_thin, projected
+from slimsvm.solvers import Compact, Exact, Problem, Status
+from slimsvm.solvers.learned import refine, thinned
+from slimsvm.solvers.learned.thinned import Thinned, can_thin, projected
 from slimsvm.tasks import Binary, Regression
 
-compact = solvers.compact
+compact = solvers.learned.compact
 cut_short = pytest.mark.filterwarnings("ignore:.* before its tolerance was:sklearn.exceptions.ConvergenceWarning")
 
 
@@ -91,7 +92,7 @@ def test_the_loss_may_rise_on_the_way(projection, monkeypatch):
 @cut_short
 def test_the_same_for_any_number_of_threads(projection, monkeypatch):
     monkeypatch.setattr(thinned, "NORM_SHARE", 0.5)
-    monkeypatch.setattr(solvers.descent, "SHARED_WORK", 1)
+    monkeypatch.setattr(solvers.learned.batch_gradient, "SHARED_WORK", 1)
     one, four = (Thinned(projection).solve(problem_of(6000, max_iter=3, n_jobs=n)).model for n in (1, 4))
     np.testing.assert_array_equal(one.basis, four.basis)
     np.testing.assert_array_equal(one.coef, four.coef)

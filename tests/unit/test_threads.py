@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from slimsvm.numerics import threads
-from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs, run_tiles, run_together
+from slimsvm.core import threads
+from slimsvm.core.threads import one_blas_thread, resolve_n_jobs, run_tiles, run_together
 
 
 def blas_threads():
@@ -168,7 +168,7 @@ def test_after_a_fork():
     code = """
 import os
 import threading
-from slimsvm.numerics.threads import one_blas_thread, run_tiles
+from slimsvm.core.threads import one_blas_thread, run_tiles
 def work():
     meeting = threading.Barrier(2, timeout=20)  # passes only when two threads take part
     run_tiles(lambda lo, hi: meeting.wait(), 2, 2)

@@ -28,7 +28,7 @@ def evaluations(monkeypatch):
 
     monkeypatch.setattr(EvalCounter, "add", add)
     monkeypatch.setattr(time, "perf_counter", lambda: float(done[0]))
-    monkeypatch.setattr(kernel_rows, "WORK_BETWEEN_LOOKS", PIECE * 12)
+    monkeypatch.setattr(kernel_rows, "CALL_WORK", PIECE * 12)
     monkeypatch.setattr(kernel_rows, "ROWS_PER_TILE", 1)
     return done
 

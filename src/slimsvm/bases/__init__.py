@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slimsvm.bases.base import RANK_TOLERANCE, Basis
+from slimsvm.bases.basis import RANK_TOLERANCE, Basis
 from slimsvm.bases.incomplete_cholesky import IncompleteCholesky
 from slimsvm.bases.kmeans import KMeans
 from slimsvm.bases.nystrom import Nystrom

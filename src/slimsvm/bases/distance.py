@@ -14,10 +14,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from slimsvm.bases.preimage import derivative
+from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, Sigmoid
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from slimsvm.bases.base import RANK_TOLERANCE, Array, Basis, check_n_vectors
+from slimsvm import core
+from slimsvm.bases.basis import RANK_TOLERANCE, Array, Basis, check_n_vectors
+from slimsvm.core.calls import in_calls
+from slimsvm.core.products import FROM_MEMORY
 from slimsvm.kernels import KernelRows
-from slimsvm.numerics.incomplete_cholesky import ROWS_PER_TILE, add_column
-from slimsvm.numerics.threads import run_tiles
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,10 @@ class IncompleteCholesky(Basis):
         check_n_vectors(n_vectors)
         remaining = kernel_rows.diag(rows)
         n = len(remaining)
-        rank, n_tiles = min(n, n_vectors), -(-n // ROWS_PER_TILE)
+        rank = min(n, n_vectors)
         tolerance = RANK_TOLERANCE[kernel_rows.dtype] if self.residual is None else self.residual
         stop = tolerance * remaining.max(initial=0.0)
         factor = np.empty((n, rank), kernel_rows.dtype)
-        largest, where = np.empty(n_tiles), np.empty(n_tiles, np.int64)
         pivots: list[int] = []
         residuals: list[float] = []
         pivot = int(np.argmax(remaining))
@@ -101,11 +100,23 @@ class IncompleteCholesky(Basis):
             position = np.array([pivot if rows is None else rows[pivot]])
             column = kernel_rows.block(kernel_rows.points(position), rows)[:, 0]
             remaining[pivot] = -1.0
-            t, root = len(pivots) - 1, np.sqrt(residuals[-1])
-            row = factor[pivot, :t].astype(np.float64)
-            add = partial(add_column, column, row, root, t, factor, remaining, largest, where)
-            run_tiles(add, n_tiles, kernel_rows.n_jobs)
-            pivot = int(where[np.argmax(largest)])
+            done, root = len(pivots) - 1, np.sqrt(residuals[-1])
+            pivot = _add_pivot(column, pivot, root, done, factor, remaining, kernel_rows.n_jobs)
             if pivot < 0:
                 break
         return np.array(pivots, np.int64), factor[:, : len(pivots)], np.array(residuals)
+
+
+def _add_pivot(column: Array, pivot: int, root: float, t: int, factor: Array, remaining: Array, n_threads: int) -> int:
+    """Set column t of the factor, and what remains without it; returns the row where most remains, -1 for none."""
+    row = factor[pivot, :t].astype(np.float64)
+    call = core.add_pivot.prepare(root=root, pivot_row=row, n_threads=n_threads)
+    per_row, most, place = (t + 1) / FROM_MEMORY, -1.0, -1
+    for part in in_calls(len(remaining), per_row):
+        where, largest = call(
+            kernel=column[part], factor=factor[part], residual=remaining[part],
+            microseconds=per_row * len(column[part]),
+        )  # fmt: skip
+        if largest > most:
+            most, place = largest, part.start + where
+    return place

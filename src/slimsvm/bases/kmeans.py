@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn import cluster
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm.bases.base import Array, Basis, check_n_vectors, contents
+from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import RBF, KernelRows, Precomputed
-from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.rows import is_sparse
 
 BATCH_SIZE = 4096

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from slimsvm.bases.base import Array, Basis, check_n_vectors, contents
+from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from slimsvm.bases.base import RANK_TOLERANCE
+from slimsvm import core
+from slimsvm.bases.basis import RANK_TOLERANCE
+from slimsvm.core.calls import in_calls
+from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
 from slimsvm.kernels.pairs import between, squared_lengths
-from slimsvm.numerics.greedy import greedy_picks
-from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
 
@@ -37,6 +38,8 @@ CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 6, 2
 MAX_TERMS = 2048
 # Features that the fixed point sums at a time, and products of terms, vectors and features worth the threads.
 TILE_FEATURES, WORTH_THREADS = 200, 1 << 21
+# Multiplications of the greedy choice in a microsecond.
+PICKS_PER_MICROSECOND = 2_000
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Residual:
         if z is not None:
             gram -= z @ z.T
         tolerance = RANK_TOLERANCE[self.kernel_rows.dtype]
-        return candidates.taken(greedy_picks(candidates.rho.copy(), gram, own, tolerance, n))
+        return candidates.taken(greedy_picks(candidates.rho, gram, own, tolerance, n))
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Rows and coefficients of the expansion over rows, or of an unbiased sample where it is long."""
@@ -139,6 +142,26 @@ class Residual:
         points = self.kernel_rows.points(self.rows)
         scores = self.kernel_rows.scores(points, self.coef, rows=self.rows)
         return max(0.0, float(np.sum(self.coef * scores)) - projected)
+
+
+def greedy_picks(rho: Array, gram: Array, own: Array, tolerance: float, n: int) -> Array:
+    """Positions of up to n of s vectors, each of the greatest Σ_c rho_jc² / rest_j.
+
+    ``gram`` (s, s) are the vectors' products outside the span of a basis, rest_j what is left of gram_jj outside of the
+    vectors chosen too. Not chosen are vectors of which no more than ``tolerance`` times own_j is left, or that explain
+    nothing.
+    """
+    s, n = len(own), min(n, len(own))
+    chosen, columns, n_chosen = np.empty(n, np.int64), np.empty((n, s)), 0
+    call = core.greedy_picks.prepare(
+        tolerance=tolerance, gram=np.ascontiguousarray(gram), own=own, rho=rho.copy(), rest=np.diagonal(gram).copy(),
+        is_free=own > 0.0, chosen=chosen, columns=columns,
+    )  # fmt: skip
+    for part in in_calls(n, n * s / PICKS_PER_MICROSECOND):
+        n_chosen = call(max_steps=part.stop - n_chosen, n_chosen=n_chosen)
+        if n_chosen < part.stop:
+            break
+    return chosen[:n_chosen]
 
 
 def as_dense(vectors: Any) -> Array:

@@ -26,13 +26,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
-from slimsvm.bases.base import RANK_TOLERANCE
+from slimsvm.bases.basis import RANK_TOLERANCE
 from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import Residual, as_dense, get_preimage
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, Linear, Polynomial, Precomputed, Sigmoid
 from slimsvm.kernels.pairs import between, squared_lengths
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slimsvm.budget.base import BudgetRule
+from slimsvm.budget.budget_rule import BudgetRule
+from slimsvm.budget.budgeted_model import BudgetedModel, Counts
 from slimsvm.budget.merge import Merge, MultiMerge
-from slimsvm.budget.model import BudgetedModel, Counts
 from slimsvm.budget.project import Project
 from slimsvm.budget.remove import Remove
 

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from numbers import Integral
 
-from slimsvm.budget.base import NO_TABLE, BudgetRule
-from slimsvm.numerics.merging import merge_table
-from slimsvm.numerics.points import MERGE, Rule
+import numpy as np
+
+from slimsvm import core
+from slimsvm.budget.budget_rule import BudgetRule
+
+TABLE_SHAPE = (601, 201, 2)
+TABLE_COLUMNS = 20  # that one compiled call fills, in some 10 ms
+
+
+@lru_cache(maxsize=1)
+def merge_table() -> np.ndarray:
+    """Losses and places of mergers, of this process: see ``fill_merge_table`` of slimsvm.h. Not to be written to."""
+    table = np.empty(TABLE_SHAPE, np.float32)
+    for lo in range(0, TABLE_SHAPE[1], TABLE_COLUMNS):
+        core.fill_merge_table(lo=lo, hi=min(lo + TABLE_COLUMNS, TABLE_SHAPE[1]), table=table)
+    table.setflags(write=False)
+    return table
 
 
 class Merge(BudgetRule):
@@ -37,7 +52,7 @@ class Merge(BudgetRule):
     """
 
     name = "merge"
-    code = MERGE
+    code = 0
     rbf_only = True
 
     def __init__(self, search="table"):
@@ -53,10 +68,13 @@ class Merge(BudgetRule):
         """See `BudgetRule.compiled`."""
         return self._rule(max_basis, 1)
 
-    def _rule(self, max_basis: int, pairs: int):
-        if self.search == "table":
-            return Rule(MERGE, max_basis, pairs, True, merge_table())
-        return Rule(MERGE, max_basis, pairs, False, NO_TABLE)
+    def _rule(self, max_basis: int, pairs: int) -> core.Structure:
+        table = merge_table() if self.search == "table" else None
+        return core.BudgetRule(code=self.code, max_points=max_basis, pairs=pairs, table=table)
+
+    def work(self, n_basis):
+        """See `BudgetRule.work`."""
+        return (20 if self.search == "table" else 4000) * n_basis
 
 
 class MultiMerge(Merge):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slimsvm.budget.base import BudgetRule
-from slimsvm.numerics.points import PROJECT
+from slimsvm.budget.budget_rule import BudgetRule
 
 
 class Project(BudgetRule):
@@ -25,5 +24,9 @@ class Project(BudgetRule):
     """
 
     name = "project"
-    code = PROJECT
+    code = 1
     keeps_inverse = True
+
+    def work(self, n_basis):
+        """See `BudgetRule.work`."""
+        return 4 * n_basis**2

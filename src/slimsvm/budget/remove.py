@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slimsvm.budget.base import BudgetRule
-from slimsvm.numerics.points import REMOVE
+from slimsvm.budget.budget_rule import BudgetRule
 
 
 class Remove(BudgetRule):
@@ -21,4 +20,4 @@ class Remove(BudgetRule):
     """
 
     name = "remove"
-    code = REMOVE
+    code = 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from slimsvm.cli.output import describe_error, one_line_warnings, say
@@ -21,7 +21,7 @@ COMMANDS = {
     "predict": "predict the labels of a data file",
     "info": "say what is in a model file",
     "datasets": "list the benchmark sets and where they were found",
-    "bench": "run a benchmark",
+    "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }
 TRACEBACK = "SLIMSVM_TRACEBACK"
 
@@ -60,10 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 done, 1 bad input or failed work, 2 wrong usage.
     """
-    argv = sys.argv[1:] if argv is None else list(argv)
+    return exit_code(dispatch, sys.argv[1:] if argv is None else list(argv))
+
+
+def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
+    """Exit code of ``work(argv)``, whatever becomes of it: errors and warnings are one sentence each."""
     try:
         with one_line_warnings():
-            code = dispatch(argv)
+            code = work(argv)
         sys.stdout.flush()
         return code
     except SystemExit as stop:

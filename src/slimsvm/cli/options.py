@@ -6,8 +6,6 @@ import argparse
 import math
 from typing import Any
 
-from slimsvm.numerics.threads import resolve_n_jobs
-
 
 def positive(text: str) -> float:
     """A finite number > 0."""
@@ -68,21 +66,6 @@ def jobs(text: str) -> int:
 def positive_or_none(text: str) -> float | None:
     """A finite number > 0, or `none`."""
     return None if text.lower() == "none" else positive(text)
-
-
-def add_timing_options(parser: argparse.ArgumentParser, subject: str) -> None:
-    """``--threads`` and ``--seconds`` of benchmarks that repeat one call; ``subject`` is what the seconds are for."""
-    parser.add_argument(
-        "--threads",
-        nargs="+",
-        type=positive_integer,
-        default=sorted({1, resolve_n_jobs(None)}),
-        metavar="T",
-        help="default: 1 and all (%(default)s here)",
-    )
-    parser.add_argument(
-        "--seconds", type=positive, default=1.0, metavar="S", help=f"for each {subject} (default: %(default)s)"
-    )
 
 
 def price(text: str) -> float | str:

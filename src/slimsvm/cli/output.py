@@ -159,14 +159,18 @@ def machine() -> dict[str, Any]:
     """What a timing depends on: processor, usable cores, versions."""
     from importlib.metadata import version
 
-    from slimsvm.numerics.threads import resolve_n_jobs
+    import slimsvm
+    from slimsvm.core import isa
+    from slimsvm.core.threads import resolve_n_jobs
 
-    names = ("slimsvm", "numpy", "scipy", "scikit-learn", "numba")
+    names = ("numpy", "scipy", "scikit-learn")
     return {
         "processor": _processor(),
         "cores": resolve_n_jobs(None),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "slimsvm": slimsvm.__version__,
+        "instruction set": isa(),
         **{name: version(name) for name in names},
     }
 

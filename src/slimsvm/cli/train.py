@@ -23,7 +23,7 @@ from slimsvm.cli.forms import FORMS, ROWS, read_form
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.scoring import describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
-from slimsvm.estimators.automatic import MAX_EXACT_N, MAX_SMALL_N
+from slimsvm.estimators._shared.automatic import MAX_EXACT_N, MAX_SMALL_N
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS, Solver
 

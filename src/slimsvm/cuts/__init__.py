@@ -11,7 +11,7 @@ from slimsvm.cuts.oracles import (
     exact_cut,
     reference_loss,
 )
-from slimsvm.cuts.projected import ProjectedScores
+from slimsvm.cuts.projected_scores import ProjectedScores
 from slimsvm.cuts.scorebooks import FullScores, SampledScores
 from slimsvm.cuts.stabilise import BestPoint
 from slimsvm.cuts.state import CutsState, Solution

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm import core
 from slimsvm.cuts.cut import Cut
 from slimsvm.cuts.working_set import WorkingSet
 from slimsvm.kernels import KernelRows
-from slimsvm.numerics.products import ROWS_PER_TILE, combine_tiles, gram_row
-from slimsvm.numerics.threads import run_tiles
 
 Array = np.ndarray
 
 MAX_LIVE_CUTS = 4096
-# Entries of G read per new cut below which handing them to threads takes longer than reading them.
-WORTH_THREADS = 1 << 17
+# Products read by one call of compiled code (below 50 ms), and in a microsecond: one after another, and here and there.
+READ_AT_ONCE, READ_PER_MICROSECOND, PICKED_PER_MICROSECOND = 1 << 25, 4000, 1000
 # From about this many features on, reading a kernel entry beats computing it again by a wide margin.
 CACHE_FROM_FEATURES = 64
 
@@ -80,13 +79,24 @@ class FullScores:
         if self.intercept:
             out += cut.intercept.astype(out.dtype)
         self.slots = np.append(self.slots, slot)
+        working_set.add(cut, self._products_with(cut) + plain_products(cut, working_set), best)
+
+    def _products_with(self, cut: Cut) -> Array:
+        """Inner products of a cut with the live cuts, (t,)."""
         row = np.empty(len(self.slots))
-        run_tiles(
-            lambda lo, hi: gram_row(self.products, self.slots, cut.rows, cut.coef, row, lo, hi),
-            len(self.slots),
-            self.kernel_rows.n_jobs if len(row) * cut.coef.size > WORTH_THREADS else 1,
-        )
-        working_set.add(cut, row + plain_products(cut, working_set), best)
+        step = max(1, READ_AT_ONCE // max(1, cut.coef.size))
+        for lo in range(0, len(row), step):
+            out = row[lo : lo + step]
+            core.gram_row(
+                products=self.products.reshape(len(self.products), -1, self.n_outputs),
+                slots=self.slots[lo : lo + step],
+                rows=cut.rows,
+                coef=cut.coef,
+                out=out,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=len(out) * cut.coef.size / PICKED_PER_MICROSECOND,
+            )
+        return row
 
     def _evaluate(self, rows: Array, coef: Array) -> Array:
         """Σ coef_j k(x_i, x_j) for every row i."""
@@ -116,11 +126,18 @@ class FullScores:
 
     def _combine(self, slots: Array, weights: Array, out: Array) -> None:
         """Weighted sum of the products in some slots."""
-        run_tiles(
-            lambda lo, hi: combine_tiles(self.products, slots, weights, out, lo, hi),
-            -(-len(out) // ROWS_PER_TILE),
-            self.kernel_rows.n_jobs,
-        )
+        step = max(1, READ_AT_ONCE // max(1, len(slots)))
+        for lo in range(0, len(out), step):
+            part = out[lo : lo + step]
+            core.combine_products(
+                products=self.products,
+                slots=slots,
+                weights=weights,
+                first=lo,
+                out=part,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=len(slots) * len(part) / READ_PER_MICROSECOND,
+            )
 
     def keep(self, index: Array) -> None:
         """Give the slots of all cuts but ``index`` back."""

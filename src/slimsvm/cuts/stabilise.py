@@ -12,12 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from slimsvm import core
 from slimsvm.cuts.cut import Cut
 from slimsvm.cuts.oracles import Point
 from slimsvm.cuts.state import Solution
 from slimsvm.cuts.working_set import WorkingSet
-from slimsvm.numerics.losses import ROWS_PER_TILE, move_tiles
-from slimsvm.numerics.threads import run_tiles
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
@@ -63,11 +62,8 @@ class BestPoint:
         norm_squared = now.norm_squared + 2 * k * linear + k * k * quadratic
         scores, beyond = np.empty_like(target.scores), np.empty_like(target.scores)
         flat = [array.reshape(-1) for array in (now.point.scores, target.scores, scores, beyond)]
-        run_tiles(
-            lambda lo, hi: move_tiles(flat[0], flat[1], k, self.overshoot, flat[2], flat[3], lo, hi),
-            -(-len(flat[0]) // ROWS_PER_TILE),
-            self.n_jobs,
-        )
+        how = {"step": k, "overshoot": self.overshoot, "n_threads": self.n_jobs}
+        core.move_scores(best=flat[0], target=flat[1], moved=flat[2], beyond=flat[3], **how)
         plain = now.point.plain + k * (target.plain - now.point.plain)
         cuts, alpha = self._mixed(working_set, k)
         working_set.best_products += k * (working_set.qp.G @ working_set.alpha - working_set.best_products)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm.cuts.cut import Cut, weighted_sum
-from slimsvm.numerics.qp import SimplexQP
+from slimsvm.cuts.simplex_qp import SimplexQP
 
 Array = np.ndarray
 

@@ -1,9 +1,26 @@
 """Editing of training sets: which rows a classifier is better off, or no worse, without."""
 
-from slimsvm.editing.condense import condense
-from slimsvm.editing.cross_training import CrossTrained, CrossTrainer, Edited
-from slimsvm.editing.edited_nn import edited_nearest_neighbours
-from slimsvm.editing.multi_edit import multi_edit
-from slimsvm.editing.ramp import Ramp
+from typing import TYPE_CHECKING
+
+from slimsvm.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from slimsvm.editing.condense import condense
+    from slimsvm.editing.cross_training import CrossTrained, CrossTrainer, Edited
+    from slimsvm.editing.edited_nn import edited_nearest_neighbours
+    from slimsvm.editing.multi_edit import multi_edit
+    from slimsvm.editing.ramp import Ramp
+
 
 __all__ = ["CrossTrained", "CrossTrainer", "Edited", "Ramp", "condense", "edited_nearest_neighbours", "multi_edit"]
+
+_HOMES = {
+    "CrossTrained": "cross_training",
+    "CrossTrainer": "cross_training",
+    "Edited": "cross_training",
+    "Ramp": "ramp",
+    "condense": "condense",
+    "edited_nearest_neighbours": "edited_nn",
+    "multi_edit": "multi_edit",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

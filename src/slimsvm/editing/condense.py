@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
-from slimsvm.numerics.threads import one_blas_thread
+from slimsvm.core.threads import one_blas_thread
 
 Array = np.ndarray
 

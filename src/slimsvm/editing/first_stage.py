@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.threads import resolve_n_jobs, run_tiles
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers import Fit, Problem, Solver, Status
 

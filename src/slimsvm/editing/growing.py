@@ -11,8 +11,8 @@ The limit follows from the data: with "auto" the sample is what is kept of 2,000
 vectors as these are rows. So there are about as many whatever n is.
 
 What that machine knows is little: it saw few rows, and none that the first machines call wrong. So it gives its vectors
-alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.low_rank`: a convex problem
-of few numbers). Hence it matters little at which price the vectors were found.
+alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.in_span.low_rank`: a convex
+problem of few numbers). Hence it matters little at which price the vectors were found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Fit, LowRank, Problem, Status
-from slimsvm.solvers.low_rank import LowRankState
+from slimsvm.solvers.in_span.low_rank import LowRankState
 
 Array = np.ndarray
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from slimsvm.numerics.threads import one_blas_thread, resolve_n_jobs, run_tiles
+from slimsvm.core.threads import one_blas_thread, resolve_n_jobs, run_tiles
 
 Array = np.ndarray
 

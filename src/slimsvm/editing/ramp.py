@@ -13,7 +13,7 @@ For a row that does not count the loss is replaced by its bound 1 − s, for the
 ramp and touch it where the last machine is, so the objective never rises. CCCP takes max(1, y f) − s, above 1 − s, for
 rows that do not count: the same steps as long as no such row gets beyond y f = 1, and a looser bound where one does.
 
-Parts: `solvers.exact` for every machine, each started from the dual point of the one before.
+Parts: `solvers.decomposition.exact` for every machine, each started from the dual point of the one before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.kernels import Precomputed
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
 from slimsvm.solvers.base import make_ready
-from slimsvm.solvers.dual import DualState
+from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.tasks import Binary
 
 Array = np.ndarray

@@ -1,24 +1,20 @@
 """What users import: scikit-learn estimators. All validation of users' input lives here."""
 
-from slimsvm.estimators.cross_trained import CrossTrainedSVC
-from slimsvm.estimators.one_class import OneClassSVM
-from slimsvm.estimators.ordinal import OrdinalSVC
-from slimsvm.estimators.ranking import RankSVM
-from slimsvm.estimators.sequence import SequenceSVM
-from slimsvm.estimators.structured import StructuredSVM
-from slimsvm.estimators.svc import SVC
-from slimsvm.estimators.svr import SVR
+from typing import TYPE_CHECKING
 
-# Those that take one row per example, and so pass scikit-learn's checks; and the others.
-ESTIMATORS = {"OrdinalSVC": OrdinalSVC, "SVC": SVC, "SVR": SVR}
-STRUCTURED = {
-    "OneClassSVM": OneClassSVM,
-    "RankSVM": RankSVM,
-    "SequenceSVM": SequenceSVM,
-    "StructuredSVM": StructuredSVM,
-}
-# Those that choose the rows they train on: they pass scikit-learn's checks too.
-EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
+from slimsvm.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
+    from slimsvm.estimators.one_class_svm import OneClassSVM
+    from slimsvm.estimators.ordinal_svc import OrdinalSVC
+    from slimsvm.estimators.rank_svm import RankSVM
+    from slimsvm.estimators.registry import EDITING, ESTIMATORS, STRUCTURED
+    from slimsvm.estimators.sequence_svm import SequenceSVM
+    from slimsvm.estimators.structured_svm import StructuredSVM
+    from slimsvm.estimators.svc import SVC
+    from slimsvm.estimators.svr import SVR
+
 
 __all__ = [
     "EDITING",
@@ -33,3 +29,18 @@ __all__ = [
     "SequenceSVM",
     "StructuredSVM",
 ]
+
+_HOMES = {
+    "EDITING": "registry",
+    "ESTIMATORS": "registry",
+    "STRUCTURED": "registry",
+    "CrossTrainedSVC": "cross_trained_svc",
+    "OneClassSVM": "one_class_svm",
+    "OrdinalSVC": "ordinal_svc",
+    "RankSVM": "rank_svm",
+    "SVC": "svc",
+    "SVR": "svr",
+    "SequenceSVM": "sequence_svm",
+    "StructuredSVM": "structured_svm",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,10 +12,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
-from slimsvm.estimators.base import KernelMachine
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-from slimsvm.estimators.validation import check_finite
 from slimsvm.kernels import get_kernel
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_csr, is_sparse

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
-from slimsvm.estimators.cross_trained import CrossTrainedSVC
-from slimsvm.estimators.validation import check_at_least, check_finite, naming_rows_of
+from slimsvm.estimators._shared.validation import check_at_least, check_finite, naming_rows_of
+from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
 from slimsvm.rows import as_csr, is_sparse
 
 Array = np.ndarray

@@ -11,12 +11,17 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators.pairwise import pair_labels, pair_scores
-from slimsvm.estimators.ramp import RampMachine
-from slimsvm.estimators.stream import StreamingClassifier
-from slimsvm.estimators.validation import check_cost_matrix, check_option, class_codes, takes_label_sets
-from slimsvm.solvers import Exact
-from slimsvm.tasks import MULTIVARIATE, Binary, Multiclass, Multilabel, OneVsOne, OverAllRows, Task
+from slimsvm import solvers, tasks
+from slimsvm.estimators._shared.pairwise import pair_labels, pair_scores
+from slimsvm.estimators._shared.partial_fit import StreamingClassifier
+from slimsvm.estimators._shared.ramp_machine import RampMachine
+from slimsvm.estimators._shared.validation import (
+    check_cost_matrix,
+    check_option,
+    class_codes,
+    found_classes,
+    takes_label_sets,
+)
 
 
 class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
@@ -243,15 +248,15 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             )
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         X, y = self._check_X(X, reset=True, y=y)
-        check_classification_targets(y)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         self.multilabel_ = y.ndim == 2
         if self.multilabel_:
+            check_classification_targets(y)
             self.classes_ = np.arange(y.shape[1])
             task = self._task()
             self._solve(X, y, task.encode(y, weights), task, weights, index)
             return self
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = found_classes(y)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
         self.class_weight_ = self._class_weights(y, weights)
@@ -263,6 +268,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
 
     def _class_weights(self, y, weights):
         """A positive factor for each class."""
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
         factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
         bad = ~(np.isfinite(factors) & (factors > 0))
         if bad.any():
@@ -285,40 +292,40 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self.class_weight_ = self._class_weights(y, weights)
         return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
 
-    def _task(self) -> Task:
+    def _task(self) -> tasks.Task:
         """The loss for the classes found."""
         k = len(self.classes_)
         if self.multilabel_:
             for name, default in (("loss", "hinge"), ("cost_matrix", None), ("class_weight", None)):
                 if getattr(self, name) is not default and getattr(self, name) != default:
                     raise ValueError(f"{name}={getattr(self, name)!r} is for classes, found an indicator matrix y")
-            return Multilabel(k)
+            return tasks.Multilabel(k)
         if self.loss != "hinge":
             return self._task_of_ramp(k) if self.loss == "ramp" else self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
         if self._is_pairwise:
             if cost is None:
-                return OneVsOne(k)
+                return tasks.OneVsOne(k)
             raise ValueError("cost_matrix goes with multi_class='crammer-singer', found pairs of classes ('ovo')")
         if k > 2:
-            return Multiclass(k, cost)
-        return Binary() if cost is None else Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
+            return tasks.Multiclass(k, cost)
+        return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
     @property
     def _is_pairwise(self) -> bool:
         """Whether there is a problem, and a score, for each pair of classes."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
-        is_exact = isinstance(self.solver, Exact) or (isinstance(self.solver, str) and self.solver == "exact")
+        is_exact = isinstance(self.solver, solvers.Exact) or (isinstance(self.solver, str) and self.solver == "exact")
         return len(self.classes_) > 2 and (self.multi_class == "ovo" or (self.multi_class == "auto" and is_exact))
 
-    def _task_over_all_rows(self, k: int) -> OverAllRows:
+    def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """What ``loss`` stands for."""
-        if not isinstance(self.loss, OverAllRows):
-            check_option("loss", self.loss, ("hinge", *MULTIVARIATE, "ramp"))
+        if not isinstance(self.loss, tasks.OverAllRows):
+            check_option("loss", self.loss, ("hinge", *tasks.MULTIVARIATE, "ramp"))
         self._check_two_classes(k)
         if self.cost_matrix is not None:
             raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
-        return self.loss if isinstance(self.loss, OverAllRows) else MULTIVARIATE[self.loss]()
+        return self.loss if isinstance(self.loss, tasks.OverAllRows) else tasks.MULTIVARIATE[self.loss]()
 
     def score(self, X, y, sample_weight=None):
         """The measure that was trained: accuracy, or the one ``loss`` names. Of an indicator matrix the share of rows

@@ -7,10 +7,10 @@ from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators.base import KernelMachine
-from slimsvm.estimators.stream import StreamingRegressor
-from slimsvm.estimators.validation import check_finite
-from slimsvm.tasks import Regression
+from slimsvm import tasks
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.partial_fit import StreamingRegressor
+from slimsvm.estimators._shared.validation import check_finite
 
 
 class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
@@ -127,7 +127,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
 
     def _encode(self, y, weights):
         """See `KernelMachine._encode`; the intercept is measured from the mean of y."""
-        task, y = Regression(self.epsilon), np.asarray(y, dtype=np.float64)
+        task, y = tasks.Regression(self.epsilon), np.asarray(y, dtype=np.float64)
         check_finite(y[:, None], "y")
         centre = float(np.average(y, weights=weights)) if self.intercept == "regularized" else 0.0
         return task, task.encode(y - centre, weights), centre

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
-from slimsvm.kernels.base import FoldedKernel, Kernel
-from slimsvm.kernels.features import FeatureRows
-from slimsvm.kernels.folding import Folding
-from slimsvm.kernels.given import CallableKernel, Precomputed
-from slimsvm.kernels.inner import Linear, Polynomial, Sigmoid
-from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
-from slimsvm.kernels.operands import Points, RawScorer
-from slimsvm.kernels.shift_invariant import RBF, Laplacian
+from slimsvm.lazy import lazy_names
 
-KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for kernel in (RBF, Laplacian, Polynomial, Linear, Sigmoid, Precomputed, CallableKernel)
-}
-USUAL_PARAMS = ("gamma", "degree", "coef0")
+if TYPE_CHECKING:
+    from slimsvm.kernels.features import FeatureRows
+    from slimsvm.kernels.inner_product import Linear, Polynomial, Sigmoid
+    from slimsvm.kernels.kernel import FoldedKernel, Kernel
+    from slimsvm.kernels.kernel_form import Folding
+    from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
+    from slimsvm.kernels.operands import Points, RawScorer
+    from slimsvm.kernels.registry import KERNELS, get_kernel
+    from slimsvm.kernels.shift_invariant import RBF, Laplacian
+    from slimsvm.kernels.user_kernels import CallableKernel, Precomputed
+
 
 __all__ = [
     "KERNELS",
@@ -42,46 +40,24 @@ __all__ = [
 ]
 
 
-def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
-    """Kernel of a name, or the object itself, or a `CallableKernel` of a function.
-
-    Parameters
-    ----------
-    kernel : str, Kernel or callable
-        A key of `KERNELS`, a kernel object, or a function (X, Z) -> array of shape (len(X), len(Z)).
-    **params
-        Parameters of a kernel given by name. As in scikit-learn, gamma, degree and coef0 may be given to any name: a
-        kernel takes those it has.
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    ValueError
-        Unknown name (the known ones are listed), or parameters beside a kernel object.
-    TypeError
-        None of the three, or a parameter that the kernel does not have.
-
-    Examples
-    --------
-    >>> from slimsvm.kernels import get_kernel
-    >>> get_kernel("rbf", gamma=0.5)
-    RBF(gamma=0.5)
-    """
-    if isinstance(kernel, Kernel):
-        if params:
-            raise ValueError(f"kernel={kernel!r} is an object: give its parameters to it, not beside it ({params})")
-        return kernel
-    if not isinstance(kernel, str) and callable(kernel):
-        return CallableKernel(kernel)
-    if not isinstance(kernel, str):
-        raise TypeError(f"kernel must be a name, a Kernel object or a function, got {kernel!r}")
-    if kernel not in KERNELS:
-        raise ValueError(f"unknown kernel {kernel!r}; known kernels: {', '.join(sorted(KERNELS))}")
-    known = {field.name for field in fields(cast(Any, KERNELS[kernel]))}
-    unknown = set(params) - known - set(USUAL_PARAMS)
-    if unknown:
-        raise TypeError(f"the kernel {kernel!r} has no parameter {', '.join(sorted(unknown))}")
-    return KERNELS[kernel](**{key: value for key, value in params.items() if key in known})
+_HOMES = {
+    "KERNELS": "registry",
+    "get_kernel": "registry",
+    "CallableKernel": "user_kernels",
+    "EvalCounter": "kernel_rows",
+    "FeatureRows": "features",
+    "FoldedKernel": "kernel",
+    "Folding": "kernel_form",
+    "Kernel": "kernel",
+    "KernelRows": "kernel_rows",
+    "Laplacian": "shift_invariant",
+    "Linear": "inner_product",
+    "OutOfTimeError": "kernel_rows",
+    "Points": "operands",
+    "Polynomial": "inner_product",
+    "Precomputed": "user_kernels",
+    "RBF": "shift_invariant",
+    "RawScorer": "operands",
+    "Sigmoid": "inner_product",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

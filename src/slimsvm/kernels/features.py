@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.numerics.threads import resolve_n_jobs, run_tiles
-from slimsvm.numerics.weights import FEATURES_PER_TILE, ROWS_PER_TILE, gathered_features, weighted_rows
+from slimsvm import core
+from slimsvm.core.calls import in_calls
+from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_wide
+from slimsvm.core.threads import resolve_n_jobs
 from slimsvm.rows import Rows, as_rows
 
-# Features of a dense block that one thread sums up, and bytes of a block.
-DENSE_FEATURES, BLOCK_BYTES = 64, 1 << 24
+# Bytes of a block of dense rows that are converted, and weights of the features that are summed up at a time.
+BLOCK_BYTES, GATHERED = 1 << 24, 1 << 16
+# Multiplications of one thread in a microsecond, about: of stored numbers with the weights of their features.
+STORED_PER_MICROSECOND = 1_000
 
 
 class FeatureRows:
@@ -40,50 +44,47 @@ class FeatureRows:
     def __init__(self, rows: Any, n_jobs: int | None = None):
         self.rows: Rows = as_rows(rows)
         self.n_jobs = resolve_n_jobs(n_jobs)
-        self._block_rows = max(ROWS_PER_TILE, BLOCK_BYTES // (8 * max(1, self.rows.n_features)))
+        row_bytes = 8 * max(1, self.rows.n_features)
+        self._block_rows = -(-max(SUM_ROWS, BLOCK_BYTES // row_bytes) // SUM_ROWS) * SUM_ROWS
 
     @cached_property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values (float64), columns and offsets of all rows as CSR, for compiled code; dense rows are copied."""
-        return csr_parts(self.rows.slice(0, self.rows.n_rows, np.float64))
+    def csr(self) -> core.Structure:
+        """All rows as ``struct slimsvm_csr`` for compiled code; dense rows are copied."""
+        return csr_structure(self.rows.slice(0, self.rows.n_rows, np.float64))
 
     @cached_property
-    def _by_feature(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        data, indices, indptr = self.parts
-        shape = (self.rows.n_rows, self.rows.n_features)
-        return csr_parts(sp.csr_array((data, indices, indptr), shape=shape).tocsc())
+    def _by_feature(self) -> core.Structure:
+        rows, shape = self.csr, (self.rows.n_rows, self.rows.n_features)
+        return csr_structure(sp.csr_array((rows.values, rows.columns, rows.indptr), shape=shape).tocsc().T)
 
     def scores(self, W: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
         """X W + bias, shape (n_rows, n_outputs)."""
+        W, out = np.ascontiguousarray(W, np.float64), np.empty((self.rows.n_rows, W.shape[1]))
         if self.rows.is_sparse:
-            return self.scores_of(np.arange(self.rows.n_rows), W, bias)
-        n, m = self.rows.n_rows, W.shape[1]
-        out = np.empty((n, m))
+            return self._sparse_product(self.csr, out, weights=W, bias=bias)
         for lo, hi in self.rows.blocks(self._block_rows):
-            # Padded to whole tiles, so that a row's bits do not depend on how many there are.
-            block = np.zeros((-(-(hi - lo) // ROWS_PER_TILE) * ROWS_PER_TILE, self.rows.n_features))
-            dense: Any = self.rows.slice(lo, hi, np.float64)
-            block[: hi - lo] = dense
-            part = np.empty((len(block), m))
-
-            def multiply(first, last, block=block, part=part):
-                for tile in range(first, last):
-                    these = slice(tile * ROWS_PER_TILE, (tile + 1) * ROWS_PER_TILE)
-                    np.dot(block[these], W, out=part[these])
-
-            run_tiles(multiply, len(block) // ROWS_PER_TILE, self.n_jobs)
-            out[lo:hi] = part[: hi - lo]
+            block: Any = self.rows.slice(lo, hi, self.rows.exact_dtype)
+            multiply_wide(block, W, out[lo:hi], self.n_jobs)
         return out if bias is None else out + bias
 
     def scores_of(self, index: np.ndarray, W: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-        """The same of the rows at ``index``, from `parts`."""
-        m = W.shape[1]
-        out, bias = np.empty((len(index), m)), np.zeros(m) if bias is None else bias
-        run_tiles(
-            lambda lo, hi: weighted_rows(*self.parts, index, W, bias, out, lo, hi),
-            -(-len(index) // ROWS_PER_TILE),
-            self.n_jobs,
-        )
+        """The same of the rows at ``index``, from `csr`."""
+        out = np.empty((len(index), W.shape[1]))
+        return self._sparse_product(self.csr, out, index, weights=W, bias=bias)
+
+    def _sparse_product(self, rows: core.Structure, out: np.ndarray, index: Any = None, **weights: Any) -> np.ndarray:
+        """``core.sparse_product`` into ``out``."""
+        per_row = out.shape[1] * len(rows.values) / max(1, len(rows.indptr) - 1) / STORED_PER_MICROSECOND
+        for part in in_calls(len(out), per_row):
+            core.sparse_product(
+                rows=rows,
+                first=part.start if index is None else 0,
+                index=None if index is None else index[part],
+                out=out[part],
+                n_threads=self.n_jobs,
+                microseconds=per_row * (part.stop - part.start),
+                **weights,
+            )
         return out
 
     def gather(self, coef: np.ndarray) -> np.ndarray:
@@ -91,27 +92,23 @@ class FeatureRows:
         coef = np.ascontiguousarray(coef, np.float64)
         out = np.zeros((self.rows.n_features, coef.shape[1]))
         if self.rows.is_sparse:
-            by_feature, used = self._by_feature, coef.any(axis=1)
-            run_tiles(
-                lambda lo, hi: gathered_features(*by_feature, coef, used, out, lo, hi),
-                -(-len(out) // FEATURES_PER_TILE),
-                self.n_jobs,
-            )
-            return out
+            return self._sparse_product(self._by_feature, out, weights=coef, used=coef.any(axis=1))
+        step = max(1, GATHERED // max(1, coef.shape[1]))
         for lo, hi in self.rows.blocks(self._block_rows):
-            block = self.rows.slice(lo, hi, np.float64)
-
-            def add(first, last, block=block, part=coef[lo:hi]):
-                for tile in range(first, last):
-                    these = slice(tile * DENSE_FEATURES, (tile + 1) * DENSE_FEATURES)
-                    out[these] += block[:, these].T @ part
-
-            run_tiles(add, -(-len(out) // DENSE_FEATURES), self.n_jobs)
+            block: Any = self.rows.slice(lo, hi, self.rows.exact_dtype)
+            for first in range(0, len(out), step):
+                features = slice(first, first + step)
+                add_transposed(block[:, features], coef[lo:hi], out[features], self.n_jobs)
         return out
 
 
-def csr_parts(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values, indices and offsets of a matrix as compiled code has them: float64, int32 (where they fit), int64."""
+def csr_structure(X: Any) -> core.Structure:
+    """A matrix as ``struct slimsvm_csr``: float64 values, columns of type int32 where they fit."""
     X = X if sp.issparse(X) else sp.csr_array(X)
     index = np.int32 if max(X.shape) < 1 << 31 else np.int64
-    return X.data.astype(np.float64, copy=False), X.indices.astype(index, copy=False), X.indptr.astype(np.int64)
+    return core.Csr(
+        n_columns=X.shape[1],
+        values=X.data.astype(np.float64, copy=False),
+        columns=X.indices.astype(index, copy=False),
+        indptr=X.indptr.astype(np.int64),
+    )

@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.kernels.base import Kernel
-from slimsvm.kernels.folding import Folding, Selection
+from slimsvm import core
+from slimsvm.core import ROWS_PER_TILE
+from slimsvm.core.threads import resolve_n_jobs, run_tiles
+from slimsvm.kernels.kernel import Kernel
+from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
     CALL_WORK,
     SMALL_WORK,
@@ -26,17 +29,11 @@ from slimsvm.kernels.operands import (
     points_for_dense,
 )
 from slimsvm.kernels.shift_invariant import LOG2_E
-from slimsvm.numerics.folding import add_rows
-from slimsvm.numerics.panels import ROWS_PER_TILE
-from slimsvm.numerics.threads import resolve_n_jobs, run_tiles
-from slimsvm.numerics.tiles import RowData
 from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
 MEMORY_LIMIT = 1 << 30
-# Multiply-adds after which the clock is looked at: a quarter of a second on one core.
-WORK_BETWEEN_LOOKS = 10_000_000_000
 
 RowChoice = tuple[int, int] | np.ndarray | None
 PartFunction = Callable[[Operand, int, Selection, int], None]
@@ -179,7 +176,7 @@ class KernelRows:
                 everything = Selection(self.n_rows)
                 kept = [self._kept] if self._kept else (self._folded(part) for _, part in self._cut(everything))
                 self._radius = (
-                    max((float(-rows.data.half.min()) for rows in kept if len(rows.data.half)), default=0.0) / LOG2_E
+                    max((float(-rows.rows.half.min()) for rows in kept if len(rows.rows.half)), default=0.0) / LOG2_E
                 )
         return self._radius
 
@@ -272,19 +269,20 @@ class KernelRows:
         """Whether the folded rows are kept in memory."""
         return self._kept is not None
 
-    def folded(self, index: np.ndarray) -> tuple[RowData, np.ndarray]:
+    def folded_rows(self, index: np.ndarray) -> tuple[core.Structure, np.ndarray]:
         """Folded rows for compiled code that moves basis vectors, and where in them the rows at ``index`` are.
 
         All rows where they are kept, otherwise a copy of those at ``index``.
         """
         if self._kept is not None:
-            return self._kept.data, index
-        return self._folded(Selection(len(index), 0, index)).data, np.arange(len(index))
+            return self._kept.rows, index
+        return self._folded(Selection(len(index), 0, index)).rows, np.arange(len(index))
 
     def _mean(self) -> np.ndarray:
         total = np.zeros(self.n_features)
         for lo, hi in self.rows.blocks(self._block_rows):
-            add_rows(np.require(self.rows.slice(lo, hi, self.rows.exact_dtype), requirements=["C", "W", "A"]), total)
+            rows = np.require(self.rows.slice(lo, hi, self.rows.exact_dtype), requirements=["C", "A"])
+            core.add_rows(rows=rows, total=total)
         return total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:
@@ -335,8 +333,7 @@ class KernelRows:
 
     def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
         """Go through the chosen rows, count evaluations, and look at the clock now and then where there is an end."""
-        work = CALL_WORK if self.end is None else WORK_BETWEEN_LOOKS
-        n_rows = work // (max(1, n_points) * (self.n_features + 8))
+        n_rows = CALL_WORK // (max(1, n_points) * (self.n_features + 8))
         n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
         for start, part in self._cut(choice, n_rows):
             if self.end is not None and time.perf_counter() >= self.end:

@@ -13,36 +13,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.kernels.folding import EXP2, Folding, Selection
-from slimsvm.numerics import folding as fold
-from slimsvm.numerics import pipeline, vectors
-from slimsvm.numerics.crew import share
-from slimsvm.numerics.panels import (
+from slimsvm import core
+from slimsvm.core import (
     CSC_INNER,
     CSC_MANHATTAN,
     CSR_INNER,
     CSR_MANHATTAN,
+    EXP2,
+    EXP2_SCALE_FLOAT32,
     INNER,
     MANHATTAN,
     ROWS_PER_TILE,
-    PanelData,
-    Weights,
-    near_from,
-    share_kernel_tiles,
-    sum_rows,
+    panel_of,
 )
-from slimsvm.numerics.threads import one_blas_thread, run_together
-from slimsvm.numerics.tiles import RowData
-from slimsvm.numerics.vectors import panel_of
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.rows import Block, is_sparse
 
 WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
 SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
-CALL_WORK = 1 << 38  # multiply-adds in one compiled call, some seconds of one core: Ctrl-C is heard between two
+CALL_WORK = 1 << 30  # multiply-adds in one compiled call, 30 ms of one core: Ctrl-C is heard between two
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
+FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
-
-_NO_INDICES, _NO_INDPTR = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class Points:
@@ -53,8 +46,8 @@ class Points:
     raw : ndarray or CSR of shape (k, d)
         The vectors themselves.
     form : int
-        Which product of `slimsvm.numerics.panels` they are laid out for.
-    data : PanelData
+        Which product they are laid out for: INNER, … of `slimsvm.core`; -1 for none.
+    data : core.Structure (points) or None
         What compiled code reads.
     """
 
@@ -80,43 +73,65 @@ class Operand(ABC):
 
 
 class FoldedRows(Operand):
-    """Rows folded for a kernel, dense or CSR; ``data`` is what compiled code reads."""
+    """Rows folded for a kernel, dense or CSR; ``rows`` is what compiled code reads."""
 
-    def __init__(self, folding: Folding, data: RowData):
-        self.folding, self.data = folding, data
+    def __init__(self, folding: Folding, rows: core.Structure):
+        self.folding, self.rows = folding, rows
 
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """See `Operand.scores`."""
-        weights = Weights(*fold.cut_weights(coef, segments, panel_of(coef.dtype)))
-        n_segments, n_outputs = len(segments) - 1, coef.shape[1]
-        near_half = near_from(points.data.base, weights.values, points.form, self.folding.code, n_segments * n_outputs)
-        operands = (self.data, points.data, rows.index, rows.first, weights, n_segments, n_outputs)
-        self._run(operands, near_half, rows.n, points, out, n_jobs)
+        self._run(rows, points, cut_weights(coef, segments), out.reshape(rows.n, -1), n_jobs)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """See `Operand.block`."""
-        nothing = Weights(np.empty(0, out.dtype), _NO_INDPTR, _NO_INDPTR)
-        operands = (self.data, points.data, rows.index, rows.first, nothing, 1, 0)
-        self._run(operands, np.inf, rows.n, points, out[:, None], n_jobs)
+        nothing = core.Weights(
+            n_segments=1, n_outputs=0, values=np.empty(0, out.dtype), first=np.zeros(1, np.int64), segments=None
+        )
+        self._run(rows, points, nothing, out, n_jobs)
 
-    def _run(self, operands: Any, near_half: float, n_rows: int, points: Points, out: np.ndarray, n_jobs: int) -> None:
-        cost = n_rows * len(points) * (self.data.n_features + 16) / WORK_PER_MICROSECOND
-        fixed = (*operands, points.form, self.folding.code, self.folding.degree, near_half)
-        share(share_kernel_tiles, fixed, (out,), -(-n_rows // ROWS_PER_TILE), n_jobs, cost)
+    def _run(self, rows: Selection, points: Points, weights: core.Structure, out: np.ndarray, n_jobs: int) -> None:
+        if not out.size:
+            return
+        cost = rows.n * len(points) * (self.rows.n_features + 16) / WORK_PER_MICROSECOND
+        core.scores(
+            rows=self.rows,
+            points=points.data,
+            weights=weights,
+            index=rows.index if len(rows.index) else None,
+            first=rows.first,
+            code=self.folding.code,
+            degree=self.folding.degree,
+            n_threads=n_jobs,
+            microseconds=cost,
+            out=out,
+        )
+
+
+def cut_weights(coef: np.ndarray, segments: np.ndarray) -> core.Structure:
+    """Coefficients (k, m) as compiled code multiplies them, cut at the bounds of panels and segments."""
+    (k, m), panel, n_segments = coef.shape, panel_of(coef.dtype), len(segments) - 1
+    n_entries = -(-k // panel) + n_segments
+    values, owner = np.zeros(n_entries * m * panel, coef.dtype), np.zeros(n_entries, np.int64)
+    first = np.zeros(-(-k // panel) + 1, np.int64)
+    core.cut_weights(coef=coef, offsets=segments, values=values, first=first, segments=owner)
+    return core.Weights(n_segments=n_segments, n_outputs=m, values=values, first=first, segments=owner)
 
 
 def _scale(folding: Folding, dtype: np.dtype) -> float:
     """Constant that kernel values come out too large by."""
-    return vectors.EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
+    return EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
 
 
-def folding_operands(folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype) -> tuple:
-    """What `fold.fold_rows` takes between the rows and their numbers."""
+def folding_arguments(
+    folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype
+) -> dict[str, Any]:
+    """What folding dense rows takes beside the rows and their numbers."""
     feature_scale = np.empty(len(centre))
     feature_scale[:] = scale
-    return centre, feature_scale, fold.SQUARED if folding.norms else fold.NO_NORM, _scale(folding, dtype)
+    norm = core.SQUARED if folding.norms else core.NO_NORM
+    return {"centre": centre, "feature_scale": feature_scale, "norm": norm, "scale": _scale(folding, dtype)}
 
 
 class RawScorer:
@@ -147,25 +162,26 @@ class RawScorer:
         intercept: np.ndarray | None = None,
     ):
         n_outputs, n_segments = coef.shape[1], len(segments) - 1
-        panels, base, _, _ = points.data
-        weights = fold.cut_weights(coef, segments, panel_of(coef.dtype))
-        operands = *folding_operands(folding, centre, folding.row_scale, coef.dtype), panels, base, *weights
-        near_half = near_from(base, weights[0], points.form, folding.code, n_segments * n_outputs)
-        codes = n_segments, n_outputs, points.form, folding.code, folding.degree, near_half
-        added = np.zeros(n_outputs) if intercept is None else np.require(intercept, np.float64, ["C", "W", "A"])
-        self._fixed = *operands, *codes, added
+        self._call = core.score_rows.prepare(
+            points=points.data,
+            weights=cut_weights(coef, segments),
+            columns=n_segments * n_outputs,
+            code=folding.code,
+            degree=folding.degree,
+            intercept=np.zeros(n_outputs) if intercept is None else np.require(intercept, np.float64, ["C", "A"]),
+            **folding_arguments(folding, np.ascontiguousarray(centre), folding.row_scale, coef.dtype),
+        )
         self._row_work = max(1, len(points) * (len(centre) + 16))
-        self._no_sums = np.empty((0, n_segments, n_outputs), coef.dtype)
-        self._no_scores, self._no_labels = np.empty((0, n_outputs)), np.empty((0, 1), np.int64)
+        self._n_outputs = n_outputs
 
     def sums(self, raw: np.ndarray, out: np.ndarray, n_jobs: int) -> int:
         """`FoldedRows.scores`; returns how many of the rows may not be finite: 0 if all are."""
-        return self._run(raw, n_jobs, out, self._no_scores, self._no_labels, self._no_labels)
+        return self._run(raw, n_jobs, {"sums": out.reshape(len(raw), -1) if out.size else out.reshape(0, 0)})
 
     def scores(self, raw: np.ndarray, n_jobs: int) -> tuple[np.ndarray, int]:
         """Scores of shape (n, m), float64, and how many of the rows may not be finite."""
-        scores = np.empty((len(raw), self._no_scores.shape[1]))
-        return scores, self._run(raw, n_jobs, self._no_sums, scores, self._no_labels, self._no_labels)
+        scores = np.empty((len(raw), self._n_outputs))
+        return scores, self._run(raw, n_jobs, {"scores": scores})
 
     def labels(self, raw: np.ndarray, classes: np.ndarray, n_jobs: int) -> tuple[np.ndarray, int]:
         """Class of the greatest score of each row, or of the only score's sign, and how many may not be finite.
@@ -174,35 +190,27 @@ class RawScorer:
         """
         is_copied = classes.dtype.itemsize % 8 == 0 and not classes.dtype.hasobject
         lines = classes if is_copied else np.arange(len(classes))
-        words = np.array(lines).view(np.int64).reshape(len(classes), -1)
+        words = np.ascontiguousarray(lines).view(np.int64).reshape(len(classes), -1)
         labels = np.empty((len(raw), words.shape[1]), np.int64)
-        n_far = self._run(raw, n_jobs, self._no_sums, self._no_scores, words, labels)
+        n_far = self._run(raw, n_jobs, {"labels": labels}, classes=words)
         return labels.reshape(-1).view(classes.dtype) if is_copied else classes[labels[:, 0]], n_far
 
-    def _run(
-        self,
-        raw: np.ndarray,
-        n_jobs: int,
-        out: np.ndarray,
-        scores: np.ndarray,
-        classes: np.ndarray,
-        labels: np.ndarray,
-    ) -> int:
-        n_far, step = 0, max(ROWS_PER_TILE, CALL_WORK // self._row_work)
-        compiled: Any = pipeline.score_rows
-        for lo in range(0, len(raw), step):
-            part, sync = slice(lo, lo + step), pipeline.new_counter()
-            rows = raw[part]
-            n_tiles = -(-len(rows) // ROWS_PER_TILE)
-            threads = 1 if len(rows) * self._row_work < SMALL_WORK else min(n_jobs, n_tiles)
-            operands = rows, *self._fixed, threads, sync, out[part], scores[part], classes, labels[part]
-            run_together(
-                lambda: compiled(*operands),  # noqa: B023
-                threads,
-                lambda: pipeline.all_done(sync, n_tiles),  # noqa: B023
-            )
-            n_far += int(sync[pipeline.FAR])
+    def _run(self, raw: np.ndarray, n_jobs: int, results: dict[str, np.ndarray], **others: Any) -> int:
+        n, step = len(raw), max(ROWS_PER_TILE, CALL_WORK // self._row_work)
+        if n <= step:
+            return self._run_part(raw, n_jobs, results, others) if n else 0
+        n_far = 0
+        for lo in range(0, n, step):
+            part = {name: array[lo : lo + step] for name, array in results.items()}
+            n_far += self._run_part(raw[lo : lo + step], n_jobs, part, others)
         return n_far
+
+    def _run_part(
+        self, raw: np.ndarray, n_jobs: int, results: dict[str, np.ndarray], others: dict[str, np.ndarray]
+    ) -> int:
+        work = len(raw) * self._row_work
+        threads = 1 if work < SMALL_WORK else n_jobs
+        return self._call(raw=raw, n_threads=threads, microseconds=work / WORK_PER_MICROSECOND, **results, **others)
 
 
 class DenseFolder:
@@ -215,32 +223,43 @@ class DenseFolder:
 
     def add(self, raw: np.ndarray, at: int, scale: float | np.ndarray | None = None) -> None:
         """Fold a block into the places from ``at`` on; by ``scale`` in place of that of rows."""
-        raw = np.require(raw, requirements=["C", "W", "A"])  # one compiled version for read-only and other arrays
-        n = len(raw)
-        places = slice(at, at + n)
+        raw = np.require(raw, requirements=["C", "A"])
+        places = slice(at, at + len(raw))
         out, half, factor = self.values[places], self.half[places], self.factor[places]
         scale = self.folding.row_scale if scale is None else scale
-        operands = raw, *folding_operands(self.folding, self.centre, scale, self.values.dtype)
-        compiled: Any = fold.fold_rows
-        compiled(*operands, 0, n, out, half, factor)
+        arguments = folding_arguments(self.folding, self.centre, scale, self.values.dtype)
+        step = max(1, FOLD_NUMBERS // max(1, len(self.centre)))
+        for lo in range(0, len(raw), step):
+            part = slice(lo, lo + step)
+            core.fold_rows(raw=raw[part], out=out[part], half=half[part], factor=factor[part], **arguments)
 
     def operand(self, n: int | None = None) -> FoldedRows:
         """The operand of the first n rows (None: all), once they are in."""
         values, half, factor = self.values[:n].reshape(-1), self.half[:n], self.factor[:n]
-        return FoldedRows(self.folding, RowData(values, half, factor, _NO_INDICES, _NO_INDPTR, len(self.centre)))
+        return FoldedRows(self.folding, core.Rows(n_features=len(self.centre), values=values, half=half, factor=factor))
 
 
-def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) -> RowData:
-    """Folded values, half norms, factors, columns and offsets of CSR rows."""
+def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) -> core.Structure:
+    """Folded CSR rows."""
     index_type = np.int32 if raw.shape[1] <= np.iinfo(np.int32).max else np.int64
-    indices = np.require(raw.indices, index_type, ["C", "W", "A"])
-    indptr = np.require(raw.indptr, np.int64, ["C", "W", "A"])
+    columns = np.require(raw.indices, index_type, ["C", "A"])
+    indptr = np.require(raw.indptr, np.int64, ["C", "A"])
     values, half, factor = np.empty(raw.nnz, dtype), np.empty(raw.shape[0], dtype), np.empty(raw.shape[0])
-    norm = fold.SQUARED if folding.norms else fold.ABSOLUTE if folding.manhattan else fold.NO_NORM
-    feature_scale = np.array(scale, np.float64, ndmin=1)
-    raw_values = np.require(raw.data, requirements=["C", "W", "A"])
-    fold.fold_csr(raw_values, indices, indptr, feature_scale, norm, _scale(folding, dtype), values, half, factor)
-    return RowData(values, half, factor, indices, indptr, raw.shape[1])
+    norm = core.SQUARED if folding.norms else core.ABSOLUTE if folding.manhattan else core.NO_NORM
+    core.fold_csr(
+        norm=norm,
+        scale=_scale(folding, dtype),
+        raw=np.require(raw.data[: raw.nnz], requirements=["C", "A"]),
+        columns=columns[: raw.nnz],
+        indptr=indptr,
+        feature_scale=np.array(scale, np.float64, ndmin=1),
+        out=values,
+        half=half,
+        factor=factor,
+    )
+    return core.Rows(
+        n_features=raw.shape[1], values=values, half=half, factor=factor, columns=columns[: raw.nnz], indptr=indptr
+    )
 
 
 def folded_csr_rows(folding: Folding, raw: sp.csr_array, dtype: np.dtype) -> FoldedRows:
@@ -260,11 +279,11 @@ def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.d
     folder = DenseFolder(folding, centre, len(array), dtype)
     folder.add(array, 0, folding.point_scale)
     (k, d), panel = folder.values.shape, panel_of(dtype)
-    n_panels = -(-k // panel)
+    n_panels, form = -(-k // panel), MANHATTAN if folding.manhattan else INNER
     panels = np.zeros(n_panels * panel * d, dtype)
-    fold.pack_dense(folder.values, d, panel, panels)
-    data = PanelData(panels, _base(folding, folder.half, n_panels, panel), _NO_INDICES, _NO_INDPTR)
-    return Points(raw, MANHATTAN if folding.manhattan else INNER, data)
+    core.pack_dense(values=folder.values, panels=panels)
+    base = _base(folding, folder.half, n_panels, panel)
+    return Points(raw, form, core.Points(form=form, n_features=d, panels=panels, base=base))
 
 
 def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
@@ -273,14 +292,22 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
     folded = _fold_csr(raw if is_sparse(raw) else sp.csr_array(raw), folding.point_scale, folding, dtype)
     n_panels = -(-k // panel)
     base = _base(folding, folded.half, n_panels, panel)
-    if not is_sparse(raw) or _mostly_dense(folded.indices, k, d, dtype.itemsize):
+    if not is_sparse(raw) or _mostly_dense(folded.columns, k, d, dtype.itemsize):
         panels = np.zeros(n_panels * panel * d, dtype)
-        fold.pack_csr(folded.values, folded.indices, folded.indptr, d, panel, panels)
+        core.pack_csr(n_features=d, values=folded.values, columns=folded.columns, indptr=folded.indptr, panels=panels)
         form = CSR_MANHATTAN if folding.manhattan else CSR_INNER
-        return Points(raw, form, PanelData(panels, base, _NO_INDICES, _NO_INDPTR))
-    csc = sp.csr_array((folded.values, folded.indices, folded.indptr), shape=(k, d)).tocsc()
+        return Points(raw, form, core.Points(form=form, n_features=d, panels=panels, base=base))
+    csc = sp.csr_array((folded.values, folded.columns, folded.indptr), shape=(k, d)).tocsc()
     form = CSC_MANHATTAN if folding.manhattan else CSC_INNER
-    return Points(raw, form, PanelData(csc.data, base, csc.indices.astype(np.int32), csc.indptr.astype(np.int64)))
+    points = core.Points(
+        form=form,
+        n_features=d,
+        panels=csc.data,
+        base=base,
+        indices=csc.indices.astype(np.int32),
+        indptr=csc.indptr.astype(np.int64),
+    )
+    return Points(raw, form, points)
 
 
 def _mostly_dense(indices: np.ndarray, k: int, d: int, itemsize: int) -> bool:
@@ -305,7 +332,8 @@ class RawRows(Operand):
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """See `Operand.scores`; the rows are all of the block's."""
-        sum_rows(self._values(points), np.ascontiguousarray(coef.T), segments, out)
+        K = self._values(points)
+        core.sum_rows(K=K, coef=np.ascontiguousarray(coef.T, K.dtype), offsets=segments, out=out)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """See `Operand.block`; the rows are all of the block's."""

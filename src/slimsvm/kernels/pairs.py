@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.kernels.given import Precomputed
 from slimsvm.kernels.kernel_rows import KernelRows
+from slimsvm.kernels.user_kernels import Precomputed
 
 
 def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:

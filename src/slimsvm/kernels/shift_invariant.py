@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slimsvm.kernels.base import FoldedKernel
-from slimsvm.kernels.folding import EXP2, Folding
+from slimsvm.kernels.kernel import FoldedKernel
+from slimsvm.kernels.kernel_form import EXP2, Folding
 from slimsvm.kernels.parameters import check_gamma, feature_gamma
 
 LOG2_E = 1.4426950408889634

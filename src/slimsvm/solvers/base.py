@@ -6,7 +6,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -16,11 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError, Precomputed
+from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.rows import Rows, as_rows
-from slimsvm.tasks import Examples, Task
+from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
 
@@ -236,11 +237,10 @@ class Solver(BaseEstimator):
 
 
 def make_ready(solver: Solver, problem: Problem) -> None:
-    """Have everything compiled that a fit under ``max_seconds`` needs, before its clock starts.
+    """Have everything imported that a fit under ``max_seconds`` needs, before its clock starts.
 
-    A function is compiled, or read from Numba's cache, when it is first called with arrays of its types: a minute and
-    more for the first fit on a machine. So a few examples are solved for first, once for each kind of problem in a
-    process. Without ``max_seconds`` nothing is done: the fit itself compiles.
+    A few examples are solved for first, once for each kind of problem in a process. Without ``max_seconds`` nothing is
+    done.
     """
     if problem.max_seconds is None:
         return
@@ -290,20 +290,15 @@ def _few_examples(problem: Problem) -> Problem:
     return replace(problem, rows=as_rows(block), examples=part)
 
 
-@dataclass
 class _Bar:
     """tqdm under ``verbose``, nothing otherwise."""
 
-    name: str
-    limit: int | None
-    shown: bool
-    bar: Any = field(init=False)
+    def __init__(self, name: str, limit: int | None, shown: bool):
+        self.bar: Any = tqdm(desc=name, total=limit, unit="it") if shown else None
 
-    def __post_init__(self):
-        self.bar = tqdm(desc=self.name, total=self.limit, unit="it", disable=not self.shown)
-
-    def update(self, record):
-        if self.shown:
+    def update(self, record: dict[str, Any]) -> None:
+        """Show a record."""
+        if self.bar is not None:
             shown = {name: record[name] for name in ("objective", "gap", "n_basis") if record.get(name) is not None}
             self.bar.set_postfix(shown, refresh=False)
             self.bar.update()
@@ -345,7 +340,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
         )
     finally:
         run.kernel_rows.end = None
-        bar.bar.close()
+        if bar.bar is not None:
+            bar.bar.close()
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
         advice = "take a lower C or a larger tol" if spent else "raise max_iter or max_seconds"
         warnings.warn(
@@ -355,3 +351,15 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             stacklevel=4,
         )
     return status, history
+
+
+def exact_objective(problem: Problem, rows: KernelRows, model: KernelExpansion) -> float:
+    """½‖w‖² + C Σ ω_e ℓ_e of the task itself, over all rows."""
+    scores = np.tile(model.intercept, (rows.n_rows, 1))
+    norm = float(model.intercept @ model.intercept) if problem.intercept == "regularized" else 0.0
+    if model.n_basis:
+        scores += rows.scores(rows.points_of(model.basis), model.coef)
+        norm += float(np.sum(model.coef * (between(rows, model.basis, model.basis.copy()) @ model.coef)))
+    plain = np.zeros(0)
+    augmented = problem.task.augment(scores, plain, problem.examples)
+    return 0.5 * norm + problem.C * float(problem.examples.weights @ losses(augmented, scores, plain, problem.examples))

@@ -1,10 +1,10 @@
 """How far a model can be from the exact SVM: its objective, and a bound that no model's objective can be under.
 
 Any point of the dual is such a bound, whatever trained the model. Where every row has its own dual variables (two
-classes, several, regression, one class) one is found by `solvers.dual_ascent`; several classes by pairs are so many
-problems of two, whose objectives and bounds add up. For sequences and losses over all rows it is a
+classes, several, regression, one class) one is found by `solvers.decomposition.block_ascent`; several classes by pairs
+are so many problems of two, whose objectives and bounds add up. For sequences and losses over all rows it is a
 nonnegative combination of exact cuts with Σ α ≤ C₁: the first cut is that of the model itself, the others come of
-`solvers.cutting_plane`, until its own gap, or the model's, is below GAP.
+`solvers.cutting.loop`, until its own gap, or the model's, is below GAP.
 
 Kernel values and sums are float64.
 """
@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.cuts import CutsState, exact_cut
 from slimsvm.kernels import OutOfTimeError, Precomputed
 from slimsvm.model import KernelExpansion
-from slimsvm.numerics.threads import one_blas_thread
 from slimsvm.solvers.base import Problem
-from slimsvm.solvers.cuts import ExactCuts
-from slimsvm.solvers.dual_ascent import BoxAscent, ClassAscent, DualAscent
-from slimsvm.solvers.one_vs_one import problem_of_pair, rows_of_pair
+from slimsvm.solvers.cutting.cut_solvers import ExactCuts
+from slimsvm.solvers.decomposition.block_ascent import BoxAscent, ClassAscent, DualAscent
+from slimsvm.solvers.decomposition.one_vs_one import problem_of_pair, rows_of_pair
 from slimsvm.tasks import Binary, Multiclass, OneClass, OneVsOne, Regression, losses
 
 Array = np.ndarray

@@ -1,42 +1,51 @@
 """Tasks: what the loss is. A task sees y and scores, never x."""
 
-from slimsvm.tasks.base import Augmented, Examples, Smoothed, Task, losses
-from slimsvm.tasks.binary import Binary
-from slimsvm.tasks.checking import TaskError, TaskReport, check_task
-from slimsvm.tasks.multiclass import Multiclass
-from slimsvm.tasks.multilabel import Multilabel
-from slimsvm.tasks.multivariate import (
-    MULTIVARIATE,
-    ErrorRate,
-    FBeta,
-    OverAllRows,
-    PrecisionAtK,
-    RecallAtK,
-    ROCArea,
-)
-from slimsvm.tasks.one_class import OneClass
-from slimsvm.tasks.one_vs_one import OneVsOne
-from slimsvm.tasks.ordinal import Ordinal
-from slimsvm.tasks.own import ExampleTask
-from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
-from slimsvm.tasks.regression import Regression
-from slimsvm.tasks.sequence import Chain
+from typing import TYPE_CHECKING
 
-TASKS = {
-    "average-precision": AveragePrecision,
-    "binary": Binary,
-    "chain": Chain,
-    "error-rate": ErrorRate,
-    "f-beta": FBeta,
-    "multiclass": Multiclass,
-    "multilabel": Multilabel,
-    "ordinal": Ordinal,
-    "precision-at-k": PrecisionAtK,
-    "recall-at-k": RecallAtK,
-    "regression": Regression,
-    "roc-area": ROCArea,
-    "swaps": Swaps,
-}
+from slimsvm.lazy import LazyClasses, lazy_names
+
+if TYPE_CHECKING:
+    from slimsvm.tasks.binary import Binary
+    from slimsvm.tasks.checking import TaskError, TaskReport, check_task
+    from slimsvm.tasks.example_task import ExampleTask
+    from slimsvm.tasks.multiclass import Multiclass
+    from slimsvm.tasks.multilabel import Multilabel
+    from slimsvm.tasks.multivariate import (
+        MULTIVARIATE,
+        ErrorRate,
+        FBeta,
+        OverAllRows,
+        PrecisionAtK,
+        RecallAtK,
+        ROCArea,
+    )
+    from slimsvm.tasks.one_class import OneClass
+    from slimsvm.tasks.one_vs_one import OneVsOne
+    from slimsvm.tasks.ordinal import Ordinal
+    from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
+    from slimsvm.tasks.regression import Regression
+    from slimsvm.tasks.sequence import Chain
+    from slimsvm.tasks.task import Augmented, Examples, Smoothed, Task, losses
+
+
+TASKS = LazyClasses(
+    __name__,
+    {
+        "average-precision": "ranking:AveragePrecision",
+        "binary": "binary:Binary",
+        "chain": "sequence:Chain",
+        "error-rate": "multivariate:ErrorRate",
+        "f-beta": "multivariate:FBeta",
+        "multiclass": "multiclass:Multiclass",
+        "multilabel": "multilabel:Multilabel",
+        "ordinal": "ordinal:Ordinal",
+        "precision-at-k": "multivariate:PrecisionAtK",
+        "recall-at-k": "multivariate:RecallAtK",
+        "regression": "regression:Regression",
+        "roc-area": "multivariate:ROCArea",
+        "swaps": "ranking:Swaps",
+    },
+)
 
 __all__ = [
     "MULTIVARIATE",
@@ -68,3 +77,34 @@ __all__ = [
     "check_task",
     "losses",
 ]
+
+_HOMES = {
+    "Augmented": "task",
+    "AveragePrecision": "ranking",
+    "Binary": "binary",
+    "Chain": "sequence",
+    "ErrorRate": "multivariate",
+    "ExampleTask": "example_task",
+    "Examples": "task",
+    "FBeta": "multivariate",
+    "MULTIVARIATE": "multivariate",
+    "Multiclass": "multiclass",
+    "Multilabel": "multilabel",
+    "OneClass": "one_class",
+    "OneVsOne": "one_vs_one",
+    "Ordinal": "ordinal",
+    "OverAllRows": "multivariate",
+    "PrecisionAtK": "multivariate",
+    "ROCArea": "multivariate",
+    "Ranking": "ranking",
+    "RecallAtK": "multivariate",
+    "Regression": "regression",
+    "Smoothed": "task",
+    "Swaps": "ranking",
+    "Task": "task",
+    "TaskError": "checking",
+    "TaskReport": "checking",
+    "check_task": "checking",
+    "losses": "task",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.losses import binary_along, binary_augment
-from slimsvm.numerics.smoothed import share_binary_smooth
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True)
-class Binary(Task):
+class Binary(SmoothRowLoss):
     """Two classes with Ψ(x, y) = ½ y φ(x), so that ℓ = max(0, cost_y − y f(x)).
 
     Parameters
@@ -49,22 +48,17 @@ class Binary(Task):
         labels = np.where(y > 0, 1, -1).astype(np.int8)
         return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))
 
-    def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
-        delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, 1))
-        binary_augment(examples.labels, self.cost_negative, self.cost_positive, scores, delta, coef)
-        return Augmented(delta=delta, coef=coef)
-
-    def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
-        fixed = (examples.labels, self.cost_negative, self.cost_positive)
-        where = (examples.weights, base[0], direction[0], float(k))
-        return along_by_tiles(lambda lo, hi, out: binary_along(*fixed, *where, lo, hi, out), examples, n_jobs)
-
-    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """See `Task.smooth`."""
-        fixed = (examples.labels, self.cost_negative, self.cost_positive, examples.weights, scores, float(tau))
-        return smooth_by_tiles(share_binary_smooth, fixed, examples, 1, n_jobs)
+    def core_loss(self, examples: Examples):
+        """See `RowLoss.core_loss`."""
+        cost = np.array([self.cost_negative, self.cost_positive], np.float64)
+        return core.RowLoss(
+            code=core.HINGE,
+            n_outputs=1,
+            n_classes=0,
+            signs=np.ascontiguousarray(examples.labels),
+            weights=as_floats(examples.weights),
+            cost=cost,
+        )
 
     def decode(self, scores, plain, examples=None):
         """+1 where the score is positive, −1 elsewhere."""

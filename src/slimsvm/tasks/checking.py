@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.tasks.base import Augmented, Examples, Task, losses
-from slimsvm.tasks.own import ExampleTask, bounds_of, keywords_of
+from slimsvm.tasks.example_task import ExampleTask, bounds_of, keywords_of
+from slimsvm.tasks.task import Augmented, Examples, Task, losses
 
 Array = np.ndarray
 

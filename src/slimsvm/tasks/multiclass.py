@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.numerics.losses import multiclass_along, multiclass_augment
-from slimsvm.numerics.smoothed import share_multiclass_smooth
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True, eq=False)
-class Multiclass(Task):
+class Multiclass(SmoothRowLoss):
     """Ψ(x, y) = φ(x) ⊗ e_y and ℓ = max_c [cost[y, c] + s_c − s_y].
 
     Parameters
@@ -37,6 +36,7 @@ class Multiclass(Task):
 
     n_classes: int
     cost: Any = None
+    has_share = True
 
     def __post_init__(self):
         if self.n_classes < 2:
@@ -63,23 +63,16 @@ class Multiclass(Task):
             raise ValueError(f"class codes must be 0 to {self.n_classes - 1}, one per row; found {found}")
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 
-    def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
-        delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, self.n_classes))
-        multiclass_augment(examples.labels, self.cost, scores, delta, coef)
-        return Augmented(delta=delta, coef=coef)
-
-    def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
-        fixed = (examples.labels, self.cost)
-        where = (examples.weights, base[0], direction[0], float(k))
-        return along_by_tiles(lambda lo, hi, out: multiclass_along(*fixed, *where, lo, hi, out), examples, n_jobs)
-
-    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """See `Task.smooth`."""
-        share = np.empty((examples.n_rows, self.n_classes))
-        fixed = (examples.labels, self.cost, examples.weights, scores, float(tau), share)
-        return smooth_by_tiles(share_multiclass_smooth, fixed, examples, self.n_classes, n_jobs, share)
+    def core_loss(self, examples: Examples):
+        """See `RowLoss.core_loss`."""
+        return core.RowLoss(
+            code=core.MULTICLASS,
+            n_outputs=self.n_classes,
+            n_classes=self.n_classes,
+            classes=np.ascontiguousarray(examples.labels),
+            weights=as_floats(examples.weights),
+            cost=np.ascontiguousarray(self.cost, np.float64).reshape(-1),
+        )
 
     def decode(self, scores, plain, examples=None):
         """Column of the largest score, the lowest among equals."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.labels import multilabel_along, multilabel_augment, share_multilabel_smooth
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True)
-class Multilabel(Task):
+class Multilabel(SmoothRowLoss):
     """Ψ(x, y) = Σ_l ½ y_l φ(x) ⊗ e_l with y_l = ±1, and ℓ = Σ_l max(0, 1 − y_l s_l): Δ is the number of wrong labels.
 
     Parameters
@@ -51,21 +51,15 @@ class Multilabel(Task):
             raise ValueError(f"an indicator matrix holds 0 and 1 (or -1 and +1), found {y[unknown][0]!r}")
         return Examples(np.where(y > 0, 1, -1).astype(np.int8), unit_weights(sample_weight, len(y)))
 
-    def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
-        delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, self.n_labels))
-        multilabel_augment(examples.labels, scores, delta, coef)
-        return Augmented(delta, coef)
-
-    def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
-        where = (examples.labels, examples.weights, base[0], direction[0], float(k))
-        return along_by_tiles(lambda lo, hi, out: multilabel_along(*where, lo, hi, out), examples, n_jobs)
-
-    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """See `Task.smooth`."""
-        fixed = (examples.labels, examples.weights, scores, float(tau))
-        return smooth_by_tiles(share_multilabel_smooth, fixed, examples, self.n_labels, n_jobs)
+    def core_loss(self, examples: Examples):
+        """See `RowLoss.core_loss`."""
+        return core.RowLoss(
+            code=core.MULTILABEL,
+            n_outputs=self.n_labels,
+            n_classes=0,
+            signs=np.ascontiguousarray(examples.labels).reshape(-1),
+            weights=as_floats(examples.weights),
+        )
 
     def decode(self, scores, plain, examples=None):
         """+1 where a score is positive, −1 elsewhere, (n, n_labels)."""

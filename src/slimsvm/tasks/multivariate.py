@@ -17,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.numerics.losses import binary_augment
-from slimsvm.numerics.multivariate import best_f_table, best_table_at_k, coefficients_of, count_swaps, mark_highest
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm import core
+from slimsvm.tasks.binary import Binary
+from slimsvm.tasks.task import Augmented, Examples, Task, as_floats, unit_weights
 
 Array = np.ndarray
+
+ROW_BY_ROW = Binary()
+TABLES_PER_CALL = 200_000  # numbers of true positives tried in one call: some 10 ms
 
 
 class OverAllRows(Task):
@@ -75,16 +78,21 @@ class OverAllRows(Task):
 
     def _by_class(self, scores: Array, examples: Examples) -> tuple[Array, Array]:
         """Falling scores of the positive and of the negative rows."""
-        positive = examples.labels > 0
-        return np.sort(scores[positive, 0])[::-1], np.sort(scores[~positive, 0])[::-1]
+        positive, falling = examples.labels > 0, -as_floats(scores)[:, 0]
+        return -np.sort(falling[positive]), -np.sort(falling[~positive])
 
     def _table(self, scores: Array, examples: Examples, a: int, b: int, classes: tuple[Array, Array]) -> Array:
         """Coefficients of the best labelling with a true and b false positives."""
-        positive, coef = np.zeros(examples.n_rows, dtype=bool), np.empty((examples.n_rows, 1))
-        own = np.ascontiguousarray(scores[:, 0])
-        mark_highest(examples.labels, own, 1, classes[0], a, positive)
-        mark_highest(examples.labels, own, -1, classes[1], b, positive)
-        coefficients_of(examples.labels, positive, coef)
+        coef = np.empty((examples.n_rows, 1))
+        core.table_coefficients(
+            a=a,
+            b=b,
+            labels=examples.labels,
+            scores=as_floats(scores),
+            positives=classes[0],
+            negatives=classes[1],
+            coef=coef,
+        )
         return coef
 
 
@@ -102,9 +110,10 @@ class ErrorRate(OverAllRows):
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`."""
-        delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, 1))
-        binary_augment(examples.labels, 1.0, 1.0, scores, delta, coef)
-        return Augmented(np.array([delta.mean()]), coef / examples.n_rows)
+        rows = examples.made.setdefault("rows", Examples(examples.labels, np.ones(examples.n_rows)))
+        hinge = ROW_BY_ROW.augment(scores, plain, rows)
+        hinge.coef[:] /= examples.n_rows
+        return Augmented(np.array([hinge.delta.mean()]), hinge.coef)
 
 
 @dataclass(frozen=True)
@@ -142,9 +151,24 @@ class FBeta(OverAllRows):
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`. Ties: the fewest predicted positives, of equal scores the last rows."""
         classes = self._by_class(scores, examples)
-        a, b = best_f_table(*classes, float(self.beta) ** 2)
+        a, b = self._best_table(*classes)
         delta = self.loss(a, b, len(classes[0]))
         return Augmented(np.array([delta]), self._table(scores, examples, a, b, classes))
+
+    def _best_table(self, positives: Array, negatives: Array) -> tuple[int, int]:
+        """True and false positives of the greatest worth; scores of both classes fall."""
+        search = core.best_f_table.prepare(
+            max_steps=TABLES_PER_CALL,
+            beta_squared=float(self.beta) ** 2,
+            positives=positives,
+            negatives=negatives,
+            kept=np.empty(len(positives) + 1),
+            flipped=np.empty(len(negatives) + 1),
+        )
+        at, a, b, worth = search(at=0, a=0, b=0, worth=0.0)
+        while at <= len(positives):
+            at, a, b, worth = search(at=at, a=a, b=b, worth=worth)
+        return a, b
 
     def error(self, predicted, examples: Examples) -> float:
         """1 − F_β of predicted labels."""
@@ -198,7 +222,14 @@ class AtK(OverAllRows):
         """See `Task.augment`. Ties: the fewest true positives, of equal scores the last rows."""
         classes = self._by_class(scores, examples)
         k, per = self.n_predicted(examples), self.per(examples)
-        a, worth = best_table_at_k(*classes, k, per)
+        a, worth = core.best_table_at_k(
+            k=k,
+            per=per,
+            positives=classes[0],
+            negatives=classes[1],
+            kept=np.empty(len(classes[0]) + 1),
+            flipped=np.empty(len(classes[1]) + 1),
+        )
         if worth < 0:
             return Augmented(np.zeros(1), np.zeros((examples.n_rows, 1)))
         delta = 1.0 - a / per if per else 0.0
@@ -287,18 +318,12 @@ class ROCArea(OverAllRows):
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`. A pair is swapped where s₊ − s₋ ≤ 1: the labels −1 and +1 of a pair tie at 1."""
-        coef = np.zeros((examples.n_rows, 1))
-        positive = examples.labels > 0
-        rows = np.flatnonzero(positive), np.flatnonzero(~positive)
-        n_pairs = len(rows[0]) * len(rows[1])
-        if n_pairs == 0:
-            return Augmented(np.zeros(1), coef)
-        orders = [np.argsort(scores[index, 0]) for index in rows]
-        counts = [np.empty(len(index), dtype=np.int64) for index in rows]
-        count_swaps(*(scores[index[order], 0] for index, order in zip(rows, orders)), *counts)
-        for index, order, count, sign in zip(rows, orders, counts, (1, -1)):
-            coef[index[order], 0] = sign * count / n_pairs
-        return Augmented(np.array([counts[0].sum() / n_pairs]), coef)
+        coef, scores, positive = np.empty((examples.n_rows, 1)), as_floats(scores), examples.labels > 0
+        positives, negatives = (
+            rows[np.argsort(scores[rows, 0])] for rows in map(np.flatnonzero, (positive, ~positive))
+        )
+        share = core.augment_roc(positives=positives, negatives=negatives, scores=scores, coef=coef)
+        return Augmented(np.array([share]), coef)
 
     def decode(self, scores, plain, examples=None):
         """The scores themselves: what is predicted is a ranking."""

@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OneVsOne(Task):
     def encode(self, y, sample_weight=None) -> Examples:
         """Codes 0, 1, … of the classes and weights as one-row examples."""
         y = np.asarray(y)
-        if y.ndim != 1 or not np.isin(y, np.arange(self.n_classes)).all():
+        if y.ndim != 1 or y.dtype.kind not in "biuf" or not np.all((y >= 0) & (y < self.n_classes) & (y == np.rint(y))):
             raise ValueError(f"labels must be 0 to {self.n_classes - 1}, one per row")
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.labels import ordinal_along, ordinal_augment, ordinal_decode
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Examples, RowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True)
-class Ordinal(Task):
+class Ordinal(RowLoss):
     """ℓ = Σ_j max(0, 1 − y_j (f(x) − θ_j)), y_j = +1 for classes above the threshold j, else −1.
 
     Δ is the number of thresholds on the wrong side: how many classes off the prediction is. The plain parameters are
@@ -57,23 +57,20 @@ class Ordinal(Task):
             raise ValueError(f"class codes must be 0 to {self.n_classes - 1}, one per row; found {found}")
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 
-    def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
-        delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, 1))
-        part = np.empty((examples.n_rows, self.n_plain))
-        ordinal_augment(examples.labels, scores, np.ascontiguousarray(plain, np.float64), delta, coef, part)
-        return Augmented(delta, coef, part)
-
-    def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
-        fixed = (examples.labels, examples.weights)
-        where = (base[0], base[1], direction[0], direction[1], float(k))
-        return along_by_tiles(lambda lo, hi, out: ordinal_along(*fixed, *where, lo, hi, out), examples, n_jobs)
+    def core_loss(self, examples: Examples):
+        """See `RowLoss.core_loss`."""
+        return core.RowLoss(
+            code=core.ORDINAL,
+            n_outputs=1,
+            n_classes=self.n_classes,
+            classes=np.ascontiguousarray(examples.labels),
+            weights=as_floats(examples.weights),
+        )
 
     def decode(self, scores, plain, examples=None):
-        """Class codes: the number of thresholds below f, the lowest among equals."""
+        """Class c of the greatest Σ_{j<c} (f − θ_j), the lowest among equals: thresholds that rise are counted."""
         codes = np.empty(len(scores), dtype=np.int64)
-        ordinal_decode(np.asarray(scores, np.float64), np.ascontiguousarray(plain, np.float64), codes)
+        core.decode_ordinal(scores=as_floats(scores), thresholds=as_floats(plain), codes=codes)
         return codes
 
     def error(self, predicted, examples: Examples) -> float:

@@ -16,15 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.numerics.ranking import (
-    average_precision_augment,
-    order_in_queries,
-    swapped_shares,
-    swaps_augment,
-)
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Augmented, Examples, Task, as_floats, pieces, unit_weights
 
 Array = np.ndarray
+
+ROWS_PER_CALL = 200_000  # some 20 ms
 
 
 class Ranking(Task):
@@ -104,17 +101,24 @@ class Swaps(Ranking):
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`. A pair is swapped where s_i − s_j ≤ 1: its labels −1 and +1 tie at 1."""
-        delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, 1))
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(scores[:, 0], examples)
-        swaps_augment(examples.labels, offsets, order, scores, delta, coef)
+        augment = core.augment_swaps.prepare(
+            grades=examples.labels, offsets=offsets, order=order, scores=scores, delta=delta, coef=coef
+        )
+        for first, last in pieces(offsets, ROWS_PER_CALL):
+            augment(first=first, last=last)
         return Augmented(delta, coef)
 
     def measures(self, predicted, examples: Examples):
         """Share of the pairs of each query that are ranked the right way round, ties half."""
         shares = np.empty(examples.n_examples)
         offsets, order = order_of(predicted, examples)
-        swapped_shares(examples.labels, offsets, order, predicted, shares)
+        count = core.swapped_shares.prepare(
+            grades=examples.labels, offsets=offsets, order=order, predicted=as_floats(predicted), shares=shares
+        )
+        for first, last in pieces(offsets, ROWS_PER_CALL):
+            count(first=first, last=last)
         return 1.0 - shares
 
 
@@ -139,10 +143,13 @@ class AveragePrecision(Ranking):
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`. Ties: the fewest swapped pairs; rows of equal scores stand in their order."""
-        delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, 1))
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(-scores[:, 0], examples, kind="stable")
-        average_precision_augment(examples.labels, offsets, order, scores, delta, coef)
+        augment = core.augment_average_precision.prepare(
+            relevance=examples.labels, offsets=offsets, order=order, scores=scores, delta=delta, coef=coef
+        )
+        for first, last in pieces(offsets, ROWS_PER_CALL):
+            augment(first=first, last=last)
         return Augmented(delta, coef)
 
     def measures(self, predicted, examples: Examples):
@@ -169,7 +176,8 @@ def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array
     if examples.n_examples == 1:
         return offsets, order
     out = np.empty_like(order)
-    order_in_queries(order, examples.example_of_rows(), offsets, out)
+    place, query = np.empty(examples.n_examples, np.int64), examples.example_of_rows()
+    core.order_in_queries(order=order, query=query, offsets=offsets, place=place, out=out)
     return offsets, out
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slimsvm.numerics.losses import epsilon_insensitive_along, epsilon_insensitive_augment
-from slimsvm.numerics.smoothed import share_epsilon_insensitive_smooth
-from slimsvm.tasks.base import Augmented, Examples, Task, along_by_tiles, smooth_by_tiles, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True)
-class Regression(Task):
+class Regression(SmoothRowLoss):
     """ℓ = max(0, |y − f(x)| − ε).
 
     The constant of a cut may be negative here, so Theorem 1 of the sampled-cut paper does not apply.
@@ -44,24 +43,16 @@ class Regression(Task):
             raise ValueError("regression targets must be finite numbers, one per row")
         return Examples(labels=y, weights=unit_weights(sample_weight, len(y)))
 
-    def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
-        delta, coef = np.empty(examples.n_rows), np.empty((examples.n_rows, 1))
-        epsilon_insensitive_augment(examples.labels, float(self.epsilon), scores, delta, coef)
-        return Augmented(delta=delta, coef=coef)
-
-    def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
-        fixed = (examples.labels, float(self.epsilon))
-        where = (examples.weights, base[0], direction[0], float(k))
-        return along_by_tiles(
-            lambda lo, hi, out: epsilon_insensitive_along(*fixed, *where, lo, hi, out), examples, n_jobs
+    def core_loss(self, examples: Examples):
+        """See `RowLoss.core_loss`."""
+        return core.RowLoss(
+            code=core.EPSILON_INSENSITIVE,
+            n_outputs=1,
+            n_classes=0,
+            targets=as_floats(examples.labels),
+            weights=as_floats(examples.weights),
+            cost=np.array([self.epsilon], np.float64),
         )
-
-    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """See `Task.smooth`."""
-        fixed = (examples.labels, float(self.epsilon), examples.weights, scores, float(tau))
-        return smooth_by_tiles(share_epsilon_insensitive_smooth, fixed, examples, 1, n_jobs)
 
     def decode(self, scores, plain, examples=None):
         """The score itself."""

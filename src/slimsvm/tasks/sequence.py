@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.numerics.chain import (
-    CHAIN_LOSSES,
-    EXAMPLES_PER_TILE,
-    chain_along,
-    chain_augment,
-    chain_decode,
-)
-from slimsvm.numerics.threads import run_tiles
-from slimsvm.tasks.base import Augmented, Examples, Task, unit_weights
+from slimsvm import core
+from slimsvm.tasks.task import Augmented, Examples, Task, as_floats, pieces, unit_weights
 
 Array = np.ndarray
+
+CHAIN_LOSSES = {"hamming": core.HAMMING, "zero-one": core.ZERO_ONE}
+# Steps from one label to another in one call: some 20 ms.
+STEPS_PER_CALL = 30_000_000
 
 
 @dataclass(frozen=True)
@@ -93,26 +90,52 @@ class Chain(Task):
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`. Ties: the lowest label in the first row, then in the second, and so on."""
-        delta, coef = np.empty(examples.n_examples), np.zeros((examples.n_rows, self.n_labels))
-        part = np.zeros((examples.n_examples, self.n_plain))
-        where = (examples.labels, examples.row_offsets, *_as_floats(scores, plain), CHAIN_LOSSES[self.loss])
-        chain_augment(*where, delta, coef, part, 0, _n_tiles(examples.row_offsets))
+        delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, self.n_labels))
+        part = np.empty((examples.n_examples, self.n_plain))
+        augment = core.augment_chains.prepare(
+            loss=CHAIN_LOSSES[self.loss],
+            labels=examples.labels,
+            offsets=examples.row_offsets,
+            scores=as_floats(scores),
+            plain=as_floats(plain),
+            delta=delta,
+            coef=coef,
+            part=part,
+        )
+        for first, last in self._pieces(examples.row_offsets):
+            augment(first=first, last=last)
         return Augmented(delta, coef, part)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
         """See `Task.along`."""
-        out = np.empty((_n_tiles(examples.row_offsets), 2))
-        where = (examples.labels, examples.row_offsets, examples.weights, *_as_floats(*base), *_as_floats(*direction))
-        run_tiles(lambda lo, hi: chain_along(*where, float(k), CHAIN_LOSSES[self.loss], out, lo, hi), len(out), n_jobs)
-        loss, gain = out.sum(axis=0)
-        return float(loss), -float(gain)
+        along = core.chains_along.prepare(
+            loss=CHAIN_LOSSES[self.loss],
+            labels=examples.labels,
+            offsets=examples.row_offsets,
+            weights=examples.weights,
+            base=as_floats(base[0]),
+            base_plain=as_floats(base[1]),
+            direction=as_floats(direction[0]),
+            direction_plain=as_floats(direction[1]),
+            step=k,
+            n_threads=n_jobs,
+        )
+        found = [along(first=first, last=last) for first, last in self._pieces(examples.row_offsets)]
+        return sum(value for value, _ in found), sum(slope for _, slope in found)
 
     def decode(self, scores, plain, examples=None):
         """Labels of the greatest score of every sequence; without examples all rows are one."""
         labels = np.empty(len(scores), dtype=np.int64)
         offsets = np.array([0, len(scores)]) if examples is None else examples.row_offsets
-        chain_decode(offsets, *_as_floats(scores, plain), labels, 0, _n_tiles(offsets))
+        decode = core.decode_chains.prepare(
+            offsets=offsets, scores=as_floats(scores), plain=as_floats(plain), labels=labels
+        )
+        for first, last in self._pieces(offsets):
+            decode(first=first, last=last)
         return labels
+
+    def _pieces(self, offsets: Array) -> list[tuple[int, int]]:
+        return pieces(offsets, max(1, STEPS_PER_CALL // self.n_labels**2))
 
     def error(self, predicted, examples: Examples) -> float:
         """Weighted share of wrong labels, or of sequences with any wrong label for the 0/1 loss."""
@@ -120,12 +143,3 @@ class Chain(Task):
             return super().error(predicted, examples)
         wrong = np.add.reduceat(np.asarray(predicted) != examples.labels, examples.row_offsets[:-1]) > 0
         return float(np.average(wrong, weights=examples.weights))
-
-
-def _n_tiles(offsets: Array) -> int:
-    return -(-(len(offsets) - 1) // EXAMPLES_PER_TILE)
-
-
-def _as_floats(scores: Array, plain: Array) -> tuple[Array, Array]:
-    """The arrays as compiled code has them."""
-    return np.ascontiguousarray(scores, dtype=np.float64), np.ascontiguousarray(plain, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Training on a budget: the experiments of the BSCA paper."""

@@ -1,0 +1,60 @@
+"""Figures of ``python -m benchmarks budget``, after those of the BSCA paper (its numbers in the names of the files)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+STYLES = {"bsca": "-", "bsgd": "--"}
+COLOURS = {200: "C0", 500: "C1", 1000: "C2"}
+
+
+def plot(result: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw a page per set: errors, objectives and merges against seconds or epochs, and what was without a budget."""
+    from matplotlib.figure import Figure
+
+    paths = []
+    records = [record for record in result["records"] if record.get("curve")]
+    exact = {record["data"]: record for record in result.get("exact", [])}
+    for name in dict.fromkeys(record["data"] for record in records):
+        figure = Figure(figsize=(15.0, 8.0), layout="constrained")
+        (error, primal, dual), (bsca, merges, free) = figure.subplots(2, 3)
+        own = [record for record in records if record["data"] == name]
+        for method, budget in dict.fromkeys((r["method"], r["max_basis"]) for r in own):
+            curves = [r["curve"] for r in own if (r["method"], r["max_basis"]) == (method, budget)]
+            look = {"ls": STYLES[method], "color": COLOURS.get(budget, "C3"), "label": f"{method}, B={budget}"}
+            seconds, epochs = mean(curves, "seconds"), np.arange(1, len(curves[0]) + 1)
+            error.plot(seconds, 100 * mean(curves, "test_error"), **look)
+            primal.plot(seconds, mean(curves, "primal"), **look)
+            merges.plot(epochs, mean(curves, "merge_fraction"), **look)
+            if method == "bsca":
+                bsca.plot(seconds, 100 * mean(curves, "test_error"), **look)
+                dual.plot(seconds, mean(curves, "dual"), **look)
+                dual.plot(seconds, mean(curves, "dual_of_model"), **look | {"ls": ":", "label": None})
+        if name in exact:
+            for ax in (error, bsca):
+                ax.axhline(100 * exact[name]["test_error"], color="0.5", label="exact SVM")
+            for method, limit in exact[name]["limits"].items():
+                merges.axhline(limit, color="0.5", ls=STYLES[method], label=f"lemma 2, {method}")
+        for record in result.get("no_budget", []):
+            if record["data"] == name:
+                look = {"ls": STYLES[record["method"]], "label": record["method"]}
+                free.plot(mean([record["curve"]], "seconds"), 100 * mean([record["curve"]], "test_error"), **look)
+        error.set(xlabel="seconds", ylabel="test error (%)", title=f"{name}: figures 2 and 5")
+        primal.set(xlabel="seconds", ylabel="primal objective", yscale="log", title="figures 1 and 7")
+        dual.set(xlabel="seconds", ylabel="D(α), dotted: of the model", title="figures 1 and 7")
+        bsca.set(xlabel="seconds", ylabel="test error (%)", title="figure 6")
+        merges.set(xlabel="epoch", ylabel="steps that merge", title="figures 3 and 8")
+        free.set(xlabel="seconds", ylabel="test error (%)", title="figure 4: no budget")
+        for ax in (error, merges, *([free] if free.lines else [])):
+            ax.legend(fontsize="small")
+        paths.append(folder / f"budget-{name}.png")
+        figure.savefig(paths[-1], dpi=110)
+    return paths
+
+
+def mean(curves: list[list[dict[str, Any]]], key: str) -> np.ndarray:
+    """Mean over runs of one number of every epoch."""
+    return np.mean([[point[key] for point in curve] for curve in curves], axis=0)

@@ -1,0 +1,1 @@
+"""Editing of training sets: the experiments of the cross-training paper."""

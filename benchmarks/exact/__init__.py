@@ -1,0 +1,1 @@
+"""The exact solver beside other packages, each in a process of its own."""

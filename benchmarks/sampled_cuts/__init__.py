@@ -1,0 +1,1 @@
+"""Exact and sampled cuts: the experiments of the sampled-cuts paper."""

@@ -1,0 +1,82 @@
+"""Sampled cuts against exact ones, scikit-learn's SVC and trees: the paper's experiments, with its settings.
+
+Parts: scaling (the paper's figures 1 to 3 and table 1), fixed-c1 (work at C n = 10,000), sample-size (figures 4 to 7),
+peers (five sets beside what users would take instead). All of it takes many hours; --quick takes minutes.
+Without --append an earlier run's file is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from benchmarks.sampled_cuts.experiments import EXPERIMENTS, Scope, quick, run_experiments
+from benchmarks.sampled_cuts.figures import draw_figures
+from benchmarks.sampled_cuts.tables import all_tables, overview
+from benchmarks.shared import methods, results
+from benchmarks.shared.tables import latest
+from benchmarks.shared.trials import Session, add_gaps
+from slimsvm.cli import options
+
+NAME = "sampled-cuts"
+SETS = Scope().sets
+SECONDS, QUICK_SECONDS = 900.0, 20.0
+SEEDS, QUICK_SEEDS = 3, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``python -m benchmarks sampled-cuts``."""
+    parser.add_argument("--quick", action="store_true", help="minutes: 10,000 rows, one seed, fewer settings")
+    parser.add_argument(
+        "--parts", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help="default: all of them"
+    )
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="default: all of them")
+    parser.add_argument(
+        "--max-n", type=options.positive_integer, metavar="N", help="no training set is larger (default: none)"
+    )
+    parser.add_argument(
+        "--seeds", type=options.positive_integer, help=f"runs of each method (default: {SEEDS}, quick: {QUICK_SEEDS})"
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=options.positive_or_none,
+        default=argparse.SUPPRESS,
+        metavar="S",
+        help=f"limit on one fit of ours, or none (default: {SECONDS:g}, quick: {QUICK_SECONDS:g})",
+    )
+    parser.add_argument(
+        "--svc-max-n",
+        type=options.positive_integer,
+        metavar="N",
+        help="leave scikit-learn's SVC, which knows no time limit, out above so many rows (default: 100,000, "
+        "and 60,000 of covtype among the peers)",
+    )
+    parser.add_argument(
+        "--svc-cache",
+        type=options.positive,
+        default=methods.SVC_CACHE,
+        metavar="MB",
+        help="kernel rows it may keep (default: %(default)s, what our solvers may take; its own default is 200)",
+    )
+    results.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the experiments; see `results.run_and_tabulate`."""
+    return results.run_and_tabulate(args, NAME, run_and_record, all_tables, overview)
+
+
+def plot(result: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw the figures of a result."""
+    return draw_figures(latest(result["records"]), folder)
+
+
+def run_and_record(args: argparse.Namespace, found: results.Results, path: Path) -> None:
+    """Add the records of a new run to the results; the file is up to date after every fit."""
+    asked = {name: getattr(args, name) for name in ("quick", "parts", "sets", "max_n", "svc_max_n", "svc_cache")}
+    seeds = args.seeds or (QUICK_SEEDS if args.quick else SEEDS)
+    max_seconds = getattr(args, "max_seconds", QUICK_SECONDS if args.quick else SECONDS)
+    hear = results.begin_run(found, path, {**asked, "seeds": seeds, "max_seconds": max_seconds}, add_gaps)
+    scope = Scope(tuple(args.sets), max_n=args.max_n, svc_max_n=args.svc_max_n, svc_cache=args.svc_cache)
+    run_experiments(args.parts, quick(scope) if args.quick else scope, Session(seeds, max_seconds, hear))

@@ -1,0 +1,210 @@
+"""Tables of the sampled-cuts experiments, from their records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.shared.tables import (
+    NONE,
+    PROBLEM,
+    Record,
+    gap,
+    latest,
+    markdown,
+    number,
+    per_cent,
+    seconds,
+    slope,
+    summarise,
+)
+
+# Slopes are read off from here on: below, a fit's fixed costs are most of its time.
+SLOPE_FROM = 10_000
+# Part and C of each set; the largest C below where that was not run.
+TABLE_1 = {"checkerboard": ("scaling", 1.0), "adult": ("sample-size", 100.0), "covtype": ("scaling", 1.0)}
+TABLE_1_SIZES = (None, 400, 1000)
+SVC = "scikit-learn SVC"
+
+
+def of_part(rows: Sequence[Record], part: str) -> list[Record]:
+    """Rows of one part."""
+    return [row for row in rows if row.get("part") == part]
+
+
+def all_tables(records: Sequence[Record]) -> dict[str, str]:
+    """Every table that there are records for, by its title."""
+    records = latest(records)
+    rows = summarise(record for record in records if "method" in record)
+    made = {
+        "Table 1: time and error at the largest size": table_1(rows),
+        "Peers": peers(rows),
+        "Scaling with the size of the training set": fits(of_part(rows, "scaling")),
+        "Growth with n (exponents, and evaluations at ten times the rows)": growth(rows),
+        "Fixed C₁ = 10⁴": fits(of_part(rows, "fixed-c1")),
+        "Sample sizes and C on Adult": fits(of_part(rows, "sample-size")),
+        "Left out": left_out(records),
+    }
+    return {title: text for title, text in made.items() if text}
+
+
+def overview(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """A line per problem and method, of plain values."""
+    rows = summarise(record for record in records if "seconds" in record)
+    return [
+        {
+            "part": row["part"],
+            "data": row["data"],
+            "rows": row["n_train"],
+            "C": row["C"],
+            "method": row["method"],
+            "seconds": seconds(row),
+            "test error %": per_cent("test_error")(row),
+            "vectors": number("n_vectors")(row),
+            "kernel evaluations": number("kernel_evals")(row),
+            "gap": gap(row),
+        }
+        for row in rows
+    ]
+
+
+def fits(rows: Sequence[Record]) -> str:
+    """Everything of every fit."""
+    if not rows:
+        return ""
+    columns: dict[str, Callable[[Record], str]] = {
+        "data": lambda row: row["data"],
+        "rows": lambda row: f"{row['n_train']:,}",
+        "C": lambda row: f"{row['C']:g}",
+        "method": lambda row: row["method"],
+        "seconds": seconds,
+        "kernel evaluations": number("kernel_evals"),
+        "iterations": number("iterations"),
+        "training error %": per_cent("train_error"),
+        "test error %": per_cent("test_error"),
+        "vectors": number("n_vectors"),
+        "objective": lambda row: NONE if row["objective"] is None else f"{row['objective']:.6g}",
+        "gap": gap,
+    }
+    return markdown(columns, [row for row in rows if "skipped" not in row])
+
+
+def table_1(rows: Sequence[Record]) -> str:
+    """The paper's table 1: a line for each method, for each set seconds, training and test error."""
+    chosen: dict[str, dict[str, Record]] = {}
+    for data, (part, C) in TABLE_1.items():
+        candidates = [
+            row
+            for row in of_part(rows, part)
+            if row["data"] == data and row["C"] <= C and row.get("sample_size") in TABLE_1_SIZES
+        ]
+        if candidates:
+            largest, found_C = max((row["n_train"], row["C"]) for row in candidates)
+            title = f"{data} (n = {largest:,}, C = {found_C:g})"
+            chosen[title] = {
+                row["method"]: row for row in candidates if (row["n_train"], row["C"]) == (largest, found_C)
+            }
+    if not chosen:
+        return ""
+    columns: dict[str, Callable[[str], str]] = {"method": str}
+    for title, found in chosen.items():
+        columns[f"{title}: seconds"] = _cell(found, seconds)
+        data = title.partition(" ")[0]
+        columns[f"{data}: training error %"] = _cell(found, per_cent("train_error"))
+        columns[f"{data}: test error %"] = _cell(found, per_cent("test_error"))
+    return markdown(columns, dict.fromkeys(name for found in chosen.values() for name in found))
+
+
+def _cell(found: dict[str, Record], text: Callable[[Record], str]) -> Callable[[str], str]:
+    return lambda method: text(found[method]) if method in found else NONE
+
+
+def growth(rows: Sequence[Record]) -> str:
+    """How seconds, seconds per iteration and kernel evaluations grow with the rows at fixed C and at fixed C₁."""
+    lines: list[dict[str, Any]] = []
+    groups: dict[tuple, list[Record]] = {}
+    for row in rows:
+        if row["part"] in ("scaling", "fixed-c1") and row["n_train"] >= SLOPE_FROM and row["seconds"] is not None:
+            groups.setdefault((row.get("run"), row["part"], row["data"], row["method"]), []).append(row)
+    for (_, part, data, method), found in groups.items():
+        found = sorted((row for row in found if not row["limited"]), key=lambda row: row["n_train"])
+        if len(found) > 1:
+            sizes = [row["n_train"] for row in found]
+            lines.append(
+                {
+                    "part": part,
+                    "data": data,
+                    "method": method,
+                    "from": sizes[0],
+                    "to": sizes[-1],
+                    "seconds": slope(sizes, [row["seconds"] for row in found]),
+                    "per_iteration": slope(sizes, [row["seconds"] / row["iterations"] for row in found]),
+                    "evaluations": _ratio(found),
+                }
+            )
+    if not lines:
+        return ""
+    columns: dict[str, Callable[[Record], str]] = {
+        "at fixed": lambda row: "C" if row["part"] == "scaling" else "C₁",
+        "data": lambda row: row["data"],
+        "method": lambda row: row["method"],
+        "rows": lambda row: f"{row['from']:,} to {row['to']:,}",
+        "seconds ~ n^": lambda row: f"{row['seconds']:.2f}",
+        "seconds per iteration ~ n^": lambda row: f"{row['per_iteration']:.2f}",
+        "evaluations, largest n / a tenth of it": lambda row: (
+            NONE if row["evaluations"] is None else f"{row['evaluations']:.2f}"
+        ),
+    }
+    return markdown(columns, lines)
+
+
+def _ratio(found: Sequence[Record]) -> float | None:
+    """Kernel evaluations at the largest size over those at a tenth of it."""
+    by_size = {row["n_train"]: row["kernel_evals"] for row in found}
+    largest = max(by_size)
+    tenth = by_size.get(largest // 10)
+    return by_size[largest] / tenth if tenth and by_size[largest] else None
+
+
+def peers(rows: Sequence[Record]) -> str:
+    """The comparison with peers: seconds, ratio to SVC's in the same run, error, vectors, evaluations, gap."""
+    rows = [row for row in of_part(rows, "peers") if "skipped" not in row]
+    if not rows:
+        return ""
+    theirs = {_problem(row): row["seconds"] for row in rows if row["method"] == SVC}
+
+    def ratio(row: Record) -> str:
+        reference = theirs.get(_problem(row))
+        if reference is None:
+            return NONE
+        return f"{'< ' if row['limited'] else ''}{reference / row['seconds']:.2g}×"
+
+    columns: dict[str, Callable[[Record], str]] = {
+        "data": lambda row: f"{row['data']}, {row['n_train']:,} × {row['n_features']}",
+        "method": lambda row: row["method"],
+        "seconds": seconds,
+        "SVC's seconds / these": ratio,
+        "test error %": per_cent("test_error"),
+        "vectors": number("n_vectors"),
+        "kernel evaluations": number("kernel_evals"),
+        "gap": gap,
+    }
+    return markdown(columns, rows)
+
+
+def _problem(row: Record) -> tuple:
+    return tuple(row.get(key) for key in PROBLEM)
+
+
+def left_out(records: Sequence[Record]) -> str:
+    """What did not run, and why."""
+    reasons = ("part", "data", "n_train", "method", "skipped")
+    skipped = list({tuple(map(record.get, reasons)): record for record in records if "skipped" in record}.values())
+    columns: dict[str, Callable[[Record], str]] = {
+        "part": lambda row: row["part"],
+        "data": lambda row: row["data"],
+        "rows": lambda row: f"{row['n_train']:,}" if "n_train" in row else NONE,
+        "method": lambda row: row.get("method", NONE),
+        "reason": lambda row: row["skipped"],
+    }
+    return markdown(columns, skipped) if skipped else ""

@@ -1,0 +1,1 @@
+"""Structured outputs: handwritten words, chunks of text, measures over all rows."""

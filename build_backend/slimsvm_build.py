@@ -1,0 +1,222 @@
+"""Builds slimsvm by scikit-build-core, with this machine's C++ compiler, or with zig from PyPI where none works.
+
+pip calls the functions that PEP 517 names. `make` calls this file as a program, in an environment that has the tools:
+    python build_backend/slimsvm_build.py requirements     what building needs from PyPI here
+    python build_backend/slimsvm_build.py library          builds the library into src/slimsvm/core, if anything changed
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+TOOLS = ["scikit-build-core>=1.0", "cmake>=3.20", "ninja>=1.11"]
+ZIG = "ziglang>=0.14,<0.18"
+
+# What the core asks of a compiler: C++17, vector types and their conversions, the instruction sets of x86-64.
+PROBE = """
+#include <atomic>
+#include <math.h>
+typedef float narrow __attribute__((vector_size(32)));
+typedef double wide __attribute__((vector_size(64)));
+std::atomic<int> count{0};
+#if defined(__x86_64__)
+#include <immintrin.h>
+__attribute__((target("avx512f,avx512dq"))) __m512 rest(__m512 x) { return _mm512_maskz_reduce_ps(0xffff, x, 0); }
+#endif
+extern "C" void probe(const narrow* x, wide* y) {
+    if constexpr (sizeof(narrow) == 32) *y = __builtin_convertvector(*x > 0.0f ? *x : -*x, wide) + sqrt(++count);
+}
+"""
+
+# zig takes the processor it runs on for its target, and adds debugging information and checks of undefined behaviour,
+# unless told otherwise. Only what links names the C++ library to be left out: with -c the flag would hide the library's
+# headers, too. With -O3, zig's own runtime is made in 5 seconds instead of 25.
+WRAPPER = """#!/bin/sh
+export ZIG_GLOBAL_CACHE_DIR={caches} ZIG_LOCAL_CACHE_DIR={caches}
+for argument; do
+    case $argument in -c | -E | -S | -M | -MM) exec {zig} {options} -g0 -fno-sanitize=undefined "$@" ;; esac
+done
+exec {zig} {options} -g0 -fno-sanitize=undefined -O3 -s -nostdlib++ "$@"
+"""
+WRAPPER_WINDOWS = """@echo off
+set ZIG_GLOBAL_CACHE_DIR={caches}
+set ZIG_LOCAL_CACHE_DIR={caches}
+echo.%* | findstr /r /c:" -[cES] " /c:" -MM* " > nul && goto compile
+{zig} {options} -g0 -fno-sanitize=undefined -O3 -s -nostdlib++ %*
+exit /b
+:compile
+{zig} {options} -g0 -fno-sanitize=undefined %*
+"""
+
+
+def _works(compiler: str) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.cc")
+        source.write_text(PROBE)
+        flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wno-psabi", "-o", str(Path(folder, "probe.so"))]
+        command = [*shlex.split(compiler), *flags, str(source)]
+        try:
+            return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+
+@cache
+def system_compiler() -> str | None:
+    """The first C++ compiler that can build the core: what CXX names, else c++, g++ or clang++; None without one."""
+    named = os.environ.get("CXX")
+    if named:
+        if not _works(named):
+            raise SystemExit(f"slimsvm cannot be built with CXX={named}: name a compiler of C++17 (gcc 10 or clang 12)")
+        return named
+    return next((path for name in ("c++", "g++", "clang++") if (path := shutil.which(name)) and _works(path)), None)
+
+
+def zig_compiler(folder: Path, options: str = "-mcpu=baseline", command: str = "c++") -> Path:
+    """A script in `folder` that compiles and links with zig from PyPI; zig's caches lie in the build folder."""
+    import ziglang
+
+    folder.mkdir(parents=True, exist_ok=True)
+    zig, options = Path(ziglang.__file__).with_name("zig.exe" if os.name == "nt" else "zig"), f"{command} {options}"
+    if os.name == "nt":
+        script = folder / f"zig-{command}.cmd"
+        text = WRAPPER_WINDOWS.format(zig=f'"{zig}"', caches=BUILD / "zig", options=options)
+    else:
+        script = folder / f"zig-{command}"
+        text = WRAPPER.format(zig=shlex.quote(str(zig)), caches=shlex.quote(str(BUILD / "zig")), options=options)
+    if not script.exists() or script.read_text() != text:
+        script.write_text(text)
+        script.chmod(0o755)
+    return script
+
+
+def zig_notices() -> dict[str, str]:
+    """Settings that put the licences of what zig may link into the library beside ours: parts of its own runtime, of
+    LLVM's, and what every library of Linux (glibc) and Windows (mingw-w64) begins with.
+    """
+    import ziglang
+
+    zig, folder = Path(ziglang.__file__).parent, BUILD / "notices"
+    folder.mkdir(parents=True, exist_ok=True)
+    notices = {"zig": "LICENSE", "llvm": "lib/libunwind/LICENSE.TXT"}
+    notices |= {"glibc": "lib/libc/glibc/LICENSES", "mingw-w64": "lib/libc/mingw/COPYING"}
+    settings = {}
+    for name, path in notices.items():
+        shutil.copy(zig / path, folder / f"LICENSE-{name}.txt")
+        place = f"wheel.force-include.build/notices/LICENSE-{name}.txt"
+        settings[place] = f"${{SKBUILD_METADATA_DIR}}/licenses/LICENSE-{name}.txt"
+    return settings
+
+
+def compiler() -> str:
+    """The value of CMAKE_CXX_COMPILER on this machine."""
+    return ";".join(shlex.split(system_compiler() or shlex.quote(str(zig_compiler(BUILD / "zig")))))
+
+
+def find_tool(name: str) -> str:
+    """A tool that lies beside the interpreter, or on the path."""
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which(name, path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
+    if found is None:
+        raise SystemExit(f"slimsvm needs {name} to be built: pip install {name}")
+    return found
+
+
+def build_library() -> None:
+    """Build the library beside the package's Python files; nothing is done where nothing changed."""
+    folder, cmake, ninja = BUILD / "core", find_tool("cmake"), find_tool("ninja")
+    tools, known = "\n".join([cmake, ninja, os.environ.get("CXX", "")]), folder / "tools.txt"
+    if not known.exists() or known.read_text() != tools:
+        shutil.rmtree(folder, ignore_errors=True)
+        definitions = [f"-DCMAKE_CXX_COMPILER={compiler()}", f"-DCMAKE_MAKE_PROGRAM={ninja}", "-DSLIMSVM_WERROR=OFF"]
+        configure = [cmake, "-S", str(ROOT / "core"), "-B", str(folder), "-G", "Ninja", *definitions]
+        subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+        known.write_text(tools)
+    subprocess.run([ninja, "--quiet", "-C", str(folder)], check=True)
+    install = [cmake, "--install", str(folder), "--prefix", str(ROOT / "src"), "--component", "library"]
+    subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+
+
+# ---------------------------------------------------------------- what pip calls
+
+Settings = Mapping[str, "str | list[str]"]
+
+
+def _zig_where_needed() -> list[str]:
+    return [] if system_compiler() else [ZIG]
+
+
+def get_requires_for_build_sdist(config_settings: Settings | None = None) -> list[str]:
+    """Nothing is compiled for an sdist."""
+    from scikit_build_core import build
+
+    return build.get_requires_for_build_sdist(config_settings)
+
+
+def get_requires_for_build_wheel(config_settings: Settings | None = None) -> list[str]:
+    """Cmake and ninja where they are not there, and zig where no C++ compiler works."""
+    from scikit_build_core import build
+
+    return build.get_requires_for_build_wheel(config_settings) + _zig_where_needed()
+
+
+def get_requires_for_build_editable(config_settings: Settings | None = None) -> list[str]:
+    """The same for an editable installation, whose library lies in the checkout."""
+    return ["cmake>=3.20", "ninja>=1.11", *_zig_where_needed()]
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings | None = None) -> str:
+    """The sources."""
+    from scikit_build_core import build
+
+    return build.build_sdist(sdist_directory, config_settings)
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: Settings | None = None, metadata_directory: str | None = None
+) -> str:
+    """A wheel with the library, for every Python of this platform."""
+    from scikit_build_core import build
+
+    settings = dict(config_settings or {})
+    settings.setdefault("cmake.define.CMAKE_CXX_COMPILER", compiler())
+    if Path(settings["cmake.define.CMAKE_CXX_COMPILER"]).stem == "zig-c++":
+        settings |= zig_notices()
+    return build.build_wheel(wheel_directory, settings, metadata_directory)
+
+
+def build_editable(
+    wheel_directory: str, config_settings: Settings | None = None, metadata_directory: str | None = None
+) -> str:
+    """A wheel that puts src on the path, and no more: scikit-build-core's own would import a finder in every process.
+
+    The library is built in src, too, unless library=apart says that `make` does that.
+    """
+    from scikit_build_core import build
+
+    settings = dict(config_settings or {})
+    if settings.pop("library", None) != "apart":
+        build_library()
+    BUILD.mkdir(exist_ok=True)
+    (BUILD / "slimsvm.pth").write_text(f"{ROOT / 'src'}\n")
+    settings |= {"wheel.cmake": "false", "wheel.packages": [], "wheel.force-include.build/slimsvm.pth": "slimsvm.pth"}
+    return build.build_wheel(wheel_directory, settings, metadata_directory)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["requirements"]:
+        print(*TOOLS, *_zig_where_needed())
+    elif sys.argv[1:] == ["library"]:
+        build_library()
+    else:
+        raise SystemExit(__doc__)

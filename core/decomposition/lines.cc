@@ -1,0 +1,120 @@
+// Lines of the kernel matrix that a cache keeps: filled, gathered from, added up, and closed where columns go.
+#include "simd/reduce.h"
+#include "support/call.h"
+#include "threads/share.h"
+
+namespace slimsvm::SLIMSVM_ISA {
+
+namespace {
+
+// Lines that one thread fills at least, and columns that it adds up at least.
+constexpr int64_t LINES_PER_TILE = 16, COLUMNS_PER_TILE = 1024;
+// Lines added up in their own type before they go into float64.
+constexpr int64_t GROUP = 16;
+
+template <class T>
+int32_t put_lines_of(struct slimsvm_put_lines_call& call) {
+    if (call.first < 0 || call.first > call.width - call.n) return SLIMSVM_BAD_ARGUMENT;
+    const T* block = static_cast<const T*>(call.block);
+    T* lines = static_cast<T*>(call.lines);
+    Team team(call.n_threads, call.microseconds);
+    share(team, divide_up(call.k, LINES_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
+        for (int64_t start = lo * LINES_PER_TILE; start < least(call.k, hi * LINES_PER_TILE); start += LINES_PER_TILE) {
+            const int64_t end = least(call.k, start + LINES_PER_TILE);
+            for (int64_t r = 0; r < call.n; ++r)
+                for (int64_t a = start; a < end; ++a)
+                    lines[call.slots[a] * call.width + call.first + r] = block[r * call.k + a];
+        }
+    });
+    return SLIMSVM_OK;
+}
+
+template <class T>
+int32_t gather_lines_of(struct slimsvm_gather_lines_call& call) {
+    const T* lines = static_cast<const T*>(call.lines);
+    T* out = static_cast<T*>(call.out);
+    Team team(call.n_threads, call.microseconds);
+    share(team, call.k, [&](int64_t lo, int64_t hi, int64_t) {
+        for (int64_t a = lo; a < hi; ++a) {
+            const T* line = lines + call.slots[a] * call.width;
+            for (int64_t b = 0; b < call.n; ++b) out[a * call.n + b] = line[call.places[b]];
+        }
+    });
+    return SLIMSVM_OK;
+}
+
+// The columns from..end of all lines, `WIDTH` vectors at a time.
+template <class T, int WIDTH>
+SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call& call, int64_t from, int64_t end) {
+    constexpr int64_t step = WIDTH * LANES<T>;
+    const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
+    int64_t i = from;
+    for (; i + step <= end; i += step)
+        for (int64_t group = 0; group < call.k; group += GROUP) {
+            Vec<T> sums[WIDTH] = {};
+            for (int64_t a = group; a < least(call.k, group + GROUP); ++a) {
+                const T* line = lines + call.slots[a] * call.width + i;
+                for (int v = 0; v < WIDTH; ++v) sums[v] += change[a] * load<T>(line + v * LANES<T>);
+            }
+            T total[step];
+            for (int v = 0; v < WIDTH; ++v) store<T>(total + v * LANES<T>, sums[v]);
+            for (int64_t c = 0; c < step; c += LANES<double>)
+                store<double>(call.g + i + c, load<double>(call.g + i + c) - load_wide(total + c));
+        }
+    return i;
+}
+
+template <class T>
+int32_t subtract_lines_of(struct slimsvm_subtract_lines_call& call) {
+    if (call.n > call.width) return SLIMSVM_BAD_ARGUMENT;
+    const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
+    Team team(call.n_threads, call.microseconds);
+    share(team, divide_up(call.n, COLUMNS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
+        const int64_t end = least(call.n, hi * COLUMNS_PER_TILE);
+        int64_t i = subtract_columns<T, 4>(call, lo * COLUMNS_PER_TILE, end);
+        i = subtract_columns<T, 1>(call, i, end);
+        for (; i < end; ++i)
+            for (int64_t group = 0; group < call.k; group += GROUP) {
+                T sum = T(0);
+                for (int64_t a = group; a < least(call.k, group + GROUP); ++a)
+                    sum += change[a] * lines[call.slots[a] * call.width + i];
+                call.g[i] -= double(sum);
+            }
+    });
+    return SLIMSVM_OK;
+}
+
+template <class T>
+int32_t keep_columns_of(struct slimsvm_keep_columns_call& call) {
+    T* lines = static_cast<T*>(call.lines);
+    for (int64_t b = 1; b < call.n; ++b)
+        if (call.keep[b] <= call.keep[b - 1]) return SLIMSVM_BAD_ARGUMENT;
+    Team team(call.n_threads, call.microseconds);
+    share(team, call.k, [&](int64_t lo, int64_t hi, int64_t) {
+        for (int64_t a = lo; a < hi; ++a) {
+            T* line = lines + call.slots[a] * call.width;
+            for (int64_t b = 0; b < call.n && call.keep[b] < call.valid[a]; ++b) line[b] = line[call.keep[b]];
+        }
+    });
+    return SLIMSVM_OK;
+}
+
+}  // namespace
+
+int32_t put_lines(struct slimsvm_put_lines_call* call) {
+    return call->real_size == 4 ? put_lines_of<float>(*call) : put_lines_of<double>(*call);
+}
+
+int32_t gather_lines(struct slimsvm_gather_lines_call* call) {
+    return call->real_size == 4 ? gather_lines_of<float>(*call) : gather_lines_of<double>(*call);
+}
+
+int32_t subtract_lines(struct slimsvm_subtract_lines_call* call) {
+    return call->real_size == 4 ? subtract_lines_of<float>(*call) : subtract_lines_of<double>(*call);
+}
+
+int32_t keep_columns(struct slimsvm_keep_columns_call* call) {
+    return call->real_size == 4 ? keep_columns_of<float>(*call) : keep_columns_of<double>(*call);
+}
+
+}  // namespace slimsvm::SLIMSVM_ISA

@@ -1,0 +1,140 @@
+// Losses of the rows of a tile, and their gradients in the scores.
+#pragma once
+
+#include "gradients/tile.h"
+#include "losses/epsilon_insensitive.h"
+#include "losses/hinge.h"
+#include "losses/multiclass.h"
+#include "structured/chain.h"
+
+namespace slimsvm::SLIMSVM_ISA {
+
+// Where losses come from: rows, sequences, gradients that the caller gives; or nowhere, for scores alone.
+struct BatchLoss {
+    const struct slimsvm_row_loss* rows;
+    const struct slimsvm_sequence_loss* sequences;
+    const int64_t* ends;  // of sequences: the place in the index where the one ends that a place belongs to
+    const void* given;    // (n, m) of every place in the index
+};
+
+// Weighted loss and weight of wrong predictions.
+struct LossTotals {
+    double loss, wrong;
+};
+
+// A loss of one score: r = its gradient, weighted. Returns how many rows have one; their places go to `active`.
+template <class T, class Loss, class Label>
+inline int64_t score_losses(const Loss& loss, const Label* labels, const double* weights, int64_t n, int64_t outputs,
+                            const Tile<T>& tile, LossTotals& totals) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t row = tile.chosen[i];
+        const double y = double(labels[row]), f = double(tile.scores[i * outputs]), weight = weights[row];
+        const double slope = loss.gradient(y, f);
+        tile.r[i] = T(weight * slope);
+        totals.loss += weight * loss.value(y, f);
+        totals.wrong += loss.is_wrong(y, f) ? weight : 0.0;
+        tile.active[count] = i;
+        count += slope != 0.0;
+    }
+    return count;
+}
+
+// The same for Crammer and Singer's loss.
+template <class T>
+inline int64_t class_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
+                            const Tile<T>& tile, LossTotals& totals) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t label = loss.classes[tile.chosen[i]];
+        const double weight = loss.weights[tile.chosen[i]];
+        const T* scores = tile.scores + i * outputs;
+        const auto score = [&](int64_t c) { return double(scores[c]); };
+        const BestClass<double> best = augmented_class<double>(loss.cost + label * m, m, score);
+        T* r = tile.r + i * m;
+        for (int64_t c = 0; c < m; ++c) r[c] = T(0);
+        if (best_class<double>(m, score).label != label) totals.wrong += weight;
+        if (best.label == label) continue;
+        r[best.label] = T(weight);
+        r[label] = T(-weight);
+        totals.loss += weight * (best.value - double(scores[label]));
+        tile.active[count++] = i;
+    }
+    return count;
+}
+
+template <class T>
+inline int64_t row_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
+                          const Tile<T>& tile, LossTotals& totals) {
+    if (loss.code == SLIMSVM_MULTICLASS) return class_losses(loss, n, m, outputs, tile, totals);
+    if (loss.code == SLIMSVM_HINGE)
+        return score_losses(Hinge{loss.cost[0], loss.cost[1]}, loss.signs, loss.weights, n, outputs, tile, totals);
+    return score_losses(EpsilonInsensitive{loss.cost[0]}, loss.targets, loss.weights, n, outputs, tile, totals);
+}
+
+// Gradients that are given, of places from `position` on.
+template <class T>
+inline int64_t given_losses(const T* given, int64_t n, int64_t m, const Tile<T>& tile) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        bool is_any = false;
+        for (int64_t c = 0; c < m; ++c) {
+            tile.r[i * m + c] = given[i * m + c];
+            is_any |= given[i * m + c] != T(0);
+        }
+        tile.active[count] = i;
+        count += is_any;
+    }
+    return count;
+}
+
+// part += weight times (path's transitions, first and last label less those of y).
+inline void add_transitions(const int64_t* y, const int64_t* path, int64_t length, int64_t k, double weight,
+                            double* part) {
+    for (int64_t t = 1; t < length; ++t) {
+        if (path[t] == y[t] && path[t - 1] == y[t - 1]) continue;
+        part[path[t - 1] * k + path[t]] += weight;
+        part[y[t - 1] * k + y[t]] -= weight;
+    }
+    part[k * k + path[0]] += weight;
+    part[k * k + y[0]] -= weight;
+    part[k * k + k + path[length - 1]] += weight;
+    part[k * k + k + y[length - 1]] -= weight;
+}
+
+// Losses of the sequences of a tile, whose n rows begin at place `start` of the index. The gradient in the plain
+// parameters, times `share`, is added to `part`. Of a sequence counts that any label is wrong, or each wrong label
+// times the number of sequences per row.
+template <class T>
+inline int64_t sequence_losses(const BatchLoss& batch, const Parameters<T>& parameters, int64_t start, int64_t n,
+                               int64_t longest, double share, const Tile<T>& tile, double* part, LossTotals& totals) {
+    const struct slimsvm_sequence_loss& loss = *batch.sequences;
+    const int64_t k = parameters.m;
+    const Chain chain = Chain::from(parameters.plain, k, tile.chain);
+    const ChainScratch scratch = ChainScratch::at(tile.chain + Chain::bytes(k), k, longest);
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) tile.truth[i] = loss.classes[tile.chosen[i]];
+    for (int64_t i = 0; i < n * k; ++i) tile.r[i] = T(0);
+    for (int64_t a = 0; a < n;) {
+        const int64_t z = least(n, batch.ends[start + a] - start), length = z - a;
+        const double weight = loss.weights[tile.chosen[a]];
+        const int64_t* y = tile.truth + a;
+        int64_t *path = tile.path + a, wrong = 0;
+        scratch.copy_scores(tile.scores + a * parameters.outputs, length, chain, parameters.outputs);
+        viterbi(chain, scratch, length, path);
+        for (int64_t t = 0; t < length; ++t) wrong += path[t] != y[t];
+        totals.wrong += weight * (loss.code == SLIMSVM_HAMMING ? double(wrong) * loss.per_row : wrong > 0 ? 1.0 : 0.0);
+        totals.loss += weight * augmented_chain(chain, scratch, length, y, loss.code, path).value;
+        for (int64_t t = 0; t < length; ++t) {
+            if (path[t] == y[t]) continue;
+            tile.r[(a + t) * k + path[t]] = T(weight);
+            tile.r[(a + t) * k + y[t]] = T(-weight);
+            tile.active[count++] = a + t;
+        }
+        add_transitions(y, path, length, k, weight * share, part);
+        a = z;
+    }
+    return count;
+}
+
+}  // namespace slimsvm::SLIMSVM_ISA

@@ -1,0 +1,146 @@
+// 2**z of vectors, once: a polynomial (minimax) of the rest of z from its nearest integer, times a power of two.
+//
+// The polynomial of float32 has a constant that is not 1: with it free, one degree less is needed for the same error.
+// Results are EXP2_SCALE too small; whoever adds many of them up divides once. Relative error 2e-7 (float32), 4e-16.
+// Exponents below `lowest` stay there: far enough from the denormal numbers, which are slow, and small against any sum.
+#pragma once
+
+#include "simd/vector.h"
+
+namespace slimsvm::SLIMSVM_ISA {
+
+template <class T>
+struct Exp2;
+
+template <>
+struct Exp2<float> {
+    static constexpr float polynomial[] = {0.9999999403953552f,   0.6931468844413757f,   0.24022117257118225f,
+                                           0.055507123470306396f, 0.009675540030002594f, 0.0013276470126584172f};
+    static constexpr double scale = 0.9999998689950266;
+    static constexpr float lowest = -80.0f, round = 12582912.0f;  // adding 1.5 * 2**23 rounds to an integer
+    static constexpr int mantissa = 23;
+};
+template <>
+struct Exp2<double> {
+    static constexpr double polynomial[] = {1.0,
+                                            6.93147180559945696772e-1,
+                                            2.40226506959100980097e-1,
+                                            5.55041086647903939241e-2,
+                                            9.61812910760700122617e-3,
+                                            1.33335581534400713000e-3,
+                                            1.54035304415733184687e-4,
+                                            1.52527273850646176635e-5,
+                                            1.32154426748642451945e-6,
+                                            1.01806477328174069968e-7,
+                                            7.07257047545789933199e-9,
+                                            4.07805777677516680249e-10};
+    static constexpr double scale = 1.0;
+    static constexpr double lowest = -900.0, round = 6755399441055744.0;
+    static constexpr int mantissa = 52;
+};
+
+// The polynomial for COUNT vectors of rests, step by step: one alone would wait for its own results.
+template <class T, int COUNT>
+SLIMSVM_INLINE void power_of_rest(const Vec<T> (&r)[COUNT], Vec<T> (&p)[COUNT]) {
+    constexpr int degree = int(sizeof Exp2<T>::polynomial / sizeof(T)) - 1;
+    for (int v = 0; v < COUNT; ++v) p[v] = splat<T>(Exp2<T>::polynomial[degree]);
+    for (int k = degree - 1; k >= 0; --k)
+        for (int v = 0; v < COUNT; ++v) p[v] = p[v] * r[v] + Exp2<T>::polynomial[k];
+}
+
+// z[v] = 2**(z[v] + whole[v]) * scale for integers `whole`; exponents z + whole stay at `lowest` at least.
+template <class T, int COUNT>
+SLIMSVM_INLINE void exp2_with(Vec<T> (&z)[COUNT], const Vec<T> (&whole)[COUNT]) {
+    Vec<T> r[COUNT], p[COUNT], n[COUNT];
+    for (int v = 0; v < COUNT; ++v) z[v] = maximum<T>(z[v], Exp2<T>::lowest - whole[v]);
+    for (int v = 0; v < COUNT; ++v) {
+        // The low bits of the sum are the rounded integer plus `whole`.
+        const Vec<T> rounder = Exp2<T>::round + whole[v];
+        n[v] = z[v] + rounder;
+        r[v] = z[v] - (n[v] - rounder);
+    }
+    power_of_rest<T, COUNT>(r, p);
+    for (int v = 0; v < COUNT; ++v)
+        z[v] = (Vec<T>)((IntVec<T>)p[v] + ((IntVec<T>)n[v] << (IntVec<T>{} + Exp2<T>::mantissa)));
+}
+
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+// AVX-512 has the rest of a number from its nearest integer, and the product with a power of two, in one instruction
+// each: they take the place of the addition that rounds.
+template <int COUNT>
+SLIMSVM_INLINE void exp2_rest(Vec<float> (&z)[COUNT], Vec<float> (&r)[COUNT], Vec<float> (&n)[COUNT]) {
+    for (int v = 0; v < COUNT; ++v) r[v] = (Vec<float>)_mm512_maskz_reduce_ps(0xffff, (__m512)z[v], 0);
+    for (int v = 0; v < COUNT; ++v) n[v] = z[v] - r[v];
+}
+template <int COUNT>
+SLIMSVM_INLINE void exp2_with_float(Vec<float> (&z)[COUNT], const Vec<float> (&whole)[COUNT]) {
+    Vec<float> r[COUNT], p[COUNT], n[COUNT];
+    exp2_rest<COUNT>(z, r, n);
+    for (int v = 0; v < COUNT; ++v) n[v] = maximum<float>(n[v], Exp2<float>::lowest - whole[v]) + whole[v];
+    power_of_rest<float, COUNT>(r, p);
+    for (int v = 0; v < COUNT; ++v) z[v] = (Vec<float>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
+}
+template <>
+SLIMSVM_INLINE void exp2_with<float, VECTORS>(Vec<float> (&z)[VECTORS], const Vec<float> (&whole)[VECTORS]) {
+    exp2_with_float<VECTORS>(z, whole);
+}
+template <>
+SLIMSVM_INLINE void exp2_with<float, 2 * VECTORS>(Vec<float> (&z)[2 * VECTORS],
+                                                  const Vec<float> (&whole)[2 * VECTORS]) {
+    exp2_with_float<2 * VECTORS>(z, whole);
+}
+template <>
+SLIMSVM_INLINE void exp2_with<float, 1>(Vec<float> (&z)[1], const Vec<float> (&whole)[1]) {
+    exp2_with_float<1>(z, whole);
+}
+#endif
+
+// z[v] = 2**z[v] * scale for z that are nowhere below `lowest`.
+template <class T, int COUNT>
+SLIMSVM_INLINE void exp2_near(Vec<T> (&z)[COUNT]) {
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    if constexpr (sizeof(T) == 4) {
+        Vec<float> r[COUNT], p[COUNT], n[COUNT];
+        exp2_rest<COUNT>(z, r, n);
+        power_of_rest<float, COUNT>(r, p);
+        for (int v = 0; v < COUNT; ++v) z[v] = (Vec<float>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
+        return;
+    }
+#endif
+    const Vec<T> none[COUNT] = {};
+    exp2_with<T, COUNT>(z, none);
+}
+
+// 2**z for z <= 0 in every lane, to the last bits: 2**0 is 1, and no value is above it.
+template <class T>
+SLIMSVM_INLINE Vec<T> exp2_exact(Vec<T> z) {
+    Vec<T> values[1] = {z};
+    const Vec<T> none[1] = {};
+    exp2_with<T, 1>(values, none);
+    return minimum<T>(values[0] * T(1.0 / Exp2<T>::scale), splat<T>(T(1)));
+}
+
+// 2**r for |r| <= 1/2.
+SLIMSVM_INLINE double exp2_of_rest(double r) {
+    double p = Exp2<double>::polynomial[11];
+    for (int k = 10; k >= 0; --k) p = p * r + Exp2<double>::polynomial[k];
+    return p;
+}
+
+// value * 2**whole for a normal result.
+SLIMSVM_INLINE double times_power(double value, int64_t whole) {
+    int64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    bits += int64_t(uint64_t(whole) << 52);
+    __builtin_memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+// 2**z of one number z <= 0: the same polynomial, the same bits in every loop it stands in.
+SLIMSVM_INLINE double exp2_of(double z) {
+    const double bounded = z > Exp2<double>::lowest ? z : Exp2<double>::lowest;
+    const double t = bounded + Exp2<double>::round, n = t - Exp2<double>::round;
+    return times_power(exp2_of_rest(bounded - n), int64_t(n));
+}
+
+}  // namespace slimsvm::SLIMSVM_ISA

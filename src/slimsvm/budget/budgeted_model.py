@@ -1,0 +1,361 @@
+"""A kernel expansion of at most so many points, which compiled code adds rows to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm import core
+from slimsvm.budget.budget_rule import BudgetRule
+from slimsvm.budget.steps import Steps
+from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, panel_of
+from slimsvm.kernels import KernelRows
+from slimsvm.kernels.pairs import between
+from slimsvm.rows import is_sparse
+
+Array = np.ndarray
+
+# Rows folded at a time where the folded rows are not all kept in memory.
+CHUNK_ROWS = 20_000
+# Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
+CALL_WORK = 200_000_000
+N_COUNTS = 10  # numbers that compiled code counts in, those of `Counts`
+ALIGNMENT = 64  # bytes, of vectors
+# Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
+RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+
+
+def aligned_zeros(size: int, dtype: Any) -> Array:
+    """Zeros that begin where a vector does: vectors across two cache lines take twice as long to read."""
+    dtype = np.dtype(dtype)
+    room = np.zeros(size * dtype.itemsize + ALIGNMENT, np.uint8)
+    at = -room.ctypes.data % ALIGNMENT
+    return room[at : at + size * dtype.itemsize].view(dtype)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened while rows were met.
+
+    Parameters
+    ----------
+    steps, changed : int
+        Rows met, and those that changed the model.
+    added, merged, removed, projected, kernel_evals : int
+        Points that came in; mergers; points removed and projected away; kernel evaluations.
+    degradation : float
+        Sum of the ‖Δ‖² that the budget took away.
+    loss : float
+        Sum of C ω_i ℓ_i of the rows as they were met.
+    errors : float
+        Sum of their errors (wrong labels, or absolute residuals).
+    """
+
+    steps: int
+    changed: int
+    added: int
+    merged: int
+    removed: int
+    projected: int
+    kernel_evals: int
+    degradation: float
+    loss: float
+    errors: float
+
+    @classmethod
+    def of(cls, counts: Array) -> Counts:
+        """From the array that compiled code counts in."""
+        return cls(*map(int, counts[:7]), *map(float, counts[7:]))
+
+
+class BudgetedModel:
+    """Points with coefficients, at most ``max_basis`` of them after every row that comes in.
+
+    Points are kept as the kernel reads them, feature after feature. A point that is a training row is exactly that row
+    in `basis`; a point made by mergers is right to the kernel's type.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+        Training rows seen through the kernel. Of a kernel that is only a function, all values are computed at once.
+    max_basis : int
+        At least 1.
+    n_outputs : int
+    rule : BudgetRule
+    memory_limit : int
+        Bytes that the points, and the values of a kernel that is only a function, may take.
+
+    Attributes
+    ----------
+    n_basis : int
+    coef : float64 ndarray of shape (n_basis, n_outputs)
+    basis_rows : int64 ndarray of shape (n_basis,)
+        Training rows the points are, -1 for points made by mergers.
+
+    Raises
+    ------
+    ValueError
+        The rule does not suit the kernel, or memory does not suffice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.budget import BudgetedModel, Merge
+    >>> from slimsvm.kernels import RBF, KernelRows
+    >>> rows = KernelRows(RBF(0.1), np.array([[0.0], [1.0], [9.0]]), dtype=np.float64)
+    >>> model = BudgetedModel(rows, 2, 1, Merge())
+    >>> counts = model.add(np.arange(3), np.ones((3, 1)))
+    >>> model.n_basis, counts.merged, model.basis.ravel().tolist()
+    (2, 1, [9.0, 0.5])
+    """
+
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        max_basis: int,
+        n_outputs: int,
+        rule: BudgetRule,
+        memory_limit: int = 1 << 30,
+    ):
+        rule.check(kernel_rows.kernel)
+        self.kernel_rows, self.max_basis, self.rule = kernel_rows, max_basis, rule
+        self.memory_limit = memory_limit
+        self.compiled_rule = rule.compiled(max_basis)
+        self.folding = kernel_rows.kernel.folding(kernel_rows.n_features)
+        self._given: core.Structure | None = None
+        if self.folding is None:
+            self._given = self._all_values()
+        n, dtype, panel = kernel_rows.n_rows, kernel_rows.dtype, panel_of(kernel_rows.dtype)
+        d = 0 if self.folding is None else kernel_rows.n_features
+        slots = -(-(max_basis + 2) // panel) * panel
+        self._check_memory("the points", slots * d * dtype.itemsize)
+        self.diagonal = kernel_rows.diag()
+        if (self.diagonal < 0).any():
+            i = int(np.argmax(self.diagonal < 0))
+            raise ValueError(
+                f"training on a budget needs a kernel with k(x, x) >= 0, found {self.diagonal[i]:.6g} in row {i}"
+            )
+        ratio: Any = 1.0 if self.folding is None else self.folding.point_scale / self.folding.row_scale
+        form, code, degree = self.kernel_codes
+        self.points = core.BudgetPoints(
+            form=form,
+            code=code,
+            degree=degree,
+            n_features=d,
+            ratio=np.broadcast_to(np.asarray(ratio, dtype), d).copy(),
+            diagonal=self.diagonal,
+            panels=aligned_zeros(slots * d, dtype),
+            base=aligned_zeros(slots, dtype),
+            own=np.zeros(slots),
+            beta=aligned_zeros(n_outputs * slots, np.float64).reshape(n_outputs, slots),
+            origin=np.full(slots, -1, np.int64),
+            slot_of=np.full(n, -1, np.int32),
+            used=np.zeros(1, np.int64),
+            inverse=np.zeros((slots, slots) if rule.keeps_inverse else (0, 0)),
+            sums=np.zeros((n_outputs, slots)),
+            mean=np.zeros(2 + n_outputs),
+            least=np.zeros(1),
+            x=np.empty(d, dtype),
+            y=np.empty(d, dtype),
+            k=aligned_zeros(slots, dtype),
+            v=np.zeros(slots),
+            step=np.zeros((2, n_outputs)),
+        )
+        self._take_steps = core.take_steps.prepare(points=self.points, rule=self.compiled_rule)
+        self.end_mean()
+        self.points.base[:] = 0.0 if self.folding is None else self.folding.shift
+
+    @property
+    def kernel_codes(self) -> tuple[int, int, int]:
+        """Form of the products, map and its degree, for compiled code."""
+        if self.folding is None:
+            return GIVEN, 0, 1
+        sparse, manhattan = self.kernel_rows.rows.is_sparse, self.folding.manhattan
+        form = (CSR_MANHATTAN if manhattan else CSR_INNER) if sparse else (MANHATTAN if manhattan else INNER)
+        return form, self.folding.code, self.folding.degree
+
+    @property
+    def n_basis(self) -> int:
+        """Number of points."""
+        return int(self.points.used[0])
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients, a copy."""
+        return self.points.beta[:, : self.n_basis].T.copy()
+
+    def begin_mean(self) -> None:
+        """Let `mean_of_steps` be over the steps from here on."""
+        self.points.sums[:], self.points.mean[:] = 0.0, 0.0
+
+    def end_mean(self) -> None:
+        """Take no mean of the steps from here on, and let points go that only a mean had a use for."""
+        self.points.sums[:], self.points.mean[:], self.points.mean[1] = 0.0, 0.0, -1.0
+        if not self.rule.keeps_inverse:
+            core.drop_idle(points=self.points)
+
+    def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
+        """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.
+
+        What budget rules did to the models' points they did to those of the mean.
+        """
+        points, n = self.points, self.n_basis
+        units, steps = points.mean[0], max(1.0, points.mean[1])
+        coef = (units * points.beta[:, :n] - points.sums[:, :n]).T / steps
+        return coef, (units * intercept - points.mean[2:]) / steps
+
+    @property
+    def basis_rows(self) -> Array:
+        """Training rows the points are, or -1."""
+        return self.points.origin[: self.n_basis].copy()
+
+    @property
+    def basis(self) -> Any:
+        """The points as vectors for a model: rows of the data as they are, merged ones computed back."""
+        origin = self.basis_rows
+        if (origin >= 0).all():
+            return self.kernel_rows.basis(origin)
+        assert self.folding is not None
+        n, d, panel = self.n_basis, self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
+        by_panel = self.points.panels.reshape(-1, d, panel)
+        folded = by_panel.transpose(0, 2, 1).reshape(-1, d)[:n].astype(np.float64)
+        vectors = folded / self.folding.point_scale + self.kernel_rows.centre
+        rows = np.flatnonzero(origin >= 0)
+        own: Any = self.kernel_rows.basis(origin[rows]) if len(rows) else None
+        if own is not None:
+            vectors[rows] = own.toarray() if is_sparse(own) else own
+        return sp.csr_array(vectors) if self.kernel_rows.rows.is_sparse else vectors
+
+    def chunks(self, index: Array):
+        """Parts of ``index`` with the folded rows and the places of the part's rows in them."""
+        if self._given is not None:
+            yield index, self._given, index
+            return
+        size = max(1, len(index)) if self.kernel_rows.is_kept else CHUNK_ROWS
+        for lo in range(0, len(index), size):
+            part = index[lo : lo + size]
+            yield part, *self.kernel_rows.folded_rows(part)
+
+    def add(self, index: Array, coef: Array) -> Counts:
+        """Add coef[s] times row index[s], one row after another, within the budget.
+
+        Parameters
+        ----------
+        index : int64 ndarray of shape (s,)
+        coef : float64 ndarray of shape (s, n_outputs)
+
+        Returns
+        -------
+        Counts
+        """
+        coef = np.require(coef, np.float64, ["C", "W", "A"])
+        counts, at = np.zeros(N_COUNTS), 0
+        for part, rows, places in self.chunks(np.ascontiguousarray(index, np.int64)):
+            self.take_steps(None, part, rows, places, coef[at : at + len(part)], np.zeros(coef.shape[1]), counts)
+            at += len(part)
+        return self.counted(counts)
+
+    def take_steps(
+        self, steps: Steps | None, index: Array, rows: core.Structure, places: Array, alpha: Array, intercept: Array,
+        counts: Array, t: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Steps on the rows ``index``, a part that `chunks` gave; see ``take_steps`` of slimsvm.h."""
+        t = np.zeros(2, np.int64) if t is None else t
+        for lo in range(0, len(index), self._call_rows):
+            part = slice(lo, lo + self._call_rows)
+            self._take_steps(
+                steps=None if steps is None else steps.compiled,
+                rows=rows,
+                index=index[part],
+                places=places[part],
+                alpha=alpha[part] if steps is None else alpha,
+                intercept=intercept,
+                t=t,
+                counts=counts,
+            )
+
+    @property
+    def _call_rows(self) -> int:
+        """Rows of one compiled call."""
+        rows, m = self.kernel_rows, self.points.beta.shape[0]
+        d = 0 if self.folding is None else rows.n_features
+        entries = rows.rows.n_stored // max(1, rows.n_rows) if rows.rows.is_sparse else d
+        work = self.max_basis * (entries + 16 + 2 * m) + 8 * d + self.rule.work(self.max_basis)
+        return max(1, CALL_WORK // work)
+
+    def counted(self, counts: Array) -> Counts:
+        """What compiled code counted, its kernel evaluations added to the rows' counter."""
+        result = Counts.of(counts)
+        self.kernel_rows.counter.add(result.kernel_evals)
+        return result
+
+    def load(self, basis: Any, coef: Array, basis_rows: Array) -> None:
+        """Take these vectors and coefficients in place of what there is.
+
+        Parameters
+        ----------
+        basis : raw vectors of shape (k, d)
+        coef : float64 ndarray of shape (k, n_outputs)
+        basis_rows : int64 ndarray of shape (k,)
+            Training rows they are, -1 for vectors that are none.
+        """
+        points, n = self.points, len(coef)
+        if n > self.max_basis:
+            raise ValueError(f"the model to go on from has {n} vectors, max_basis={self.max_basis}")
+        if self.folding is not None and n:
+            d, panel = self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
+            raw = np.asarray(basis.toarray() if is_sparse(basis) else basis, np.float64)
+            folded = np.zeros((len(points.base), d))
+            folded[:n] = (raw - self.kernel_rows.centre) * self.folding.point_scale
+            by_panel = folded.reshape(-1, panel, d).transpose(0, 2, 1)
+            points.panels[:] = by_panel.reshape(-1)
+            if self.folding.norms:
+                points.base[:n] = -0.5 * np.einsum("ij,ij->i", folded[:n], folded[:n])
+            elif self.folding.manhattan and self.kernel_rows.rows.is_sparse:
+                points.base[:n] = -np.abs(folded[:n]).sum(axis=1)
+        points.used[0], points.slot_of[:], points.origin[:], points.least[0] = n, -1, -1, 0.0
+        points.origin[:n], points.beta[:, :n] = basis_rows, np.asarray(coef, np.float64).T
+        own = np.flatnonzero(np.asarray(basis_rows) >= 0)
+        points.slot_of[basis_rows[own]] = own
+        others = np.flatnonzero(np.asarray(basis_rows) < 0)
+        points.own[own] = self.diagonal[basis_rows[own]]
+        if len(others):
+            points.own[others] = self.kernel_rows.kernel.diag(basis[others])
+        self.refresh_inverse()
+
+    def norm_squared(self) -> Array:
+        """Squared norm of every output's expansion, the points' kernel values in float64."""
+        coef = self.coef
+        return np.sum(coef * (self.gram() @ coef), axis=0)
+
+    def gram(self) -> Array:
+        """Kernel matrix of the points in float64."""
+        basis = self.basis
+        return between(self.kernel_rows, basis, basis.copy())
+
+    def refresh_inverse(self) -> None:
+        """Invert the points' kernel matrix anew, where the rule keeps its inverse: updates add up rounding errors."""
+        n = self.n_basis
+        if not self.rule.keeps_inverse or n == 0:
+            return
+        gram = self.gram()
+        gram[np.diag_indices(n)] += RIDGE[self.kernel_rows.dtype] * np.mean(np.diagonal(gram))
+        self.points.inverse[:n, :n] = np.linalg.inv(gram)
+
+    def _all_values(self) -> core.Structure:
+        """All kernel values of a kernel that compiled code cannot compute."""
+        rows = self.kernel_rows
+        self._check_memory("all kernel values of a kernel given as a function or matrix", rows.n_rows**2 * 8)
+        values = rows.block(rows.points(np.arange(rows.n_rows)))
+        half = np.zeros(rows.n_rows, rows.dtype)
+        return core.Rows(n_features=rows.n_rows, values=values.reshape(-1), half=half, factor=np.ones(rows.n_rows))
+
+    def _check_memory(self, what: str, n_bytes: int) -> None:
+        limit = self.memory_limit
+        if n_bytes > limit:
+            raise ValueError(
+                f"{what} take {n_bytes / 1e6:.0f} MB, more than the {limit / 1e6:.0f} MB that memory_limit leaves"
+            )

@@ -1,0 +1,269 @@
+"""The border between Python and libslimsvm: every array is checked here against slimsvm.h, and nowhere else.
+
+    rows = core.Rows(n_features=3, values=..., half=..., ...)    # a structure, made once: it keeps its arrays
+    core.fold_rows(raw=X, centre=..., ...)                       # a call
+    score = core.score_rows.prepare(points=points, ...)          # a call whose first arguments are checked once
+    score(raw=X, labels=labels)                                  # … by as many threads at a time as like
+
+Arguments are given by name. Lengths, sizes of types and workspaces follow from the arrays; a length that no given array
+has is 0, or may be given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.header import Field, Layout, evaluate, parse
+from slimsvm.core.library import header_path, library
+from slimsvm.core.quick import address_of, quick_check
+
+NEEDS_WORKSPACE = 2
+
+
+class CoreError(ValueError):
+    """An argument that the core cannot take."""
+
+
+class Structure:
+    """Arrays and numbers that compiled code reads, with addresses; a copy or a pickle makes its own.
+
+    Attributes
+    ----------
+    memory : ctypes.Structure
+        As slimsvm.h has it.
+    arguments : dict
+        What it was made from: keeps the arrays alive.
+    """
+
+    def __init__(self, layout: Layout, arguments: dict[str, Any]) -> None:
+        self.layout, self.arguments = layout, arguments
+        self.memory = layout.memory()
+        fill_quickly(layout, arguments, self.memory, {})
+        _check_complete(layout, arguments)
+        self.address = ctypes.addressof(self.memory)
+
+    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:
+        return structure, (self.layout.name, self.arguments)
+
+    def __deepcopy__(self, memo: Any) -> Structure:
+        return Structure(self.layout, dict(self.arguments))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["arguments"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def structure(name: str, arguments: dict[str, Any]) -> Structure:
+    """The structure ``slimsvm_<name>`` of these arguments."""
+    return Structure(layouts()[name], arguments)
+
+
+@cache
+def layouts() -> dict[str, Layout]:
+    """Every structure of slimsvm.h."""
+    return parse(header_path().read_text(encoding="utf-8"))
+
+
+def fill_quickly(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:
+    """The same as `fill`, by code made for these arguments' names; ``names`` stays as it is."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    key = (*given, None, *names)
+    check = layout.checks.get(key)
+    if check is None:
+        if not given.keys() <= layout.by_name.keys():
+            return fill(layout, arguments, memory, dict(names))
+        check = layout.checks[key] = quick_check(layout, given, names)
+    if len(given) < len(arguments) and not arguments.keys() - given.keys() <= layout.optional:
+        return fill(layout, arguments, memory, dict(names))
+    if not check(memory, names, **given):
+        return fill(layout, arguments, memory, dict(names))
+    return None
+
+
+def fill(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:
+    """Check arguments, and write them into a structure's memory; ``names`` are the numbers known so far."""
+    later: list[tuple[Field, Any]] = []
+    for name, value in arguments.items():
+        field = layout.by_name.get(name)
+        if field is None:
+            raise CoreError(f"{layout.name} takes no argument {name!r}")
+        if field.is_array:
+            if value is None:
+                if not field.optional:
+                    raise CoreError(f"{layout.name}: {name} must be an array, got None")
+                setattr(memory, name, None)
+                continue
+            _check_array(layout, field, value, names)
+            setattr(memory, name, address_of(value))
+            later.append((field, value))
+        elif field.structure:
+            _check_structure(layout, field, value)
+            setattr(memory, name, None if value is None else value.address)
+            names[name] = value
+        else:
+            number = _number(layout, field, value)
+            _bind(layout, field, name, number, names)
+            setattr(memory, name, number)
+    for field, value in later:
+        _check_against_names(layout, field, value, names)
+    for field in layout.fields:
+        if not field.is_given and not field.is_array and field.name in names:
+            setattr(memory, field.name, names[field.name])
+
+
+def _number(layout: Layout, field: Field, value: Any) -> Any:
+    try:
+        return float(value) if field.ctype is ctypes.c_double else value.__index__()
+    except (AttributeError, TypeError, ValueError):
+        raise CoreError(f"{layout.name}: {field.name} must be a number, got {value!r}") from None
+
+
+def _check_structure(layout: Layout, field: Field, value: Any) -> None:
+    if value is None and field.optional:
+        return
+    if not isinstance(value, Structure) or value.layout.name != field.structure:
+        raise CoreError(f"{layout.name}: {field.name} must be a structure {field.structure}, got {type(value)}")
+
+
+def _check_array(layout: Layout, field: Field, array: Any, names: dict[str, Any]) -> None:
+    """Type, number of axes and order; binds the names of its axes, and the size of its family."""
+    if not isinstance(array, np.ndarray) or array.dtype not in field.dtypes:
+        accepted = " or ".join(str(dtype) for dtype in field.dtypes)
+        found = array.dtype if isinstance(array, np.ndarray) else type(array)
+        raise CoreError(f"{layout.name}: {field.name} must be an array of {accepted}, got {found}")
+    if array.ndim != len(field.axes):
+        raise CoreError(f"{layout.name}: {field.name} must have {len(field.axes)} axes, got shape {array.shape}")
+    flags = array.flags
+    if field.stride:
+        _bind(layout, field, field.stride, _stride(layout, field, array), names)
+    elif not flags.c_contiguous:
+        raise CoreError(f"{layout.name}: {field.name} must be C-contiguous")
+    if not flags.aligned or (field.is_written and not flags.writeable):
+        raise CoreError(f"{layout.name}: {field.name} must be aligned" + " and writeable" * field.is_written)
+    if field.family:
+        _bind(layout, field, field.family + "_size", array.itemsize, names)
+    for axis, length in zip(field.axes, array.shape):
+        if axis.name:
+            if length < axis.added:
+                raise CoreError(f"{layout.name}: {field.name} must have at least {axis.added} numbers, got {length}")
+            _bind(layout, field, axis.name, length - axis.added, names)
+
+
+def _stride(layout: Layout, field: Field, array: np.ndarray) -> int:
+    if array.size == 0:
+        return array.shape[-1]
+    step, rest = divmod(array.strides[0], array.itemsize)
+    if array.ndim != 2 or rest or step < array.shape[1] or (array.shape[1] > 1 and array.strides[1] != array.itemsize):
+        raise CoreError(f"{layout.name}: the rows of {field.name} must be C-contiguous, one after another")
+    return step
+
+
+def _bind(layout: Layout, field: Field, name: str, value: int, names: dict[str, Any]) -> None:
+    known = names.setdefault(name, value)
+    if known != value:
+        raise CoreError(f"{layout.name}: {field.name} has {name} = {value}, where the others have {known}")
+
+
+def _check_against_names(layout: Layout, field: Field, array: np.ndarray, names: dict[str, Any]) -> None:
+    """Lengths that are sums of others, and whole numbers within bounds."""
+    for axis, length in zip(field.axes, array.shape):
+        if not axis.name and axis.value(names) != length:
+            raise CoreError(
+                f"{layout.name}: {field.name} must have {axis.text} = {axis.value(names)} numbers, got {length}"
+            )
+    if not array.size or not (field.bounds or field.last):
+        return
+    address = address_of(array)
+    if field.bounds:
+        lo, hi = evaluate(field.bounds[0], names), evaluate(field.bounds[1], names)
+        at = library().slimsvm_find_outside(address, array.itemsize, array.size, lo, hi)
+        if at >= 0:
+            raise CoreError(f"{layout.name}: {field.name} must be in {lo}..{hi - 1}, got {array.flat[at]} at {at}")
+    else:
+        last = evaluate(field.last, names)
+        at = library().slimsvm_find_fall(address, array.itemsize, array.size, last)
+        if at >= 0:
+            raise CoreError(f"{layout.name}: {field.name} must rise from 0 to at most {last}, not so at {at}")
+
+
+def _check_complete(layout: Layout, *arguments: Any) -> None:
+    missing = layout.required.difference(*arguments)
+    if missing:
+        raise CoreError(f"{layout.name} needs {', '.join(sorted(missing))}")
+
+
+class Function:
+    """A function of the library."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.name = layout.name.removesuffix("_call")
+        self.compiled = getattr(library(), "slimsvm_" + self.name)
+        self.compiled.argtypes, self.compiled.restype = [ctypes.c_void_p], ctypes.c_int32
+        self.returned = [field.name for field in layout.fields if field.is_returned]
+        self.has_workspace = "workspace" in layout.by_name
+
+    def __call__(self, **arguments: Any) -> Any:
+        """Call it; returns the numbers that slimsvm.h marks with ->: none, one, or a tuple."""
+        memory = self.layout.memory()
+        fill_quickly(self.layout, arguments, memory, {})
+        _check_complete(self.layout, arguments)
+        return self.run(memory)
+
+    def prepare(self, **arguments: Any) -> Prepared:
+        """The call with some arguments given, which are checked now; the others come with each call."""
+        return Prepared(self, arguments)
+
+    def run(self, memory: Any) -> Any:
+        """Call it with a structure that is complete."""
+        status = self.compiled(ctypes.addressof(memory))
+        if status == NEEDS_WORKSPACE and self.has_workspace:
+            workspace = np.empty(memory.n_workspace, np.uint8)
+            memory.workspace = address_of(workspace)
+            status = self.compiled(ctypes.addressof(memory))
+        if status:
+            raise CoreError(f"{self.name}: {library().slimsvm_status_text(status).decode()}")
+        returned = self.returned
+        if not returned:
+            return None
+        if len(returned) == 1:
+            return getattr(memory, returned[0])
+        return tuple(getattr(memory, name) for name in returned)
+
+
+class Prepared:
+    """A call whose first arguments are checked; may be called from several threads at once, and pickled."""
+
+    def __init__(self, function: Function, arguments: dict[str, Any]) -> None:
+        self.function, self.arguments = function, arguments
+        self.memory = function.layout.memory()
+        self.names: dict[str, Any] = {}
+        fill(function.layout, arguments, self.memory, self.names)
+
+    def __call__(self, **arguments: Any) -> Any:
+        """Call it with the other arguments."""
+        layout = self.function.layout
+        _check_complete(layout, self.arguments, arguments)
+        memory = layout.memory.from_buffer_copy(self.memory)
+        if arguments:
+            fill_quickly(layout, arguments, memory, self.names)
+        return self.function.run(memory)
+
+    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:
+        return _prepared, (self.function.name, self.arguments)
+
+
+def _prepared(name: str, arguments: dict[str, Any]) -> Prepared:
+    return function(name).prepare(**arguments)
+
+
+@cache
+def function(name: str) -> Function:
+    """The function ``slimsvm_<name>`` of the library."""
+    return Function(layouts()[name + "_call"])

@@ -1,0 +1,55 @@
+"""Products of many rows with a few columns, and with each other, in as many calls as Ctrl-C asks for.
+
+The same bits whatever the number of threads, and however the rows are cut (of `add_transposed`: at multiples of
+SUM_ROWS).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.core.calls import in_calls
+
+Array = np.ndarray
+
+SUM_ROWS = 512  # rows that `add_transposed` sums over at a time
+# Multiplications of one thread in a microsecond, about: of values that come from memory, and of dense products.
+FROM_MEMORY, DENSE = 5_000, 50_000
+
+
+def multiply_rows(values: Array, right: Array, out: Array, n_threads: int, is_upper: bool = False) -> None:
+    """Set out (n, k) = values (n, r) @ right (r, k), in their own type; where is_upper, right is upper triangular."""
+    call = core.multiply_rows.prepare(right=right, is_upper=int(is_upper), n_threads=n_threads)
+    per_row = right.size / DENSE
+    for part in in_calls(len(out), per_row):
+        call(values=values[part], out=out[part], microseconds=per_row * len(out[part]))
+
+
+def squares(rows: Array, weights: Array, n_threads: int) -> Array:
+    """Σ_i weights_i x_i x_iᵀ in float64 of rows (n, k): the lower triangle is set, column by column."""
+    n, k = rows.shape
+    upper = np.zeros((k, k))
+    call = core.add_squares.prepare(weights=weights.astype(rows.dtype), is_upper=1, n_threads=n_threads)
+    for part in in_calls(k, n * k / DENSE):
+        out = upper[part, part.start :]
+        call(left=rows[:, part], right=rows[:, part.start :], out=out, microseconds=n * out.size / DENSE)
+    return upper.T
+
+
+def multiply_wide(values: Array, coef: Array, out: Array, n_threads: int) -> None:
+    """Set out (n, m) = values (n, k) @ coef (k, m), in float64."""
+    per_row = coef.size / FROM_MEMORY
+    for part in in_calls(len(out), per_row):
+        one_thread = per_row * (part.stop - part.start)
+        core.multiply_wide(values=values[part], coef=coef, out=out[part], n_threads=n_threads, microseconds=one_thread)
+
+
+def add_transposed(values: Array, coef: Array, out: Array, n_threads: int) -> None:
+    """Add valuesᵀ (k, n) @ coef (n, m) to out (k, m), in float64."""
+    per_row = out.size / FROM_MEMORY
+    for part in in_calls(len(coef), per_row, SUM_ROWS):
+        one_thread = per_row * (part.stop - part.start)
+        core.multiply_transposed(
+            values=values[part], coef=coef[part], out=out, n_threads=n_threads, microseconds=one_thread
+        )

@@ -1,0 +1,155 @@
+"""Checks of a call's arguments as straight Python code, made once for each function and set of arguments.
+
+A call across the border must not cost more than a few empty calls. The code made here checks the same as
+`slimsvm.core.border.fill`, which walks over the fields and takes ten times as long: it returns True where all is right.
+Where something is not it returns False, and `fill` finds out what, and says it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.header import Field, Layout
+from slimsvm.core.library import library
+
+# Of ``flags.num`` of an array: C-contiguous and aligned, and writeable as well.
+_READABLE, _WRITABLE = 0x101, 0x501
+
+
+def _slow_address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+# NumPy's C interface has the address of an array's numbers right after the head that every object begins with.
+_AFTER_HEAD = object.__basicsize__
+
+
+def _quick_address(array: np.ndarray) -> int | None:
+    return ctypes.c_void_p.from_address(id(array) + _AFTER_HEAD).value
+
+
+_probe = np.arange(3.0)
+address_of: Callable[[np.ndarray], int | None] = (
+    _quick_address if _quick_address(_probe) == _slow_address(_probe) else _slow_address
+)
+
+
+def quick_check(layout: Layout, given: Iterable[str], known: Iterable[str]) -> Callable[..., bool]:
+    """Code ``check(memory, names, **given)`` that writes arguments into a structure's memory if they are right.
+
+    Parameters
+    ----------
+    layout : Layout
+    given : names of the arguments
+    known : names of the numbers and structures that ``names`` holds already
+    """
+    bound: set[str] = set(known)
+    lines = [f"v_{name} = names[{name!r}]" for name in sorted(bound)]
+    fields = [layout.by_name[name] for name in given]
+    # Numbers and structures first: bounds of arrays may name them.
+    for field in sorted(fields, key=lambda field: field.is_array):
+        lines += _array_lines(field, bound) if field.is_array else _number_lines(field, bound)
+    for field in fields:
+        if field.is_array:
+            lines += _bound_lines(field, bound)
+    lines += [f"memory.{name} = v_{name}" for name in sorted(bound - set(known)) if _is_length(layout, name)]
+    body = "\n        ".join([*lines, "return True"])
+    arguments = "".join(f", {name}" for name in given)
+    source = (
+        f"def check(memory, names{arguments}):\n    try:\n        {body}\n    except FAILURES:\n        return False"
+    )
+    scope: dict[str, Any] = {
+        "FAILURES": (TypeError, ValueError, AttributeError),
+        "ndarray": np.ndarray,
+        "address_of": address_of,
+        "find_outside": library().slimsvm_find_outside,
+        "find_fall": library().slimsvm_find_fall,
+        **{f"T{i}_{field.name}": dtype for field in fields for i, dtype in enumerate(field.dtypes)},
+    }
+    exec(source, scope)
+    return scope["check"]
+
+
+def _is_length(layout: Layout, name: str) -> bool:
+    return name in layout.by_name and not layout.by_name[name].structure
+
+
+def _number_lines(field: Field, bound: set[str]) -> list[str]:
+    name = field.name
+    if field.structure:
+        bound.add(name)
+        refused = f"{name}.layout.name != {field.structure!r}"
+        if field.optional:
+            return [f"v_{name} = {name}", f"if {name} is not None:", f"    if {refused}: return False",
+                    f"    memory.{name} = {name}.address"]  # fmt: skip
+        return [f"v_{name} = {name}", f"if {refused}: return False", f"memory.{name} = {name}.address"]
+    lines = [f"memory.{name} = {name}"]
+    if name in bound:
+        return [f"if {name} != v_{name}: return False", *lines]
+    bound.add(name)
+    return [f"v_{name} = {name}", *lines]
+
+
+def _array_lines(field: Field, bound: set[str]) -> list[str]:
+    name, lines = field.name, []
+    types = " and ".join(f"type_ is not T{i}_{name}" for i in range(len(field.dtypes)))
+    wanted = _WRITABLE if field.is_written else _READABLE
+    lines += [
+        f"if {name}.__class__ is not ndarray: return False",
+        f"type_ = {name}.dtype",
+        f"if {types} or {name}.flags.num & {wanted} != {wanted}: return False",
+        f"memory.{name} = a_{name} = address_of({name})",
+        "".join(f"s{i}_{name}, " for i in range(len(field.axes))) + f"= {name}.shape",
+    ]
+    if field.stride:  # of rows one after another; `fill` takes others, too
+        lines += _bind(field.stride, f"s{len(field.axes) - 1}_{name}", bound)
+    if field.family:
+        lines += _bind(field.family + "_size", "type_.itemsize", bound)
+    for i, axis in enumerate(field.axes):
+        if axis.name:
+            length = f"s{i}_{name}" + (f" - {axis.added}" if axis.added else "")
+            lines += _bind(axis.name, length, bound)
+            if axis.added > 0:
+                lines.append(f"if v_{axis.name} < 0: return False")
+    return lines
+
+
+def _bind(name: str, value: str, bound: set[str]) -> list[str]:
+    if name in bound:
+        return [f"if v_{name} != {value}: return False"]
+    bound.add(name)
+    return [f"v_{name} = {value}"]
+
+
+def _bound_lines(field: Field, bound: set[str]) -> list[str]:
+    """Lengths that are sums of others, and whole numbers within bounds."""
+    name = field.name
+    lines = [
+        f"if s{i}_{name} != {_expression(axis.text, bound)}: return False"
+        for i, axis in enumerate(field.axes)
+        if not axis.name
+    ]
+    place = f"a_{name}, {name}.itemsize, {name}.size"
+    if any("." in text and text.partition(".")[0] not in bound for text in field.bounds or ()):
+        return ["return False"]
+    if field.bounds:
+        lo, hi = (_expression(text, bound) for text in field.bounds)
+        lines.append(f"if {name}.size and find_outside({place}, {lo}, {hi}) >= 0: return False")
+    if field.last:
+        lines.append(f"if find_fall({place}, {_expression(field.last, bound)}) >= 0: return False")
+    return lines
+
+
+def _expression(text: str, bound: set[str]) -> str:
+    def named(match: re.Match[str]) -> str:
+        owner, _, rest = match[0].partition(".")
+        if rest:
+            return f"v_{owner}.memory.{rest}"
+        return f"v_{owner}" if owner in bound else "0"
+
+    return re.sub(r"[A-Za-z_][\w.]*", named, text)

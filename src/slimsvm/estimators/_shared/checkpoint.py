@@ -1,0 +1,81 @@
+"""A file after every iteration of a fit, to predict with and to go on from."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from slimsvm.estimators._shared.files import save
+from slimsvm.estimators._shared.validation import check_at_least
+
+
+class Checkpoint:
+    """A callback (`set_callbacks`) that writes the model after every epoch of `BSCA` or `BSGD` to a file.
+
+    The file is what ``save`` writes after the fit, with what a warm start needs besides: after an interruption
+    ``slimsvm.load(path).set_params(warm_start=True).fit(X, y)`` goes on from there, with the dual variables, the steps
+    and the random numbers of the fit that ended. A file is replaced only once the new one is complete.
+
+    Parameters
+    ----------
+    path : str or path-like
+        "{iteration}" in it becomes the number of the epoch (of the trial, for `OneClassSVM`), so that all are kept;
+        format specifications such as "{iteration:03d}" are Python's.
+    every : int, default=1
+        Write after every so many iterations only.
+
+    Raises
+    ------
+    FileNotFoundError
+        When a fit begins: there is no such folder.
+    ValueError
+        The path has other fields, or, in the first iteration, the solver has no model until its end.
+    OSError
+        A file cannot be written; an older file of that name is left as it was.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import slimsvm
+    >>> from slimsvm import BSGD, SVC, Checkpoint
+    >>> from slimsvm.datasets import checkerboard
+    >>> X, y = checkerboard(500, random_state=0)
+    >>> path = os.path.join(tempfile.mkdtemp(), "epoch-{iteration}.slim")
+    >>> clf = SVC(gamma=10, solver=BSGD(30, epochs=4), random_state=0).set_callbacks(Checkpoint(path, every=2))
+    >>> sorted(os.listdir(os.path.dirname(path))) if clf.fit(X, y) else None
+    ['epoch-2.slim', 'epoch-4.slim']
+    >>> slimsvm.load(path.format(iteration=2)).n_basis_
+    30
+    """
+
+    def __init__(self, path, every=1):
+        self.path = os.fspath(path)
+        self.every = check_at_least("every", every, 1)
+        try:
+            self.path.format(iteration=1)
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(f"path may have the field {{iteration}} and no other, found {self.path!r}") from error
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Refuse a folder that is not there, before any work."""
+        folder = os.path.dirname(os.path.abspath(self.path.format(iteration=1)))
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"Checkpoint writes to {self.path!r}, but there is no folder {folder!r}")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is left to do."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Nothing is there to write."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
+        """Write the model of the iteration that ended."""
+        iteration = context.task_id + 1
+        if context.task_name != "iteration" or iteration % self.every:
+            return
+        if fitted_estimator is None:
+            raise ValueError(
+                "Checkpoint needs a solver with a model after every iteration, 'bsca' or 'bsgd', found "
+                f"{estimator.solver!r}"
+            )
+        save(fitted_estimator, self.path.format(iteration=iteration), with_state=True)

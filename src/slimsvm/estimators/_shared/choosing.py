@@ -1,0 +1,128 @@
+"""What an estimator chooses by itself: C on a validation part (``C="validate"``), the metric (``gamma="learn"``)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm import kernels, solvers, tasks
+from slimsvm.rows import as_rows
+
+# Prices that are tried, from the lowest; no more after so many in a row without a lower error.
+PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
+# One row (or sequence, query, example) in so many validates, which takes at least so many rows, or so many examples of
+# several rows; and the most rows of either part.
+EVERY, MIN_ROWS, MIN_EXAMPLES, MAX_TRAINING, MAX_VALIDATION = 5, 20, 10, 50_000, 20_000
+# Of max_seconds, the share of one trial.
+TRIAL_SHARE = 0.1
+
+
+def learning_metric(solver: solvers.Solver, is_sparse: bool) -> solvers.Solver:
+    """The solver that learns the metric as well; an error if it cannot, or if the rows are sparse."""
+    if not (isinstance(solver, solvers.Refine) or (isinstance(solver, solvers.Compact) and solver.vectors == "refine")):
+        raise ValueError(
+            f"gamma='learn' needs solver='refine' (or 'auto', which takes it then), found solver={solver!r}"
+        )
+    if is_sparse:
+        raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")
+    return solver if solver.learn_metric else clone(solver).set_params(learn_metric=True)
+
+
+def choose_C(problem: solvers.Problem, solver: solvers.Solver) -> tuple[float, list[dict[str, Any]]]:
+    """The price C whose model has the lowest error on a fifth of the rows, and a record of every trial.
+
+    The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
+    rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the lower price.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its C is ignored.
+    solver : Solver
+
+    Returns
+    -------
+    C : float
+    trials : list of dict
+        ``C``, ``error`` (the task's: share of wrong labels, mean absolute error, mean loss of a query, ...) and
+        ``seconds``.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than 20 rows, or than 10 examples of several rows that can have a loss; or the kernel is a
+        matrix.
+    """
+    rows, examples, task = problem.rows, problem.examples, problem.task
+    if isinstance(problem.kernel, kernels.Precomputed):
+        raise ValueError("C='validate' cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
+    training, validating = _parts(_kinds(task, examples), problem.generator(), rows.n_rows)
+    (index, fitted), (held, others) = _some(task, examples, training), _some(task, examples, validating)
+    block = rows.take(held, rows.exact_dtype)
+    part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=fitted, verbose=0)
+    if problem.max_seconds is not None:
+        part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
+    trials: list[dict[str, Any]] = []
+    best = 0
+    for C in PRICES:
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = solver.solve(replace(part, C=C)).model
+        scores = model.scores(block, n_jobs=problem.n_jobs)
+        error = float(task.error(task.decode(scores, model.plain, others), others))
+        trials.append({"C": C, "error": error, "seconds": time.perf_counter() - begun})
+        if error < trials[best]["error"]:
+            best = len(trials) - 1
+        if len(trials) - 1 - best >= PATIENCE:
+            break
+    return trials[best]["C"], trials
+
+
+def _kinds(task: tasks.Task, examples: tasks.Examples) -> np.ndarray:
+    """What is drawn, rows or whole examples, by what both parts shall have the same share of."""
+    if task.decomposes and examples.offsets is not None:
+        # Examples that can have a loss tell prices apart; a query of one row cannot.
+        zero = np.zeros((examples.n_rows, task.n_outputs))
+        has_loss = task.augment(zero, np.zeros(task.n_plain), examples).delta > 0
+        n_lossy = np.count_nonzero(has_loss)
+        if n_lossy < MIN_EXAMPLES:
+            few = "" if n_lossy == len(has_loss) else f", and only {n_lossy} that can have a loss"
+            raise ValueError(
+                f"C='validate' holds out a fifth of the examples (sequences, queries) and needs at least "
+                f"{MIN_EXAMPLES}, found {len(has_loss)}{few}"
+            )
+        return has_loss
+    if examples.n_rows < MIN_ROWS:
+        raise ValueError(f"C='validate' needs at least {MIN_ROWS} rows, found {examples.n_rows}")
+    labels = examples.labels
+    if labels.ndim == 2:  # rows of the same labels are alike
+        labels = np.unique(labels, axis=0, return_inverse=True)[1].ravel()
+    return labels
+
+
+def _some(task: tasks.Task, examples: tasks.Examples, index: np.ndarray) -> tuple[np.ndarray, tasks.Examples]:
+    """The rows of a part, and the part as a smaller problem at the same price of one row or example."""
+    if task.decomposes:
+        return examples.rows_of(index), examples.take(index)
+    part = examples.take_rows(index)
+    return index, replace(part, weights=part.weights * (len(index) / examples.n_rows))
+
+
+def _parts(kinds: np.ndarray, rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of what trains and what validates: every fifth in the order of kinds, those of one kind shuffled."""
+    n = len(kinds)
+    order = rng.permutation(n)
+    order = order[np.argsort(kinds[order], kind="stable")]
+    is_held = np.arange(n) % EVERY == EVERY // 2
+    parts = []
+    for index, most_rows in ((order[~is_held], MAX_TRAINING), (order[is_held], MAX_VALIDATION)):
+        limit = max(1, most_rows * n // n_rows)
+        parts.append(np.sort(index if len(index) <= limit else rng.choice(index, limit, replace=False)))
+    return parts[0], parts[1]

@@ -1,0 +1,140 @@
+"""Fitted estimators as files of arrays and a JSON header, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.model import KernelExpansion
+from slimsvm.modelfile import ModelFileError, read_model, write_model
+from slimsvm.rows import is_sparse
+from slimsvm.solvers import SOLVERS, Solver
+from slimsvm.solvers.budgeted.box_dual import BudgetState
+from slimsvm.tasks import TASKS, Examples, Task
+
+PLAIN = (str, int, float, bool, type(None))
+STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
+CSR_PARTS = ("data", "indices", "indptr")
+
+
+def save(estimator, path, with_state: bool = False) -> None:
+    """Write a fitted estimator; see its ``save``. With what a warm start needs, where a budgeted solver left it."""
+    header, arrays = estimator.model_.to_file_parts()
+    fitted: dict[str, Any] = {
+        name: getattr(estimator, name)
+        for name in ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_", "n_kernel_evals_")
+    }
+    if getattr(estimator, "multilabel_", False):
+        fitted["multilabel_"] = True
+    if hasattr(estimator, "C_"):
+        fitted["C_"] = estimator.C_
+    if hasattr(estimator, "feature_names_in_"):
+        fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
+    if hasattr(estimator, "classes_"):
+        classes = np.asarray(estimator.classes_)
+        fitted["classes_are_objects"] = classes.dtype.kind == "O"
+        arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
+    header["estimator"] = type(estimator).__name__
+    header["params"] = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    header["fitted"] = {name: _plain(value) for name, value in fitted.items()}
+    if with_state:
+        state = estimator._state
+        header["state"] = {
+            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken, "task": _plain(state.task),
+            "random": state.random,
+        }  # fmt: skip
+        basis = {"": state.basis}
+        if is_sparse(state.basis):
+            header["state"]["shape"] = list(state.basis.shape)
+            basis = {"_" + name: getattr(state.basis, name) for name in CSR_PARTS}
+        arrays |= {f"state_basis{name}": part for name, part in basis.items()}
+        arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
+        arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
+    write_model(path, header, arrays)
+
+
+def read_estimator(path, by_name: dict[str, type]):
+    """The fitted estimator, one of these classes by name, of a file that ``save`` wrote; see `slimsvm.load`."""
+    header, arrays = read_model(path)
+    try:
+        estimator = by_name[header["estimator"]]()
+        estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
+        model = KernelExpansion.from_file_parts(header, arrays)
+        fitted = dict(header["fitted"])
+        if "classes" in arrays:
+            classes = arrays["classes"]
+            estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
+        if "state" in header:
+            estimator._state = _state(header["state"], arrays)
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
+    for name, value in fitted.items():
+        if value == UNSAVED:  # an objective that was not computed
+            value = float("nan")
+        setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
+    estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
+    estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
+    estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
+    return estimator
+
+
+def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:
+    """What a checkpoint was written with."""
+    if "shape" in header:
+        parts = tuple(arrays[f"state_basis_{name}"] for name in CSR_PARTS)
+        basis: Any = sp.csr_array(parts, shape=tuple(header["shape"]))
+    else:
+        basis = arrays["state_basis"]
+    kept: dict[str, Any] = {name: arrays.get(f"state_{name}") for name in STATE_ARRAYS}
+    return BudgetState(
+        basis=basis,
+        C=header["C"],
+        n_steps=header["n_steps"],
+        n_taken=header["n_taken"],
+        task=_object(header["task"]),
+        examples=Examples(labels=arrays["state_labels"], weights=arrays["state_weights"]),
+        random=header["random"],
+        **kept,
+    )
+
+
+UNSAVED = {"unsaved": True}
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value that `_object` turns back, or UNSAVED."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return UNSAVED
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(item, PLAIN) for item in value):
+        return list(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and np.all(np.isfinite(value)):
+        return {"array": value.tolist()}
+    if isinstance(value, dict) and all(isinstance(item, PLAIN) for pair in value.items() for item in pair):
+        return {"pairs": [list(pair) for pair in value.items()]}
+    if isinstance(value, Solver) and type(value) in SOLVERS.values():
+        params = {name: _plain(item) for name, item in value.get_params(deep=False).items()}
+        return {"solver": type(value).__name__, "params": params}
+    if isinstance(value, Task) and type(value) in TASKS.values():
+        params = {name: _plain(item) for name, item in vars(value).items()}
+        return {"task": next(name for name, cls in TASKS.items() if type(value) is cls), "params": params}
+    return UNSAVED
+
+
+def _object(value: Any) -> Any:
+    """What `_plain` was given."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"])
+    if "pairs" in value:
+        return {key: item for key, item in value["pairs"]}
+    if "task" in value:
+        return TASKS[value["task"]](**{name: _object(item) for name, item in value["params"].items()})
+    solver = {cls.__name__: cls for cls in SOLVERS.values()}[value["solver"]]
+    return solver(**{name: _object(item) for name, item in value["params"].items() if item != UNSAVED})

@@ -1,0 +1,408 @@
+"""What the scikit-learn faces share: parameters to a problem, a fit to attributes, prediction, files."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.multiclass import is_multilabel
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from slimsvm import kernels, solvers, tasks
+from slimsvm.estimators._shared.automatic import choose_solver
+from slimsvm.estimators._shared.choosing import choose_C, learning_metric
+from slimsvm.estimators._shared.validation import (
+    check_finite,
+    check_limit,
+    check_option,
+    check_positive,
+    check_sample_weight,
+    is_chosen,
+    is_plain,
+    is_plain_target,
+    naming_rows_of,
+    scale_gamma,
+)
+from slimsvm.rows import Rows, as_rows
+
+if TYPE_CHECKING:
+    from slimsvm.model import KernelExpansion
+
+Array = np.ndarray
+
+
+class _Iterations:
+    """Tells scikit-learn's callbacks of every iteration, with the model of it where the solver's run has one."""
+
+    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], index: Array):
+        self.machine, self.context, self.seen, self.index = machine, context, seen, index
+        self.run: Any = None
+        self.history: list[dict[str, Any]] = []
+
+    def watch(self, run: Any) -> None:
+        """See `Solver.solve`."""
+        self.run = run
+
+    def __call__(self, record: dict[str, Any]) -> Any:
+        self.history.append(record)
+        subtask = self.context.subcontext(task_name="iteration")
+        subtask.call_on_fit_task_begin(**self.seen)
+        return subtask.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
+
+    def fitted(self) -> dict[str, Any] | None:
+        """Attributes of the estimator as if the fit had stopped here."""
+        if not getattr(self.run, "has_models", False):
+            return None
+        counter = self.run.kernel_rows.counter
+        n_evals = counter.n
+        fit = self.run.finish(solvers.Status.STOPPED, list(self.history))
+        counter.add(n_evals - counter.n)  # what callbacks ask for is not the fit's
+        stopped = copy(self.machine)
+        stopped._keep(fit, self.index)
+        return dict(vars(stopped))
+
+
+class KernelMachine(CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators that take one row per example."""
+
+    # Whether y may be an indicator matrix.
+    _takes_labels = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
+
+    @property
+    def _learns_metric(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "learn"
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, kernels.Precomputed) or (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
+
+    # -- from parameters to a problem ---------------------------------------------------------------------------
+
+    def _check_X(self, X: Any, reset: bool, y: Any = "no_validation", finite: bool = True) -> Any:
+        """X as an array or CSR matrix of numbers, finite unless that is left to others, and y where given."""
+        if not reset and isinstance(y, str) and self._is_plain(X):
+            if finite:
+                check_finite(X)
+            return X
+        if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = X.shape[1]
+            check_finite(X)
+            return X, y
+        options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
+        if isinstance(y, str):
+            X = validate_data(self, X, **options)
+        else:
+            several = self._takes_labels and is_multilabel(y)
+            with naming_rows_of(y):
+                X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
+            dense: Any = y
+            y = dense.toarray() if sp.issparse(y) else y
+        if finite:
+            check_finite(X)
+        return X if isinstance(y, str) else (X, y)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether scikit-learn's checks, which take longer than a row's scores, would let X pass as it is."""
+        has_names = hasattr(self, "feature_names_in_")
+        return is_plain(X) and not has_names and X.shape[1] == getattr(self, "n_features_in_", -1)
+
+    def _resolve_kernel(self, X: Any, weights: Array | None) -> kernels.Kernel:
+        """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
+        the one it starts from.
+        """
+        if self._learns_metric and not (isinstance(self.kernel, kernels.RBF) or self.kernel == "rbf"):
+            raise ValueError(f"gamma='learn' needs kernel='rbf', found kernel={self.kernel!r}")
+        if self._is_precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
+        if isinstance(self.kernel, kernels.Kernel):
+            return self.kernel
+        if callable(self.kernel):
+            return kernels.CallableKernel(self.kernel)
+        if isinstance(self.gamma, str):
+            check_option("gamma", self.gamma, ("scale", "auto", "learn"))
+            gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale_gamma(X, weights)
+        else:
+            gamma = self.gamma
+        return kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+
+    def _resolve_solver(self, rows: Rows, task: tasks.Task) -> solvers.Solver:
+        """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
+        solver = self._named_solver(rows, task)
+        return learning_metric(solver, rows.is_sparse) if self._learns_metric else solver
+
+    @property
+    def _cap(self) -> int | None:
+        """The solver's cap on vectors."""
+        return self.max_basis
+
+    def _named_solver(self, rows: Rows, task: tasks.Task) -> solvers.Solver:
+        max_basis = self._cap
+        if isinstance(self.solver, solvers.Solver):
+            cap = self.solver.get_params(deep=False).get("max_basis")
+            if max_basis is not None and max_basis != cap:
+                found = "has no cap on vectors" if cap is None else f"has max_basis={cap}"
+                raise ValueError(
+                    f"max_basis={max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
+                )
+            return self.solver
+        if max_basis is not None:
+            check_limit("max_basis", max_basis, integer=True)
+        name = self.solver
+        if isinstance(name, str) and name == "auto":
+            memory = 1e6 * check_positive("memory_limit", self.memory_limit)
+            return choose_solver(rows, self.kernel_, task, max_basis, self._learns_metric, memory)
+        if not isinstance(name, str) or name not in solvers.SOLVERS:
+            known = ", ".join(["'auto'", *map(repr, solvers.SOLVERS)])
+            raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
+        solver = solvers.SOLVERS[name]()
+        if max_basis is not None:
+            if "max_basis" not in solver.get_params(deep=False):
+                capped = [
+                    known for known, cls in solvers.SOLVERS.items() if "max_basis" in cls().get_params(deep=False)
+                ]
+                raise ValueError(
+                    f"solver={name!r} has no cap on vectors, found max_basis={max_basis}; these have: "
+                    f"{', '.join(map(repr, capped))}"
+                )
+            solver.set_params(max_basis=max_basis)
+        return solver
+
+    def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array]:
+        """Rows of positive weight, with their positions in X: a row of weight 0 is as if it were not there."""
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        if weights is None or weights.all():
+            return X, y, weights, np.arange(len(y))
+        index = np.flatnonzero(weights)
+        kept = X[index]
+        if self._is_precomputed:
+            kept = kept[:, index]
+        return kept, y[index], weights[index], index
+
+    def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> solvers.Problem:
+        """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
+        check_option("intercept", self.intercept, ("regularized", "free", "none"))
+        check_option("precision", self.precision, ("auto", "float32", "float64"))
+        rows = as_rows(X)
+        self.kernel_ = self._resolve_kernel(X, weights)
+        self.solver_ = self._resolve_solver(rows, task)
+        return solvers.Problem(
+            rows=rows,
+            examples=examples,
+            task=task,
+            kernel=self.kernel_,
+            C=1.0 if is_chosen(self.C) else check_positive("C", self.C, " or 'validate'"),
+            intercept=self.intercept if task.has_threshold else "none",
+            tol=check_positive("tol", self.tol),
+            precision=self.precision,
+            max_iter=check_limit("max_iter", self.max_iter, integer=True),
+            max_seconds=check_limit("max_seconds", self.max_seconds, integer=False),
+            random_state=self.random_state,
+            memory_limit=int(1e6 * check_positive("memory_limit", self.memory_limit)),
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
+        )
+
+    def _with_C(self, problem: solvers.Problem) -> solvers.Problem:
+        """The problem at the price that C="validate" finds."""
+        self.validation_: list[dict[str, Any]] = []
+        if not is_chosen(self.C):
+            return problem
+        judge = self.solver_
+        if isinstance(judge, solvers.Compact):
+            # Few vectors are looked for once, at the price that the exact SVM does best with, or 100 with their metric.
+            judge = solvers.Refine(learn_metric=True) if judge.learn_metric else solvers.exact_solver(problem.task)
+        C, self.validation_ = choose_C(problem, judge)
+        return replace(problem, C=C)
+
+    def _solve(
+        self,
+        X: Any,
+        y: Array,
+        examples: tasks.Examples,
+        task: tasks.Task,
+        weights: Array | None,
+        index: Array,
+        shift: float = 0.0,
+    ) -> solvers.Fit:
+        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
+        problem = self._with_C(self._set_up(X, examples, task, weights))
+        self.C_ = problem.C
+        state = getattr(self, "_state", None) if self.warm_start else None
+        context = self._init_callback_context(max_subtasks=problem.max_iter)
+        seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
+        context.call_on_fit_task_begin(**seen)
+        self._centre = shift
+        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
+        if isinstance(task, tasks.OverAllRows) and not task.has_threshold:
+            self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
+        self._keep(fit, index)
+        self.__dict__.pop("_stream", None)  # of earlier chunks
+        context.call_on_fit_task_end(**seen, reconstruction_attributes={})
+        return fit
+
+    def _callbacks(self, context: Any, seen: dict[str, Any], index: Array) -> tuple:
+        """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
+        return (_Iterations(self, context, seen, index),) if getattr(self, "_skl_callbacks", None) else ()
+
+    def _keep(self, fit: solvers.Fit, index: Array) -> None:
+        """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
+        if self._centre:
+            fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
+        if isinstance(fit.model.kernel, kernels.Precomputed):
+            fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
+        self.model_, self.kernel_ = fit.model, fit.model.kernel
+        self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
+        self.n_basis_ = fit.model.n_basis
+        self.intercept_ = fit.model.intercept
+        self.objective_, self.lower_bound_ = fit.objective, fit.lower_bound
+        self.status_, self.history_, self.n_iter_ = str(fit.status), fit.history, fit.n_iter
+        self.n_kernel_evals_ = fit.counters["kernel_evals"]
+        self.counters_ = fit.counters
+        self.precision_ = fit.model.dtype
+        self._state = fit.state
+        if fit.basis_rows is not None:
+            self.support_ = index[fit.basis_rows]
+            self.support_vectors_, self.dual_coef_ = fit.model.basis, fit.model.coef.T
+
+    # -- prediction ---------------------------------------------------------------------------------------------
+
+    def _check_fitted(self) -> None:
+        """See `check_is_fitted`, which takes longer than a row's scores: it is called where it has something to say."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self, "model_")
+
+    def _scores(self, X: Any) -> Array:
+        """Scores (n, m) of new rows."""
+        self._check_fitted()
+        return self.model_.scores(self._check_X(X, reset=False, finite=False), self.n_jobs, check_finite)
+
+    def _classes_of(self, X: Any, classes: Array) -> Array:
+        """Classes of new rows, by the greatest score or the only one's sign; the model is fitted."""
+        return self.model_.labels(self._check_X(X, reset=False, finite=False), classes, self.n_jobs, check_finite)
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.
+        state.pop("_state", None)
+        return state
+
+    # -- how good it is -----------------------------------------------------------------------------------------
+
+    @property
+    def gap_(self) -> float | None:
+        """Share of its magnitude by which the objective could at most be lowered; None where nothing bounds it
+        (sampled cuts).
+        """
+        check_is_fitted(self, "model_")
+        if self.lower_bound_ is None:
+            return None
+        return (self.objective_ - self.lower_bound_) / abs(self.objective_) if self.objective_ else 0.0
+
+    def _encode(self, y: Array, weights: Array | None) -> tuple[tasks.Task, tasks.Examples, float]:
+        """Loss and examples of labels, and what is taken off targets and scores first."""
+        raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
+
+    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> solvers.Certificate:
+        """How far the model is from the exact SVM of this kernel and C: nothing is taken from the fit but the model.
+
+        One pass costs n² kernel evaluations.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training rows.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in ``fit``.
+        max_seconds : float or None, default=None
+            Stop with the bound so far after about this time.
+
+        Returns
+        -------
+        Certificate
+            Its ``objective`` is that of the model, and no model's is under its ``lower_bound``, both in float64;
+            ``gap`` is the share by which the objective could at most be lowered.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A value in X or y is out of range.
+
+        Examples
+        --------
+        >>> from slimsvm import SVC
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> SVC(max_basis=10).fit(X, y).certificate(X, y).gap < 0.5
+        True
+        """
+        check_is_fitted(self, "model_")
+        X, y = self._check_X(X, reset=False, y=y)
+        limit = check_limit("max_seconds", max_seconds, integer=False)
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        model = self.model_
+        if isinstance(model.kernel, kernels.Precomputed):
+            if not np.isin(model.basis, index).all():
+                raise ValueError("sample_weight is 0 for rows of the model, whose kernel values with others are needed")
+            model = replace(model, basis=np.searchsorted(index, model.basis))
+        task, examples, centre = self._encode(y, weights)
+        return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)
+
+    def _certify(
+        self, X: Any, task: tasks.Task, examples: tasks.Examples, model: KernelExpansion, max_seconds: float | None
+    ) -> solvers.Certificate:
+        """The certificate of a model for the problem that was trained."""
+        C: Any = getattr(self, "C_", self.C)
+        problem = solvers.Problem(
+            rows=as_rows(X),
+            examples=examples,
+            task=task,
+            kernel=model.kernel,
+            C=C,
+            intercept=self.intercept if task.has_threshold else "none",
+            random_state=0,
+            memory_limit=int(1e6 * self.memory_limit),
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
+        )
+        return solvers.certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
+
+    # -- files --------------------------------------------------------------------------------------------------
+
+    def save(self, path) -> None:
+        """Write the fitted model to one file of arrays and a JSON header.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced only once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        TypeError
+            The kernel is the user's function, which a file of data cannot hold.
+        OSError
+            The file cannot be written; an older file of that name is left as it was.
+        """
+        from slimsvm.estimators._shared.files import save
+
+        check_is_fitted(self, "model_")
+        save(self, path)

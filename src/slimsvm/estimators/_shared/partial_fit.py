@@ -1,0 +1,214 @@
+"""`partial_fit`: chunks of rows, one call each, for solvers that have `partial_solve`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from slimsvm import kernels, solvers, tasks
+from slimsvm.estimators._shared.validation import class_codes, is_chosen
+
+Array = np.ndarray
+
+
+def has_partial_fit(estimator: Any) -> bool:
+    """Whether the estimator's solver takes rows in chunks."""
+    known = {
+        name: cls for name, cls in solvers.SOLVERS.items() if issubclass(cls, getattr(estimator, "_solvers", object))
+    }
+    solver = known.get(estimator.solver) if isinstance(estimator.solver, str) else type(estimator.solver)
+    if solver not in known.values() or not hasattr(solver, "partial_solve"):
+        streaming = ", ".join(repr(name) for name, cls in known.items() if hasattr(cls, "partial_solve"))
+        raise AttributeError(
+            f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}"
+        )
+    return True
+
+
+def meet_chunk(
+    machine: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
+) -> None:
+    """One pass over the chunk, from where the last one ended; sets the fitted attributes."""
+    if is_chosen(machine.C):
+        raise ValueError("C='validate' tries values on all rows, which partial_fit never sees: give a number")
+    problem = machine._set_up(X, examples, task, weights)
+    if isinstance(machine.kernel_, (kernels.CallableKernel, kernels.Precomputed)):
+        raise ValueError(
+            f"partial_fit needs a kernel with a formula, found {machine.kernel_!r}, which has values of the rows "
+            "at hand only"
+        )
+    if not hasattr(machine, "_stream"):
+        machine._stream, machine._stream_parts = None, (machine.kernel_, machine.solver_, None)
+    machine.kernel_, machine.solver_, generator = machine._stream_parts
+    # One generator for all calls: a number would repeat the first chunk's order.
+    generator = problem.generator() if generator is None else generator
+    machine._stream_parts = machine.kernel_, machine.solver_, generator
+    problem = replace(problem, kernel=machine.kernel_, random_state=generator)
+    fit = machine.solver_.partial_solve(problem, machine._stream)
+    machine._stream, machine.C_ = fit.state, problem.C
+    machine._keep(fit, np.arange(len(y)))
+
+
+def begin(machine: Any) -> bool:
+    """Whether this is the first chunk; after a fit of a budgeted solver chunks go on from its model."""
+    if hasattr(machine, "_stream"):
+        return False
+    if not hasattr(machine, "model_"):
+        return True
+    solver: Any = getattr(machine, "solver_", None)
+    state = getattr(machine, "_state", None)
+    if state is None or not hasattr(solver, "after_fit"):
+        raise ValueError(
+            "partial_fit goes on from earlier calls of partial_fit and from fits by 'bsca' and 'bsgd', but this "
+            "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
+        )
+    model = replace(machine.model_, intercept=machine.model_.intercept - machine._centre)
+    machine._stream, machine._stream_parts = solver.after_fit(model, state), (machine.kernel_, solver, None)
+    return False
+
+
+class StreamingClassifier:
+    """`partial_fit` of classifiers."""
+
+    @available_if(has_partial_fit)
+    def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
+        """Meet one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
+
+        `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows met.
+        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows met so far; its steps come down to C, so that a C above 1 asks
+        for many passes. `BSCA` leaves the rows of earlier chunks the dual variables they had; give a chunk several
+        times in a row for several passes over it, in which its own go on, as those of `LASVM` do.
+        ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest. After
+        ``fit`` with `BSCA` or `BSGD` chunks go on from its model, of whose rows only the number is known.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes that will ever come; needed in the first call unless its y has them all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVC
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, a label is none of the classes, or the estimator was trained by `fit` with another
+            solver.
+        """
+        is_first = begin(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        check_classification_targets(y)
+        if is_first:
+            found = np.unique(y if classes is None else np.asarray(classes))
+            if len(found) < 2:
+                raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
+            self.classes_, self._centre = found, 0.0
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' counts all rows, which partial_fit never sees: give factors")
+        codes = class_codes(y, self.classes_, hint="; classes= in the first call names all that will come")
+        X, codes, weights, _ = self._weighted_rows(X, codes, sample_weight)
+        self.class_weight_ = self._class_weights(self.classes_, None)
+        task = self._task()
+        meet_chunk(self, X, codes, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        return self
+
+
+class StreamingRegressor:
+    """`partial_fit` of regressors."""
+
+    @available_if(has_partial_fit)
+    def partial_fit(self: Any, X, y, sample_weight=None):
+        """Meet one more chunk of rows, once, as `SVC.partial_fit` does; the intercept is measured from the mean of the
+        first chunk's y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVR
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit` with another solver.
+        """
+        is_first = begin(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        X, y, weights, _ = self._weighted_rows(X, y, sample_weight)
+        task, _, centre = self._encode(y, weights)
+        if is_first:
+            self._centre = centre
+        meet_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        return self
+
+
+class StreamingOutlierDetector:
+    """`partial_fit` of one class."""
+
+    @available_if(has_partial_fit)
+    def partial_fit(self: Any, X, y=None, sample_weight=None):
+        """Meet one more chunk of rows: the first is fitted, every later one met once by the steps of the solver.
+
+        The problem is that of all rows met so far. ``offset_`` is the ν-quantile of the scores of the last thousand
+        rows, the only ones that are kept, or of the chunk's where it has more: about a share ν of a stream whose rows
+        do not change is outside. ``objective_`` is that of all rows met, as these rows say. There is no finish. Give
+        a chunk several times in a row for several passes over it; no row counts twice. ``gamma="scale"`` is that of the
+        first chunk, which should be no handful of rows: `BSCA` makes little of a stream that begins with a few.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        OneClassSVM
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit` with another solver.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import BSGD, OneClassSVM
+        >>> rng = np.random.default_rng(0)
+        >>> clf = OneClassSVM(nu=0.1, solver=BSGD(max_basis=30), random_state=0)
+        >>> for _ in range(10):
+        ...     clf = clf.partial_fit(rng.normal(size=(100, 2)))
+        >>> clf.predict([[0.0, 0.0], [5.0, 5.0]]).tolist()
+        [1, -1]
+        """
+        X = self._check_X(X, reset=begin(self))
+        self._centre = 0.0
+        X, nothing, weights, _ = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
+        task, examples, _ = self._encode(nothing, weights)
+        meet_chunk(self, X, nothing, examples, task, weights)
+        return self

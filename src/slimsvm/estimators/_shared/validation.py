@@ -1,0 +1,230 @@
+"""Checks of what users pass in. Every message names the parameter or the row, what was found and what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+
+from slimsvm import solvers
+from slimsvm.rows import FLOATS
+
+BLOCK_VALUES = 1 << 20
+# Solvers of problems with one label per row.
+ONE_LABEL = ("BSCA", "BSGD", "BVM", "CVM", "LASVM", "Exact")
+
+
+def check_positive(name: str, value: Any, otherwise: str = "") -> float:
+    """A finite number > 0; ``otherwise`` says what else would do."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be a positive number{otherwise}, found {value!r}")
+    return float(value)
+
+
+def check_limit(name: str, value: Any, integer: bool) -> Any:
+    """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number."""
+    if value is None or (integer and value == -1):
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral if integer else Real) or not float(value) > 0:
+        none = "None or -1" if integer else "None"
+        raise ValueError(f"{name} must be a positive {'integer' if integer else 'number'}, or {none}; found {value!r}")
+    return value
+
+
+def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
+    """One of the options."""
+    if not any(value is option or value == option for option in options):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; found {value!r}")
+    return value
+
+
+def check_at_least(name: str, value: Any, least: int) -> int:
+    """An integer from ``least`` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
+    return int(value)
+
+
+def is_chosen(C: Any) -> bool:
+    """Whether a price is to be chosen on validation rows."""
+    return isinstance(C, str) and C == "validate"
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is an array that scikit-learn's checks let pass as it is, if it is finite: they take longer than the
+    scores of a row.
+    """
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and len(X) > 0 and X.shape[1] > 0
+
+
+def is_plain_target(y: Any, n: int) -> bool:
+    """The same of n labels."""
+    return type(y) is np.ndarray and y.shape == (n,) and y.dtype.kind in "biuU"
+
+
+def check_finite(X: Any, name: str = "X") -> None:
+    """No NaN and no infinity; read in blocks, and the first offender is named by row and column."""
+    if sp.issparse(X):
+        _check_finite_sparse(X, name)
+        return
+    if X.dtype.kind != "f":
+        return
+    step = max(1, BLOCK_VALUES // max(1, X.shape[1]))
+    for lo in range(0, X.shape[0], step):
+        block = X[lo : lo + step]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum()  # finite only if all values are; a sum of large ones may be infinite all the same
+        if not np.isfinite(total) and not np.isfinite(block).all():
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            _refuse(name, block[row, column], lo + int(row), int(column))
+
+
+def _check_finite_sparse(X: Any, name: str) -> None:
+    bad: Any = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
+    if len(bad):
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
+
+
+def _refuse(name: str, value: Any, row: int, column: int) -> None:
+    found = "NaN" if np.isnan(value) else "infinity (inf)"
+    raise ValueError(f"{name} contains {found} at row {row}, column {column}; only finite numbers are accepted")
+
+
+@contextmanager
+def naming_rows_of(y: Any) -> Iterator[None]:
+    """Scikit-learn says that y has a NaN or an infinity; here it says in which row, too."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("Input y contains"):
+            raise
+        values = np.asarray(y)
+        bad = ~np.isfinite(values) if values.dtype.kind == "f" else values != values
+        raise ValueError(f"{str(error).rstrip('.')}, at row {np.argwhere(bad)[0][0]}") from None
+
+
+def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.ndarray | None:
+    """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones. What else than a row a
+    weight may be of (``noun``) must have a positive one.
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n, sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from error
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, found {weights.ndim} dimensions")
+    if len(weights) != n:
+        raise ValueError(f"sample_weight must have one entry per {noun}: {n} {noun}s, found {len(weights)} weights")
+    least = ">= 0" if noun == "row" else "> 0"
+    bad = np.flatnonzero(~(np.isfinite(weights) & ((weights >= 0) if noun == "row" else (weights > 0))))
+    if len(bad):
+        raise ValueError(f"sample_weight must be finite and {least}; found {weights[bad[0]]} at {noun} {bad[0]}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: there is nothing to learn from")
+    return weights
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Labels of rows: all numbers or all strings, and none missing."""
+    values = y.tolist() if y.dtype == object else []
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([value is None or value != value for value in values])
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"y must hold a label for every row; found {y[row]} in row {row}")
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise ValueError("y must hold strings or numbers; found both")
+
+
+def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes among labels, and the position of each label's in them.
+
+    scikit-learn's check takes longer than a small fit: integers and strings pass it, but for its warning that a target
+    of many values may be one of regression.
+    """
+    is_plain = y.dtype.kind in "biuU"
+    if not is_plain:
+        check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if is_plain and 2 * len(classes) > len(y):
+        check_classification_targets(y)
+    return classes, codes
+
+
+def class_codes(y: np.ndarray, classes: np.ndarray, noun: str = "classes", hint: str = "") -> np.ndarray:
+    """Positions of labels in the sorted ``classes``, all of which must be known; ``hint`` ends the message."""
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        found = f"{y[unknown].tolist()[0]!r} in row {int(np.argmax(unknown))}"
+        raise ValueError(f"y must hold the {noun} {classes.tolist()}; found {found}{hint}")
+    return np.searchsorted(classes, y)
+
+
+def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
+    """Finite costs ≥ 0 of shape (n_classes, n_classes) with a zero diagonal; positive ones between two classes."""
+    cost = np.asarray(cost_matrix, dtype=np.float64)
+    if cost.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"cost_matrix must have one row and one column per class, shape ({n_classes}, {n_classes}); "
+            f"found shape {cost.shape}"
+        )
+    bad = ~np.isfinite(cost) | (cost < 0) | (np.eye(n_classes, dtype=bool) & (cost != 0))
+    if n_classes == 2:
+        bad |= ~np.eye(2, dtype=bool) & (cost == 0)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"cost_matrix must hold finite costs with zeros on the diagonal, >= 0 elsewhere (> 0 between two classes); "
+            f"found {cost[row, column]} at row {row}, column {column}"
+        )
+    return cost
+
+
+def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
+    """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; blockwise."""
+    n, d = X.shape
+    weights = np.ones(n) if weights is None else weights
+    total = weights.sum() * d
+    sparse = sp.issparse(X)
+    stored = -(-X.nnz // n) if sparse else d  # values of a row, zeros of sparse rows are none
+    step = max(1, BLOCK_VALUES // max(1, stored))
+    blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
+
+    def weighted_sum(shift: float, power: int) -> float:
+        value = 0.0
+        for lo, hi in blocks:
+            block: Any = X[lo:hi]
+            if sparse:
+                block = block.astype(np.float64)
+                entries = block.power(power) if power > 1 else block
+                value += float(weights[lo:hi] @ np.asarray(entries.sum(axis=1)).ravel())
+            else:
+                value += float(weights[lo:hi] @ ((block.astype(np.float64) - shift) ** power).sum(axis=1))
+        return value
+
+    mean = weighted_sum(0.0, 1) / total
+    if sparse:
+        variance = weighted_sum(0.0, 2) / total - mean**2
+    else:
+        variance = weighted_sum(mean, 2) / total
+    if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
+        raise ValueError(
+            f"gamma='scale' is 1 / (n_features · variance of X), found a variance of {variance:.3g}: scale X, or give "
+            "gamma as a number"
+        )
+    return gamma
+
+
+def takes_label_sets(solver: Any) -> bool:
+    """Whether a solver, or the one of that name, trains rows with several labels."""
+    found = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+    return found is None or not issubclass(found, tuple(getattr(solvers, name) for name in ONE_LABEL))

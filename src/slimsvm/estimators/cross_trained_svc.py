@@ -1,0 +1,326 @@
+"""Support vector classification after cross-training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.editing import CrossTrained, CrossTrainer
+from slimsvm.editing.first_stage import Clock
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
+from slimsvm.solvers import Fit, Problem
+from slimsvm.solvers.base import make_ready
+from slimsvm.tasks import Binary
+
+
+class CrossTrainedSVC(ClassifierMixin, KernelMachine):
+    """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
+
+    Machines of random subsets are trained side by side. Rows that they place on the wrong side, and rows that are
+    surely right, are discarded; the others give the last machine its vectors, whose coefficients are the best for all
+    rows (or, as published, are what the last machine is trained on: ``max_basis=None``). For more classes wrap it in
+    `sklearn.multiclass.OneVsRestClassifier`.
+
+    Parameters
+    ----------
+    C : float or "validate", default="validate"
+        Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the middle one of those
+        that err least on the validation rows, give or take a standard error of the difference; fewer than 300 do not
+        judge alone, but every part of the rows in its turn. With ``max_basis=None``: the lowest with the fewest
+        vectors (give or take a tenth) of those within two, on the validation rows.
+    first_C : float or "validate", default="validate"
+        Price for the machines of the subsets, and that which vectors are found with; "validate" takes the highest price
+        at which machines err least, give or take two standard errors, on rows that they have not seen.
+    kernel : {"rbf", "laplacian", "poly", "linear", "sigmoid"}, Kernel or callable, default="rbf"
+        As in `SVC`; no kernel matrix.
+    degree : int, default=3
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
+    coef0 : float, default=0.0
+    n_subsets : int, default=5
+        The paper's s.
+    subset_size : int or None, default=None
+        The paper's r: half of it from each class, or all rows of a class that has fewer. None: the share 1/n_subsets of
+        all rows, but at least 1,000 or half of them. Larger subsets: better decisions, fewer vectors discarded.
+    validation_size : int or None, default=None
+        Rows that thresholds and the last machine's price are chosen by; then they join in its last training. None: a
+        third of subset_size. 0: no thresholds; C must be a number then.
+    variances : float, default=0.0
+        Rows are discarded if their mean margin is beyond 0 or 1 by so many variances: 1 in the paper, which discards
+        less. 0 goes by the mean alone, unless few vectors will not do (``max_basis="auto"``).
+    balance : bool, default=True
+        Whether the smaller class of the kept rows gets surely right rows back.
+    max_basis : int, "auto" or None, default="auto"
+        Most vectors of the last machine. A machine is trained on a sample of the kept rows and takes in, round by
+        round, rows that it has wrong, until it has as many; its vectors' coefficients are then fitted to all rows,
+        those with wrong labels too. "auto": the sample is what is kept of 2,000 rows, and as many are vectors (fewer
+        where some lie in the span of the others), so that their number is about the same for any number of rows from
+        2,000 on; below, the vectors of the machine of all kept rows. Where that then errs more on the
+        validation rows than the first machines do (by a point, and by two standard errors), None with ``variances=1``
+        at least. None: the machine of all kept rows, as in the paper.
+    second_stage : bool, default=True
+        False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
+    solver : str or Solver, default="exact"
+        Of all machines, as in `SVC`.
+    intercept : {"free", "regularized", "none"}, default="free"
+        As in `SVC`.
+    tol : float, default=1e-3
+        As in `SVC`.
+    max_iter : int, default=-1
+        Limit on the iterations of every machine; -1 for none.
+    max_seconds : float or None, default=None
+        Stop after about this time; machines that are not done by then are taken as they are, with a warning.
+    precision, memory_limit, n_jobs, verbose
+        As in `SVC`. The machines of the subsets run side by side, each on one thread.
+    random_state : int, RandomState, Generator or None, default=None
+        Of subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    sample_indices_ : int64 ndarray
+        Positions of the rows that were kept, ascending: those that the last machine, or the one that gives its vectors,
+        could be trained on.
+    C_, first_C_ : float
+    validation_, first_validation_ : list of dict
+        ``C``, ``error``, ``n_basis`` and ``seconds`` of every price that was tried for the last and the first machines:
+        the last one's without the validation rows, by their error.
+    margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
+        Of y f(x) over the machines of the subsets.
+    n_wrong_, n_sure_, n_returned_ : int
+        Rows discarded on the wrong side, as surely right, and put back of the latter.
+    n_basis_, basis_vectors_, basis_coef_, intercept_, model_, kernel_, precision_
+        As in `SVC`.
+    support_, support_vectors_, dual_coef_, n_support_
+        As in scikit-learn.
+    objective_, lower_bound_ : float
+        Of the last machine's problem before its threshold was moved: over all rows and without a bound, or with
+        ``max_basis=None`` over the rows that were kept. NaN and None for the mean of machines.
+    status_, history_, n_iter_
+        Of the last machine.
+    n_kernel_evals_ : int
+        Of everything.
+
+    References
+    ----------
+    Bakır, Bottou, Weston: Breaking SVM Complexity with Cross-Training, NIPS 2004, Algorithm 3 and section 4.3.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, CrossTrainedSVC
+    >>> from slimsvm.datasets import two_gaussians
+    >>> X, y = two_gaussians(2000, 10, 2.2, random_state=0)
+    >>> clf = CrossTrainedSVC(kernel="linear", random_state=0).fit(X, y)
+    >>> whole = SVC(kernel="linear", solver="exact", intercept="free").fit(X, y)
+    >>> bool(clf.n_basis_ < 0.5 * whole.n_basis_), bool(abs(clf.score(X, y) - whole.score(X, y)) < 0.02)
+    (True, True)
+    """
+
+    _y_numeric = False
+    warm_start = False
+
+    def __init__(
+        self,
+        *,
+        C="validate",
+        first_C="validate",
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        n_subsets=5,
+        subset_size=None,
+        validation_size=None,
+        variances=0.0,
+        balance=True,
+        max_basis="auto",
+        second_stage=True,
+        solver="exact",
+        intercept="free",
+        tol=1e-3,
+        max_iter=-1,
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.first_C = first_C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.n_subsets = n_subsets
+        self.subset_size = subset_size
+        self.validation_size = validation_size
+        self.variances = variances
+        self.balance = balance
+        self.max_basis = max_basis
+        self.second_stage = second_stage
+        self.solver = solver
+        self.intercept = intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @with_callbacks
+    def fit(self, X, y):
+        """Edit the training set and train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Any real dtype; memory maps are read in blocks.
+        y : array-like of shape (n_samples,)
+            Labels of two classes, numbers or strings; at least three rows of each.
+
+        Returns
+        -------
+        CrossTrainedSVC
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X or y is out of range; the message names it.
+        """
+        X, y, codes = self._check_data(X, y)
+        task = Binary()
+        fit = self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)))
+        if fit.basis_rows is not None:
+            self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=2).astype(np.int32)
+        return self
+
+    def edit(self, X, y):
+        """Only the first stage: which rows the last machine would be trained on (``max_basis`` left out).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        Edited
+            Positions of the kept rows, and what they were chosen by.
+        """
+        X, y, codes = self._check_data(X, y)
+        problem = self._set_up(X, Binary().encode(codes), Binary(), None)
+        make_ready(self.solver_, problem)
+        return self.solver_.edit(problem, problem.generator(), Clock(problem.max_seconds))
+
+    def _check_data(self, X, y):
+        """X, y and codes 0 and 1 of its classes."""
+        X, y = self._check_X(X, reset=True, y=y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: y must hold two "
+                f"classes, found {len(self.classes_)}; wrap the estimator in sklearn.multiclass.OneVsRestClassifier"
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold two classes, found 1 class: {self.classes_[0]!s}")
+        return X, y, codes
+
+    @property
+    def _cap(self) -> None:
+        """``max_basis`` is this estimator's own matter, not that of the machines' solver."""
+
+    def _resolve_solver(self, rows, task):
+        """Cross-training with the solver that ``solver`` stands for."""
+        if self._learns_metric:
+            raise ValueError("gamma='learn' is not offered with cross-training, found gamma='learn'")
+        price = {
+            name: None
+            if is_chosen(getattr(self, name))
+            else check_positive(name, getattr(self, name), " or 'validate'")
+            for name in ("C", "first_C")
+        }
+        sizes = {"n_subsets": (self.n_subsets, 1), "subset_size": (self.subset_size, 2)}
+        sizes |= {"validation_size": (self.validation_size, 0)}
+        if isinstance(self.max_basis, str):
+            check_option("max_basis", self.max_basis, ("auto", None, "a number"))
+        else:
+            sizes["max_basis"] = self.max_basis, 2
+        counts = {
+            name: None if value is None and name != "n_subsets" else check_at_least(name, value, least)
+            for name, (value, least) in sizes.items()
+        }
+        for name in ("balance", "second_stage"):
+            check_option(name, getattr(self, name), (True, False))
+        variances: Any = self.variances
+        if isinstance(variances, bool) or not isinstance(variances, (int, float)) or not 0 <= variances < np.inf:
+            raise ValueError(f"variances must be a number >= 0, found {variances!r}")
+        return CrossTrainer(
+            self._named_solver(rows, task),
+            variances=variances,
+            balance=self.balance,
+            second_stage=self.second_stage,
+            **{"max_basis": "auto"} | price | counts,
+        )
+
+    def _with_C(self, problem: Problem) -> Problem:
+        """As it is: the prices are chosen inside."""
+        return problem
+
+    def _keep(self, fit: Fit, index) -> None:
+        """Fitted attributes."""
+        super()._keep(fit, index)
+        record: CrossTrained = fit.state
+        edited = record.edited
+        self._state = None
+        self.C_, self.validation_ = record.C, record.trials
+        self.sample_indices_ = edited.kept
+        self.first_C_, self.first_validation_ = edited.first.C, edited.first.trials
+        self.margin_mean_, self.margin_variance_ = edited.mean, edited.variance
+        self.n_wrong_, self.n_sure_, self.n_returned_ = edited.n_wrong, edited.n_sure, edited.n_returned
+
+    def _encode(self, y, weights):
+        """See `KernelMachine._encode`."""
+        return Binary(), Binary().encode(class_codes(y, self.classes_), weights), 0.0
+
+    def decision_function(self, X):
+        """Scores.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Positive for ``classes_[1]``.
+        """
+        return self._scores(X)[:, 0]
+
+    def predict(self, X):
+        """Class labels, ties to the lowest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "model_")
+        return self.classes_[(self._scores(X)[:, 0] > 0).astype(np.int64)]

@@ -1,0 +1,208 @@
+"""Novelty and outlier detection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
+from slimsvm.solvers import BSCA, BSGD, Exact
+from slimsvm.solvers.base import SMALL_TOLERANCE
+from slimsvm.tasks import OneClass
+
+# Solvers that know what the intercept of this problem costs.
+ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
+# Rows as close to the boundary as this share of ρ are on it: free support vectors all are, but for rounding.
+ON_BOUNDARY = 1e-8
+
+
+class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
+    """The region where most rows are, a drop-in for `sklearn.svm.OneClassSVM`.
+
+    Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, LIBSVM's scaling; inside is where f(x) ≥ ρ.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
+        As in `SVC`.
+    tol : float, default=1e-3
+        LIBSVM's: how far the most violating pair of rows is from its optimality conditions. Up to 2,000 rows with
+        ``precision="auto"`` the fit goes on to 1e-10, so that weights and repeated rows give the same model.
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the rows is outside, and at least this share are support vectors.
+    random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
+        As in `SVC`.
+    solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
+        The budgeted ones have at most ``max_basis`` vectors, which need not be rows (no ``support_``); their ``tol`` is
+        that of the solver object, and ``max_iter`` counts trials of the price at which ν is met.
+
+    Attributes
+    ----------
+    offset_ : float
+        ρ: ``decision_function`` is ``score_samples`` less this.
+    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
+        As in `SVC`; ``intercept_`` is −ρ.
+    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_
+        As in `SVC`; objective and bound are mostly negative here.
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola, Williamson: Estimating the Support of a High-Dimensional Distribution, Neural
+    Computation 2001.
+
+    Examples
+    --------
+    >>> from slimsvm import OneClassSVM
+    >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
+    >>> OneClassSVM(gamma="auto", nu=0.5).fit(X).predict(X).tolist()
+    [-1, 1, 1, 1, -1]
+    """
+
+    _y_numeric = False
+    # What the problem has and the user does not choose.
+    C, intercept, max_basis = 1.0, "free", None
+    _solvers = ONE_CLASS_SOLVERS
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        solver="exact",
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @property
+    def offset_(self):
+        """See the class."""
+        check_is_fitted(self, "model_")
+        return -float(self.intercept_[0])
+
+    @with_callbacks
+    def fit(self, X, y=None, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+
+        Returns
+        -------
+        OneClassSVM
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X is out of range; the message names it.
+        """
+        X = self._check_X(X, reset=True)
+        X, nothing, weights, index = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
+        task, examples, _ = self._encode(nothing, weights)
+        self._solve(X, nothing, examples, task, weights, index)
+        return self
+
+    def _set_up(self, X, examples, task, weights):
+        """See `KernelMachine`; few rows are solved for to the last digits."""
+        problem = super()._set_up(X, examples, task, weights)
+        return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
+
+    def _named_solver(self, rows, task):
+        """See `KernelMachine`; only those that know this problem."""
+        solver = super()._named_solver(rows, task)
+        if not isinstance(solver, self._solvers):
+            raise ValueError(
+                "OneClassSVM is trained by solver='exact' or an Exact object, or on a budget 'bsca' or 'bsgd', found "
+                f"{self.solver!r}"
+            )
+        return solver
+
+    def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
+        """See `KernelMachine.certificate`; y is ignored, and objective and bound are negative."""
+        check_is_fitted(self, "model_")
+        X = self._check_X(X, reset=False)
+        return super().certificate(X, np.zeros(X.shape[0]), sample_weight, max_seconds)
+
+    def _encode(self, y, weights):
+        """See `KernelMachine._encode`."""
+        task = OneClass(self.nu)
+        return task, task.encode(y, weights), 0.0
+
+    def score_samples(self, X):
+        """f(x), without the intercept.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self.decision_function(X) + self.offset_
+
+    def decision_function(self, X):
+        """f(x) − ρ: positive inside, negative outside, 0 on the boundary.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        scores = self._scores(X)[:, 0]
+        scores[np.abs(scores) <= ON_BOUNDARY * abs(self.offset_)] = 0.0
+        return scores
+
+    def predict(self, X):
+        """+1 inside and on the boundary, −1 outside.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)

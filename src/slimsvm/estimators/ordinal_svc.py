@@ -1,0 +1,184 @@
+"""Classification with ordered classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.validation import class_codes
+from slimsvm.tasks import Ordinal
+
+Array = np.ndarray
+
+
+class OrdinalSVC(ClassifierMixin, KernelMachine):
+    """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
+
+    Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 where the class of row i lies
+    above the threshold j and −1 elsewhere. What it counts is how many classes off a prediction is. The thresholds come
+    out in order by themselves.
+
+    Parameters
+    ----------
+    classes : array-like or None, default=None
+        The classes from the lowest to the highest; None sorts those found.
+    C : float or "validate", default=1.0
+        Price of one row's loss; "validate" as in `SVC`, by how many classes off predictions are.
+    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision,
+    memory_limit, n_jobs, warm_start
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train it. The thresholds are in the
+        place of an intercept.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        From the lowest to the highest.
+    thresholds_ : ndarray of shape (n_classes − 1,)
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
+        As in `SVC`.
+
+    References
+    ----------
+    Chu, Keerthi: New Approaches to Support Vector Ordinal Regression, ICML 2005 (implicit constraints).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import OrdinalSVC
+    >>> X = np.arange(12.0)[:, None]
+    >>> grades = ["poor", "fair", "good"]
+    >>> clf = OrdinalSVC(classes=grades, C=10.0, kernel="linear").fit(X, np.repeat(grades, 4))
+    >>> clf.predict([[1.0], [5.5], [11.0]]).tolist()
+    ['poor', 'fair', 'good']
+    """
+
+    _y_numeric = False
+    intercept = "none"
+
+    def __init__(
+        self,
+        *,
+        classes=None,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        solver="auto",
+        max_basis=None,
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.classes = classes
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_basis = max_basis
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes, numbers or strings.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+
+        Returns
+        -------
+        OrdinalSVC
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value in X or y is out of range; the message names it.
+        """
+        X, y = self._check_X(X, reset=True, y=y)
+        check_classification_targets(y)
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        found = np.unique(y)
+        self.classes_ = found if self.classes is None else np.asarray(self.classes)
+        if self.classes_.ndim != 1 or len(np.unique(self.classes_)) < len(self.classes_):
+            raise ValueError(
+                f"classes must name every class once, from the lowest to the highest; found {self.classes!r}"
+            )
+        if len(found) < 2:
+            raise ValueError(f"y must hold at least two classes, found 1 class: {found[0]!s}")
+        task, examples, _ = self._encode(y, weights)
+        self._solve(X, y, examples, task, weights, index)
+        return self
+
+    def _encode(self, y: Array, weights: Array | None):
+        """See `KernelMachine._encode`."""
+        sorter = np.argsort(self.classes_)
+        codes = sorter[class_codes(y, self.classes_[sorter])]
+        task = Ordinal(len(self.classes_))
+        return task, task.encode(codes, weights), 0.0
+
+    @property
+    def thresholds_(self) -> Array:
+        """θ_j: f(x) above it speaks for the classes after the j-th."""
+        check_is_fitted(self, "model_")
+        return self.model_.plain
+
+    def decision_function(self, X: Any):
+        """How far f(x) is beyond the thresholds.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, float64
+            Two classes: shape (n_samples,), f − θ. More: (n_samples, n_classes), for the class c the sum of f − θ_j
+            over the thresholds below it, the greatest of which is predicted.
+        """
+        above = self._scores(X) - self.thresholds_
+        if above.shape[1] == 1:
+            return above[:, 0]
+        return np.cumsum(np.column_stack([np.zeros(len(above)), above]), axis=1)
+
+    def predict(self, X: Any):
+        """Classes; where f(x) lies on a threshold the lower one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "model_")
+        return self.classes_[Ordinal(len(self.classes_)).decode(self._scores(X), self.thresholds_)]

@@ -1,0 +1,285 @@
+"""Ranking with kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
+from slimsvm.solvers import Certificate
+from slimsvm.tasks import AveragePrecision, Swaps
+from slimsvm.tasks.ranking import Ranking
+
+Array = np.ndarray
+
+LOSSES = {"swaps": Swaps, "average_precision": AveragePrecision}
+
+
+class RankSVM(KernelMachine):
+    """Ranking SVM with any kernel: scores that put the rows of every query in the right order.
+
+    Minimises ½‖w‖² + C Σ_queries ω ℓ, ℓ being for "swaps" the mean of max(0, 1 − (f(x_i) − f(x_j))) over the pairs of a
+    query's rows of which i should stand above j; for "average_precision" the maximum over all rankings of
+    1 − AP − (what the ranking scores less than the right one). A query without a pair (one row, or labels
+    that are all alike) has no loss.
+
+    Parameters
+    ----------
+    C : float or "validate", default=1.0
+        Price of one query's loss, which is of the size of 1 whatever the number of its rows; "validate" as in `SVC`,
+        with a fifth of the queries held out (of at least ten with a pair).
+    kernel, degree, gamma, coef0
+        As in `SVC`.
+    loss : {"swaps", "average_precision"}, default="swaps"
+        What is lowered, and what `score` reports. For "swaps" labels are grades, any numbers, higher ones to stand
+        above; for "average_precision" rows of label > 0 are relevant.
+    tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision, memory_limit, n_jobs
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train rankings. There is no intercept:
+        a constant ranks nothing.
+    warm_start : bool, default=False
+        As in `SVC`.
+
+    Attributes
+    ----------
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
+        As in `SVC`.
+
+    References
+    ----------
+    Joachims: Optimizing Search Engines using Clickthrough Data, KDD 2002.
+    Yue, Finley, Radlinski, Joachims: A Support Vector Method for Optimizing Average Precision, SIGIR 2007.
+    Mohapatra, Jawahar, Kumar: Efficient Optimization for Average Precision SVM, NIPS 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import RankSVM
+    >>> X = np.array([[0.0], [1.0], [2.0], [0.5], [3.0]])
+    >>> clf = RankSVM(C=10.0, kernel="linear").fit(X, [1, 2, 3, 0, 1], groups=[7, 7, 7, 8, 8])
+    >>> clf.predict([[1.0], [9.0]]).argmax()
+    np.int64(1)
+    >>> clf.score(X, [1, 2, 3, 0, 1], groups=[7, 7, 7, 8, 8])
+    1.0
+    """
+
+    _y_numeric = True
+    intercept = "none"
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        loss="swaps",
+        tol=1e-3,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        solver="auto",
+        max_basis=None,
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.loss = loss
+        self.tol = tol
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_basis = max_basis
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @with_callbacks
+    def fit(self, X, y, groups=None, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Grades, or relevances.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Which query each row belongs to: numbers or strings, in any order. None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Factors ≥ 0 on the losses of the queries, the same for all rows of a query.
+
+        Returns
+        -------
+        RankSVM
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter or a value is not as it must be, or no query has two rows of different labels.
+        """
+        check_option("loss", self.loss, tuple(LOSSES))
+        X, y = self._check_X(X, reset=True, y=y)
+        self._solve(*self._problem(X, y, groups, sample_weight))
+        return self
+
+    def _problem(self, X: Any, y: Array, groups: Any, sample_weight: Any) -> tuple:
+        """Rows in the order of their queries: X, y, examples, task, weights and positions in the X given."""
+        codes = _group_codes(groups, len(y))
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        task, codes = self._task(), codes[index]
+        order = np.argsort(codes, kind="stable")
+        if np.any(order[1:] < order[:-1]):
+            X = X[order][:, order] if self._is_precomputed else X[order]
+            y, codes, index = y[order], codes[order], index[order]
+            weights = None if weights is None else weights[order]
+        examples = task.encode(_by_query(y, codes), _query_weights(weights, codes))
+        if not task.augment(np.zeros((len(y), 1)), np.zeros(0), examples).coef.any():
+            raise ValueError(
+                "no query has two rows of different labels, so there is nothing to rank; groups says which rows belong "
+                f"together: found {examples.n_examples} queries of {len(y)} rows in all"
+            )
+        return X, y, examples, task, weights, index
+
+    def certificate(self, X, y, sample_weight=None, max_seconds=None, groups=None) -> Certificate:
+        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+
+        The bound comes of exact cuts, of which the first is that of the model.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            The training rows, as in `fit`.
+        max_seconds : float or None, default=None
+            Stop with the bound so far after about this time.
+
+        Returns
+        -------
+        Certificate
+            As of `SVC`.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A value is not as it must be; or the kernel is a matrix.
+        """
+        check_is_fitted(self, "model_")
+        limit = check_limit("max_seconds", max_seconds, integer=False)
+        if self._is_precomputed:
+            raise ValueError("a certificate needs rows and a kernel of them, found kernel='precomputed'")
+        X, y = self._check_X(X, reset=False, y=y)
+        X, _, examples, task, _, _ = self._problem(X, y, groups, sample_weight)
+        return self._certify(X, task, examples, self.model_, limit)
+
+    def decision_function(self, X):
+        """Scores, higher ones for rows to stand above.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self._scores(X)[:, 0]
+
+    def predict(self, X):
+        """The scores of `decision_function`: sorted by them, falling, the rows of a query are ranked.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self.decision_function(X)
+
+    def score(self, X, y, groups=None, sample_weight=None):
+        """Mean over queries of the share of pairs in the right order (equal scores half), or of average precision.
+
+        Queries without a pair are left out of the mean.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            No query has a pair.
+        """
+        check_is_fitted(self, "model_")
+        scores = self.decision_function(X)
+        y = np.asarray(y)
+        if y.shape != scores.shape:
+            raise ValueError(f"y must have one label for each of the {len(scores)} rows of X, found shape {y.shape}")
+        check_finite(y[:, None], "y")
+        weights, codes = check_sample_weight(sample_weight, len(y)), _group_codes(groups, len(y))
+        kept = np.argsort(codes, kind="stable")
+        if weights is not None:
+            kept = kept[weights[kept] > 0]
+            weights = weights[kept]
+        task = self._task()
+        examples = task.encode(_by_query(y[kept], codes[kept]), _query_weights(weights, codes[kept]))
+        if np.isnan(task.measures(scores[kept], examples)).all():
+            raise ValueError("no query has two rows of different labels, so that no ranking is better than another")
+        return 1.0 - task.error(scores[kept], examples)
+
+    def _task(self) -> Ranking:
+        """The loss that ``loss`` names."""
+        return LOSSES[self.loss]()
+
+
+def _group_codes(groups: Any, n: int) -> Array:
+    """Query of every row as 0, 1, ..., in the order of the groups' names."""
+    if groups is None:
+        return np.zeros(n, dtype=np.int64)
+    groups = np.asarray(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"groups must have one entry per row: {n} rows, found shape {groups.shape}")
+    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
+        raise ValueError(f"groups contains {groups[~np.isfinite(groups)][0]}, which names no query")
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def _by_query(values: Array, codes: Array) -> list[Array]:
+    """The values of each query, of rows in the order of their queries."""
+    return np.split(values, np.flatnonzero(np.diff(codes)) + 1)
+
+
+def _query_weights(weights: Array | None, codes: Array) -> Array | None:
+    """One weight per query; those of its rows must agree."""
+    if weights is None:
+        return None
+    inside = np.flatnonzero((np.diff(codes) == 0) & (np.diff(weights) != 0))
+    if len(inside):
+        found = weights[inside[0]], weights[inside[0] + 1]
+        raise ValueError(
+            f"sample_weight must be the same for all rows of a query, found {found[0]} and {found[1]} in one"
+        )
+    return weights[np.append(0, np.flatnonzero(np.diff(codes)) + 1)]

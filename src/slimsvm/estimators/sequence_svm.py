@@ -1,0 +1,339 @@
+"""Sequence labelling with kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
+from slimsvm.estimators._shared.validation import (
+    check_labels,
+    check_limit,
+    check_option,
+    check_sample_weight,
+    class_codes,
+)
+from slimsvm.solvers import Certificate
+from slimsvm.tasks import Chain, Examples
+
+Array = np.ndarray
+
+
+class SequenceSVM(KernelMachine):
+    """Structural SVM of a linear chain whose emissions are scored by any kernel.
+
+    The labels y_1 .. y_L of a sequence of rows x_1 .. x_L score start[y_1] + Σ_t f(x_t)[y_t] + Σ_t T[y_t, y_{t+1}] +
+    end[y_L], with f a kernel expansion of one column per label; what is predicted is the best labelling. Trained to
+    minimise ½‖w‖² + C Σ_sequences max_ŷ [Δ(y, ŷ) + score(ŷ) − score(y)].
+
+    Parameters
+    ----------
+    C : float or "validate", default=1.0
+        Price of one sequence's loss; "validate" as in `SVC`, with a fifth of the sequences held out (of at least ten).
+    kernel, degree, gamma, coef0
+        As in `SVC`; no precomputed kernel.
+    loss : {"hamming", "zero-one"}, default="hamming"
+        Δ: the number of wrong labels, or 1 if any is wrong.
+    window : int, default=0
+        So many rows before and after a row are appended to its features (zeros beyond the sequence's ends).
+    tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
+        As in `SVC`. The cuts of every kind, "cpsp" and "refine" train chains; ``max_basis`` alone means "refine".
+    warm_start : bool, default=False
+        As in `SVC`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+    transitions_ : ndarray of shape (n_labels, n_labels)
+        T[a, b]: score of label b after label a.
+    start_, end_ : ndarray of shape (n_labels,)
+    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    validation_
+        As in `SVC`.
+
+    References
+    ----------
+    Altun, Tsochantaridis, Hofmann: Hidden Markov Support Vector Machines, ICML 2003.
+    Yu, Joachims: Training Structural SVMs with Kernels Using Sampled Cuts, KDD 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import SequenceSVM
+    >>> X = [np.array([[0.0], [1.0], [0.0]]), np.array([[1.0], [1.0]])]
+    >>> y = [["a", "b", "a"], ["b", "b"]]
+    >>> clf = SequenceSVM(C=10.0, gamma=1.0).fit(X, y)
+    >>> [labels.tolist() for labels in clf.predict([np.array([[1.0], [0.0]])])]
+    [['b', 'a']]
+    """
+
+    _y_numeric = False
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        loss="hamming",
+        window=0,
+        tol=1e-3,
+        verbose=False,
+        max_iter=-1,
+        random_state=None,
+        solver="auto",
+        max_basis=None,
+        intercept="regularized",
+        max_seconds=None,
+        precision="auto",
+        memory_limit=2000,
+        n_jobs=None,
+        warm_start=False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.loss = loss
+        self.window = window
+        self.tol = tol
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_basis = max_basis
+        self.intercept = intercept
+        self.max_seconds = max_seconds
+        self.precision = precision
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+
+    @with_callbacks
+    def fit(self, X, y, lengths=None, sample_weight=None):
+        """Train.
+
+        Parameters
+        ----------
+        X : list of array-likes or sparse matrices (length, n_features); or one of shape (n_rows, n_features)
+            The sequences; or all of them below each other, with ``lengths``.
+        y : list of sequences of labels; or array-like of shape (n_rows,)
+            In the form of X.
+        lengths : array-like of shape (n_sequences,) or None, default=None
+            Rows of each sequence where X is one array.
+        sample_weight : array-like of shape (n_sequences,) or None, default=None
+            Positive factors on the losses of the sequences.
+
+        Returns
+        -------
+        SequenceSVM
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter, a sequence or a label is not as it must be; the message names it.
+        """
+        check_option("loss", self.loss, ("hamming", "zero-one"))
+        if self._is_precomputed:
+            raise ValueError("kernel='precomputed' is not for sequences; a function of the rows is: kernel=callable")
+        rows, offsets = self._rows(X, lengths, reset=True)
+        if (np.diff(offsets) == 0).any():
+            raise ValueError(f"sequence {int(np.argmin(np.diff(offsets)))} is empty; every sequence needs a row to fit")
+        labels = self._labels(y, offsets, lengths is None)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold at least two labels, found 1: {self.classes_[0]!s}")
+        task = Chain(len(self.classes_), self.loss)
+        weights = check_sample_weight(sample_weight, len(offsets) - 1, "sequence")
+        examples = task.encode(np.split(codes, offsets[1:-1]), weights)
+        by_row = None if weights is None else np.repeat(weights, np.diff(offsets))
+        self._solve(rows, labels, examples, task, by_row, np.arange(len(labels)))
+        return self
+
+    @property
+    def transitions_(self) -> Array:
+        """T[a, b]: score of label b after label a."""
+        check_is_fitted(self, "model_")
+        k = len(self.classes_)
+        return self.model_.plain[: k * k].reshape(k, k)
+
+    @property
+    def start_(self) -> Array:
+        """Score of every label in the first row."""
+        check_is_fitted(self, "model_")
+        k = len(self.classes_)
+        return self.model_.plain[k * k : k * k + k]
+
+    @property
+    def end_(self) -> Array:
+        """Score of every label in the last row."""
+        check_is_fitted(self, "model_")
+        k = len(self.classes_)
+        return self.model_.plain[k * k + k :]
+
+    def decision_function(self, X, lengths=None):
+        """Emission scores of every row and label, without transitions.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        list of float64 ndarrays (length, n_labels), or one of shape (n_rows, n_labels)
+            In the form of X.
+        """
+        scores, offsets = self._emissions(X, lengths)
+        return np.split(scores, offsets[1:-1]) if lengths is None else scores
+
+    def predict(self, X, lengths=None):
+        """Best labelling of every sequence; ties to the lowest labels, from the first row on.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`; sequences may be empty.
+
+        Returns
+        -------
+        list of ndarrays (length,), or one of shape (n_rows,)
+            In the form of X.
+        """
+        labels, offsets = self._predicted(X, lengths)
+        return np.split(labels, offsets[1:-1]) if lengths is None else labels
+
+    def score(self, X, y, lengths=None):
+        """Share of right labels.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`. A label that was not seen in training counts as wrong.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            There is no row, or y does not fit X.
+        """
+        predicted, offsets = self._predicted(X, lengths)
+        if not len(predicted):
+            raise ValueError("score needs at least one row, found empty sequences only")
+        return float(np.mean(predicted == self._labels(y, offsets, lengths is None)))
+
+    def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None) -> Certificate:
+        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+
+        The bound comes of exact cuts, of which the first is that of the model.
+
+        Parameters
+        ----------
+        X, y, sample_weight, lengths
+            The training sequences, as in `fit`.
+        max_seconds : float or None, default=None
+            Stop with the bound so far after about this time.
+
+        Returns
+        -------
+        Certificate
+            As of `SVC`.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A sequence or a label is not as it must be; the message names it.
+        """
+        check_is_fitted(self, "model_")
+        limit = check_limit("max_seconds", max_seconds, integer=False)
+        rows, offsets = self._rows(X, lengths, reset=False)
+        labels = self._labels(y, offsets, lengths is None)
+        codes = class_codes(labels, self.classes_, "labels")
+        task = Chain(len(self.classes_), self.loss)
+        examples = task.encode(
+            np.split(codes, offsets[1:-1]), check_sample_weight(sample_weight, len(offsets) - 1, "sequence")
+        )
+        return self._certify(rows, task, examples, self.model_, limit)
+
+    # -- sequences to rows --------------------------------------------------------------------------------------
+
+    def _predicted(self, X: Any, lengths: Any) -> tuple[Array, Array]:
+        scores, offsets = self._emissions(X, lengths)
+        k = len(self.classes_)
+        examples = Examples(np.zeros(len(scores), np.int64), np.ones(len(offsets) - 1), offsets)
+        return self.classes_[Chain(k).decode(scores, self.model_.plain, examples)], offsets
+
+    def _emissions(self, X: Any, lengths: Any) -> tuple[Array, Array]:
+        check_is_fitted(self, "model_")
+        rows, offsets = self._rows(X, lengths, reset=False)
+        return self.model_.scores(rows, n_jobs=self.n_jobs), offsets
+
+    def _rows(self, X: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
+        """All rows below each other, with their windows, and where each sequence begins."""
+        if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
+            raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
+        if lengths is None:
+            X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
+        else:
+            check_one_array(X, "sequence")
+        is_empty = not reset and not np.any(lengths)
+        X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
+        offsets = offsets_of(lengths, X.shape[0], "sequence")
+        return _with_window(X, offsets, int(self.window)), offsets
+
+    def _labels(self, y: Any, offsets: Array, as_list: bool) -> Array:
+        """All labels in one array."""
+        if y is None:
+            raise ValueError("y must hold a label for every row, found None")
+        if as_list:
+            if len(y) != len(offsets) - 1:
+                raise ValueError(f"y must have one entry per sequence: {len(offsets) - 1} sequences, found {len(y)}")
+            for e, labels in enumerate(y):
+                length = offsets[e + 1] - offsets[e]
+                if np.shape(labels) != (length,):
+                    raise ValueError(
+                        f"y must have one label per row: sequence {e} has {length} rows, found shape {np.shape(labels)}"
+                    )
+            parts = [np.asarray(labels) for labels in y if len(labels)] or [np.zeros(0)]
+            if len({part.dtype.kind in "US" for part in parts if part.dtype != object}) > 1:
+                raise ValueError("y must hold strings or numbers; found both")
+            y = np.concatenate(parts)
+        elif isinstance(y, (list, tuple)) and any(np.ndim(label) for label in y):
+            raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found a list of sequences")
+        labels = np.asarray(y)
+        if labels.shape != (offsets[-1],):
+            raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found shape {labels.shape}")
+        check_labels(labels)
+        return labels
+
+
+def _with_window(X: Any, offsets: Array, window: int) -> Any:
+    """Rows with the features of their neighbours in the same sequence, from the earliest to the latest."""
+    if window == 0:
+        return X
+    n = X.shape[0]
+    first = np.repeat(offsets[:-1], np.diff(offsets))
+    last = np.repeat(offsets[1:], np.diff(offsets))
+    parts = []
+    for step in range(-window, window + 1):
+        source = np.arange(n) + step
+        inside = (source >= first) & (source < last)
+        picked = sp.csr_array(
+            (np.ones(inside.sum()), (np.flatnonzero(inside), source[inside])), shape=(n, n), dtype=X.dtype
+        )
+        parts.append(picked @ X)
+    return sp.hstack(parts, format="csr") if sp.issparse(X) else np.hstack(parts)

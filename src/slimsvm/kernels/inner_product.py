@@ -1,0 +1,111 @@
+"""Kernels of the inner product: linear, polynomial, sigmoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slimsvm.kernels.kernel import FoldedKernel, squared_norms
+from slimsvm.kernels.kernel_form import IDENTITY, POWER, TANH, Folding
+from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
+
+
+@dataclass(frozen=True)
+class Linear(FoldedKernel):
+    """k(x, z) = <x, z>.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Linear
+    >>> Linear().block(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+
+    name: ClassVar[str] = "linear"
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        return Folding(IDENTITY)
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
+        return squared_norms(X).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Polynomial(FoldedKernel):
+    """k(x, z) = (gamma <x, z> + coef0)**degree.
+
+    Parameters
+    ----------
+    degree : int
+        At least 1.
+    gamma : float
+        Positive.
+    coef0 : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Polynomial
+    >>> Polynomial(degree=2, gamma=1.0, coef0=1.0).block(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[144.]])
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+    name: ClassVar[str] = "poly"
+
+    def __post_init__(self):
+        object.__setattr__(self, "degree", check_degree(self.degree))
+        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=False))
+        object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        return Folding(POWER, point_scale=self.gamma, degree=self.degree, shift=self.coef0)
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
+        return ((self.gamma * squared_norms(X) + self.coef0) ** self.degree).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Sigmoid(FoldedKernel):
+    """k(x, z) = tanh(gamma <x, z> + coef0); not positive semidefinite in general.
+
+    Where it is not, problems are not convex, and ``lower_bound_`` and certificates bound nothing.
+
+    Parameters
+    ----------
+    gamma : float
+        Positive.
+    coef0 : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Sigmoid
+    >>> Sigmoid(gamma=0.5).block(np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]))
+    array([[0.]])
+    """
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+    name: ClassVar[str] = "sigmoid"
+
+    def __post_init__(self):
+        object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=False))
+        object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        return Folding(TANH, point_scale=self.gamma, shift=self.coef0)
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.diag`."""
+        return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)

@@ -1,0 +1,155 @@
+"""What a kernel is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slimsvm.kernels.kernel_form import Folding
+from slimsvm.rows import Rows, as_csr, is_sparse
+
+DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls against little work thrown away
+
+
+class Kernel(ABC):
+    """A function k(x, z) of two rows, seen block by block.
+
+    A kernel of your own is one class with `block`; everything else has a default that calls it.
+
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Kernel
+    >>> class Cosine(Kernel):
+    ...     name = "cosine"
+    ...     def block(self, X, Z, dtype=np.float64):
+    ...         X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    ...         Z = Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    ...         return (X @ Z.T).astype(dtype)
+    >>> Cosine().diag(np.array([[3.0, 4.0]]))
+    array([1.])
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
+        """Kernel values k(x_i, z_j).
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (b, d)
+        Z : ndarray or CSR of shape (k, d)
+        dtype : float32 or float64
+            Type computed in and returned.
+
+        Returns
+        -------
+        ndarray of shape (b, k)
+        """
+
+    def scores(
+        self, X: Any, Z: Any, coef: np.ndarray, dtype: Any = np.float64, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """sum_j k(x_i, z_j) coef[j, c], the block of kernel values never stored whole.
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (b, d)
+        Z : ndarray or CSR of shape (k, d)
+        coef : ndarray of shape (k, m) or (k,)
+        dtype : float32 or float64
+            Type kernel values are computed in, and that of the result.
+        n_jobs : int or None
+            Threads; the result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (b, m), or (b,) for 1-D ``coef``
+        """
+        from slimsvm.kernels.kernel_rows import KernelRows
+
+        coef = np.asarray(coef)
+        table = coef[:, None] if coef.ndim == 1 else coef
+        rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=n_jobs)
+        result = rows.scores(rows.points_of(Z), table)
+        return result[:, 0] if coef.ndim == 1 else result
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """k(x_i, x_i), shape (b,)."""
+        out = np.empty(X.shape[0], dtype)
+        for lo in range(0, len(out), DIAGONAL_BLOCK):
+            part = X[lo : lo + DIAGONAL_BLOCK]
+            out[lo : lo + DIAGONAL_BLOCK] = np.diagonal(self.block(part, part, dtype))
+        return out
+
+    def diag_at(self, X: Any, index: np.ndarray) -> np.ndarray:
+        """k(x_i, x_i) in float64 of rows X that are at the positions ``index`` of the whole."""
+        return self.diag(X)
+
+    def basis(self, rows: Rows, index: np.ndarray) -> Any:
+        """Rows at ``index`` as they go into a model."""
+        return rows.take(index, rows.exact_dtype)
+
+    def check_basis(self, basis: Any, n_features: int) -> Any:
+        """Vectors of a basis as float32 or float64 array or CSR of ``n_features`` columns, or an error."""
+        basis = as_csr(basis) if is_sparse(basis) else np.asarray(basis)
+        if basis.ndim != 2 or basis.shape[1] != n_features:
+            raise ValueError(f"the rows have {n_features} features, the basis has shape {basis.shape}")
+        dtype = np.float32 if basis.dtype == np.float32 else np.float64
+        return basis.astype(dtype, copy=False) if is_sparse(basis) else np.ascontiguousarray(basis, dtype)
+
+    def folding(self, n_features: int) -> Folding | None:
+        """How the kernel reads from folded rows; None where only `block` knows."""
+        return None
+
+    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Parameters, as JSON values and arrays from which `from_header` makes the kernel again."""
+        raise TypeError(f"the kernel {self!r} cannot be saved: {type(self).__name__} does not define to_header")
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
+        """The kernel that `to_header` described."""
+        raise TypeError(f"{cls.__name__} does not define from_header")
+
+
+class FoldedKernel(Kernel):
+    """A kernel that is a function of inner products or of ``|x - z|_1``: fast, dense and CSR, by its `folding`."""
+
+    @abstractmethod
+    def folding(self, n_features: int) -> Folding:
+        """How the kernel reads from folded rows."""
+
+    def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
+        """See `Kernel.block`."""
+        from slimsvm.kernels.kernel_rows import KernelRows
+
+        rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=None)
+        return rows.block(rows.points_of(Z))
+
+    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """See `Kernel.to_header`."""
+        header: dict[str, Any] = {"kernel": self.name}
+        arrays = {}
+        for key, value in vars(self).items():
+            if isinstance(value, tuple):
+                arrays[f"kernel_{key}"] = np.array(value)
+            else:
+                header[key] = value
+        return header, arrays
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
+        """See `Kernel.from_header`."""
+        values = {key: value for key, value in header.items() if key != "kernel"}
+        values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
+        return cls(**values)
+
+
+def squared_norms(X: Any) -> np.ndarray:
+    """``|x_i|^2`` in float64."""
+    if is_sparse(X):
+        X = as_csr(X).astype(np.float64)
+        return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
+    X = np.ascontiguousarray(X, np.float64)  # one order of summation for every memory order
+    return np.einsum("ij,ij->i", X, X)

@@ -1,0 +1,110 @@
+"""Kernels given as values or as a function: precomputed, user's callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slimsvm.kernels.kernel import Kernel
+from slimsvm.rows import Rows, is_sparse
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """Rows are rows of a kernel matrix: X[i, t] = k(x_i, t-th training row).
+
+    A basis vector is a training row's position, kept as an array of shape (k, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Precomputed
+    >>> Precomputed().block(np.array([[1.0, 0.2, 0.3]]), np.array([[2], [0]]))
+    array([[0.3, 1. ]])
+    """
+
+    name: ClassVar[str] = "precomputed"
+
+    def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
+        """Columns of X at the positions Z."""
+        positions = self.check_basis(Z, X.shape[1])[:, 0]
+        values = X[:, positions]
+        return (values.toarray() if is_sparse(values) else np.asarray(values)).astype(dtype)
+
+    def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
+        """Diagonal of the square matrix X."""
+        return self.diag_at(X, np.arange(X.shape[0])).astype(dtype)
+
+    def diag_at(self, X: Any, index: np.ndarray) -> np.ndarray:
+        """k(x_i, x_i) of training rows X, which are at the positions ``index``."""
+        if index.size and index.max() >= X.shape[1]:
+            raise ValueError(f"a precomputed kernel has a diagonal for training rows only: row {index.max()} is none")
+        return np.asarray(X[np.arange(X.shape[0]), index], np.float64).reshape(-1)
+
+    def basis(self, rows: Rows, index: np.ndarray) -> np.ndarray:
+        """Positions as an array of shape (k, 1)."""
+        return index[:, None].copy()
+
+    def check_basis(self, basis: Any, n_features: int) -> np.ndarray:
+        """Positions as int64, or an error."""
+        positions = np.asarray(basis).astype(np.int64)
+        if positions.ndim != 2 or positions.shape[1] != 1:
+            raise ValueError(f"a precomputed kernel's basis must have shape (k, 1), got {positions.shape}")
+        if positions.size and not (positions.min() >= 0 and positions.max() < n_features):
+            raise ValueError(
+                f"a precomputed kernel's basis must be positions in 0..{n_features - 1} (the columns of the kernel "
+                f"matrix), got {positions.min()}..{positions.max()}"
+            )
+        return positions
+
+    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """See `Kernel.to_header`."""
+        return {"kernel": self.name}, {}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Precomputed:
+        """See `Kernel.from_header`."""
+        return cls()
+
+
+@dataclass(frozen=True)
+class CallableKernel(Kernel):
+    """The user's own function of two blocks of rows.
+
+    A row's scores are the same bits in any block only as far as the function's values are.
+
+    Parameters
+    ----------
+    function : callable (X, Z) -> array of shape (len(X), len(Z))
+        Called once per block of rows, with arrays, or with ``scipy.sparse.csr_array`` where the data are sparse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import CallableKernel
+    >>> CallableKernel(lambda X, Z: (X @ Z.T) ** 2).block(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[121.]])
+    """
+
+    function: Callable[[Any, Any], Any]
+    name: ClassVar[str] = "callable"
+
+    def __post_init__(self):
+        if not callable(self.function):
+            raise TypeError(f"the function of a CallableKernel must be callable, got {self.function!r}")
+
+    def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
+        """What the function returns, checked."""
+        values = self.function(X, Z)
+        values = values.toarray() if is_sparse(values) else np.asarray(values)
+        expected = (X.shape[0], Z.shape[0])
+        if values.shape != expected:
+            raise ValueError(f"the kernel function must return an array of shape {expected}, got {values.shape}")
+        if values.dtype.kind not in "buif":
+            raise TypeError(f"the kernel function must return real numbers, got dtype {values.dtype}")
+        if not np.isfinite(values).all():
+            raise ValueError("the kernel function must return finite numbers, got NaN or infinity")
+        return values.astype(dtype)

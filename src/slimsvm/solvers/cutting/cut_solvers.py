@@ -1,0 +1,253 @@
+"""The three oracles of the cutting-plane loop as solvers.
+
+Problem, loop and stopping rule are in `solvers.cutting.loop`. Parts: `cuts.oracles` (Yu and Joachims, KDD 2008,
+Algorithms 1, 2 and 3) and, with ``step="line-search"``, `cuts.stabilise`.
+"""
+
+from __future__ import annotations
+
+from slimsvm.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
+from slimsvm.solvers.base import SMALL_N, Problem, Run, Solver
+from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.cutting.example_slacks import ExampleCutsRun
+from slimsvm.solvers.cutting.explicit_weights import resolve_weights
+from slimsvm.solvers.cutting.frank_wolfe import BCFWState
+from slimsvm.solvers.cutting.loop import CuttingPlaneRun, Plan
+
+
+class CuttingPlaneSolver(Solver):
+    """Shared by the three: checks, and the run with the oracle each of them makes."""
+
+    max_idle: int
+    states: tuple[type, ...] = (CutsState,)
+
+    def oracle(self, problem: Problem):
+        """The oracle with this solver's parameters."""
+        raise TypeError(f"{type(self).__name__} must define oracle(problem)")
+
+    def plan(self, problem: Problem) -> Plan:
+        """How the run goes about it."""
+        raise TypeError(f"{type(self).__name__} must define plan(problem)")
+
+    def start(self, problem: Problem, state: CutsState | None = None) -> Run:
+        """Check parameters and set the run up."""
+        name = type(self).__name__
+        if problem.intercept not in ("regularized", "none"):
+            raise ValueError(
+                f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: "
+                "a cut has no place for an unregularised intercept"
+            )
+        if state is not None and not isinstance(state, self.states):
+            raise ValueError(f"{name} can only be warm-started from a cutting-plane fit, found {type(state).__name__}")
+        parameters = self.get_params(deep=False)
+        if parameters.get("tol_relative") is not None and not parameters["tol_relative"] > 0:
+            raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
+        if parameters.get("step", "full") not in ("line-search", "full"):
+            raise ValueError(f"step must be 'line-search' or 'full', found {self.step!r}")
+        if parameters.get("constant", "all") not in ("sample", "all"):
+            raise ValueError(f"constant must be 'sample' or 'all', found {parameters['constant']!r}")
+        for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut"):
+            optional = count in ("warm_up", "vectors_per_cut")
+            if count in parameters and not (optional and parameters[count] is None):
+                check_count(count, parameters[count])
+        if not 0 <= parameters.get("overshoot", 0) <= 1:
+            raise ValueError(f"overshoot must be between 0 and 1, found {self.overshoot!r}")
+        return self.make_run(problem, state)
+
+    def make_run(self, problem: Problem, state: CutsState | None) -> Run:
+        """The run, once the parameters are known to be good."""
+        return CuttingPlaneRun(problem, self.oracle(problem), self.plan(problem), state)
+
+
+class ExactCuts(CuttingPlaneSolver):
+    """Algorithm 1: every cut is the mean over all examples, so that the fit ends with a computed gap to the optimum.
+
+    With ``slacks="each"`` a cut is that of one example, and every iteration adds one of each
+    (`solvers.cutting.example_slacks`).
+
+    Parameters
+    ----------
+    tol_relative : float or None, default=0.01
+        Beside ``tol`` (ε on the mean loss) also ask for a gap of at most this share of the objective; None is the
+        paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10
+        (1e-3 where rows times outputs are more than 2,000).
+    step : {"line-search", "full"}, default="line-search"
+        "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
+    overshoot : float, default=0.05
+        μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
+    warm_up : int or None, default=400
+        Above 2,000 rows start with cuts of this many sampled violated examples, until few rows are violated. None
+        starts with exact cuts, whose first one costs n² kernel evaluations.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+    weights : {"auto"} or bool, default="auto"
+        Whether a linear kernel's machine is kept as weights of features: "auto" says yes above 2,000 rows that have
+        on average no more features than there are rows. There is no warm-up then.
+    slacks : {"auto", "one", "each"}, default="auto"
+        Whether all examples share one slack or each has its own, for losses that are sums over examples: tens of
+        iterations instead of hundreds, but a cut of every example to keep. "auto" says "each" for sequences, queries
+        and other examples of several rows whose machine is kept as weights; a warm start keeps to what it goes on
+        from. ``step``, ``overshoot`` and ``warm_up`` are of one slack.
+
+    Raises
+    ------
+    ValueError
+        ``slacks="each"`` with a loss over all rows, or a warm start from a fit of the other kind.
+
+    References
+    ----------
+    Joachims, Finley, Yu: Cutting-Plane Training of Structural SVMs, Machine Learning 2009, Algorithms 1 and 3 (each
+    example's slack, one slack).
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, ExactCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVC(solver=ExactCuts(), C=10).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-9 * clf.objective_)
+    True
+    """
+
+    states: tuple[type, ...] = (CutsState, BCFWState)
+
+    def __init__(
+        self,
+        tol_relative=0.01,
+        step="line-search",
+        overshoot=0.05,
+        warm_up=400,
+        max_idle=20,
+        weights="auto",
+        slacks="auto",
+    ):
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.warm_up = warm_up
+        self.max_idle = max_idle
+        self.weights = weights
+        self.slacks = slacks
+
+    def make_run(self, problem, state):
+        """One slack or one of each example."""
+        each = self.has_slack_each(problem, state)
+        if state is not None and isinstance(state, BCFWState) != each:
+            kinds = "a slack of each example", "one slack"
+            raise ValueError(
+                f"warm start: the earlier fit had {kinds[each]}, slacks={self.slacks!r} asks for {kinds[not each]}"
+            )
+        return ExampleCutsRun(problem, self, state) if each else super().make_run(problem, state)
+
+    def has_slack_each(self, problem, state) -> bool:
+        """Whether each example has its own slack."""
+        if self.slacks not in ("auto", "one", "each"):
+            raise ValueError(f"slacks must be 'auto', 'one' or 'each', found {self.slacks!r}")
+        if self.slacks == "each" and not problem.task.decomposes:
+            raise ValueError(
+                f"slacks='each' needs a loss that is a sum over examples, found {type(problem.task).__name__}"
+            )
+        if self.slacks == "auto" and state is not None:
+            return isinstance(state, BCFWState)
+        of_several_rows = problem.task.decomposes and problem.examples.offsets is not None
+        return self.slacks == "each" or (
+            self.slacks == "auto" and of_several_rows and resolve_weights(self.weights, problem)
+        )
+
+    def oracle(self, problem):
+        """`ExactOracle`."""
+        return ExactOracle()
+
+    def plan(self, problem):
+        """Line search and warm-up as asked for; the warm-up needs the best point a line search keeps."""
+        search = self.step == "line-search"
+        weights = resolve_weights(self.weights, problem)
+        warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N and not weights else None
+        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up, weights=weights)
+
+
+class ViolatedCuts(CuttingPlaneSolver):
+    """Algorithm 3 ("linear time"): every cut is sampled from the examples that violate their margin.
+
+    Parameters
+    ----------
+    sample_size : int, default=400
+        r, examples in a cut.
+    constant : {"sample", "all"}, default="sample"
+        Whether a cut's constant is that of the examples drawn or, as the paper has it, that of all violated ones. No
+        difference for 0/1 losses; for regression, cost matrices and sequences the first comes closer to the optimum.
+    tol_relative : float or None, default=0.01
+        Beside ``tol`` (ε on the mean loss) also ask that objective and QP value differ by at most this share of the
+        objective; None is the paper's rule. With sampled cuts the QP's value is an estimate, not a bound.
+    step : {"line-search", "full"}, default="line-search"
+        "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
+    overshoot : float, default=0.1
+        μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, ViolatedCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(solver=ViolatedCuts(sample_size=50), C=10, random_state=0).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self, sample_size=400, constant="sample", tol_relative=0.01, step="line-search", overshoot=0.1, max_idle=20
+    ):
+        self.sample_size = sample_size
+        self.constant = constant
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.max_idle = max_idle
+
+    def oracle(self, problem):
+        """`ViolatedOracle`."""
+        return ViolatedOracle(self.sample_size, constant=self.constant)
+
+    def plan(self, problem):
+        """Line search as asked for."""
+        return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot)
+
+
+class UniformCuts(CuttingPlaneSolver):
+    """Algorithm 2 ("constant time"): cuts and stopping rule from fresh uniform samples; work independent of n.
+
+    Parameters
+    ----------
+    sample_size : int, default=1000
+        r, examples in a sample.
+    patience : int, default=4
+        p: fresh samples in a row that must satisfy the stopping rule.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+    final_objective : bool, default=True
+        Compute the model's objective over all rows at the end: one pass over the data that training itself never
+        makes. Its evaluations are counted apart, as ``report_kernel_evals``.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, UniformCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(solver=UniformCuts(sample_size=100), C=10, random_state=0).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(self, sample_size=1000, patience=4, max_idle=20, final_objective=True):
+        self.sample_size = sample_size
+        self.patience = patience
+        self.max_idle = max_idle
+        self.final_objective = final_objective
+
+    def oracle(self, problem):
+        """`UniformOracle`."""
+        return UniformOracle(self.sample_size, self.patience)
+
+    def plan(self, problem):
+        """Full steps: a line search would need the scores of all rows."""
+        return Plan(None, self.max_idle, final_objective=self.final_objective)

@@ -1,0 +1,346 @@
+"""The planes of block-coordinate ascent in memory, and where the scores of the rows come from while α changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.core.calls import in_calls
+from slimsvm.kernels import FeatureRows, KernelRows
+from slimsvm.model import KernelExpansion, LinearModel
+from slimsvm.tasks import Augmented, Examples, Task
+
+Array = np.ndarray
+
+# Multiply-adds of one call of compiled code: below 50 ms. Steps of two sparse rows' merge in a microsecond, about.
+MAX_WORK, MERGED_PER_MICROSECOND = 50_000_000, 300
+
+
+class Planes:
+    """All planes with their weights α, as flat arrays of a ``struct slimsvm_planes``.
+
+    Parameters
+    ----------
+    n_examples : int
+    """
+
+    def __init__(self, n_examples: int):
+        self.n = np.zeros(2, np.int64)
+        self.first = np.full(n_examples, -1)
+        self.following, self.where, self.idle = (np.zeros(1, np.int64) for _ in range(3))
+        self.row, self.column = (np.zeros(0, np.int32) for _ in range(2))
+        self.value, self.constant, self.alpha = np.zeros(0), np.zeros(1), np.zeros(1)
+        self._compiled: core.Structure | None = None
+
+    def __getstate__(self) -> dict[str, Array]:
+        """The arrays, without what holds their addresses."""
+        return {name: value for name, value in vars(self).items() if name != "_compiled"}
+
+    def __setstate__(self, state: dict[str, Array]) -> None:
+        """Arrays of its own."""
+        vars(self).update(state, _compiled=None)
+
+    @property
+    def compiled(self) -> core.Structure:
+        """What compiled code takes, made anew when the arrays have grown."""
+        if self._compiled is None:
+            self._compiled = core.Planes(**self.__getstate__())
+        return self._compiled
+
+    @property
+    def constants(self) -> float:
+        """Σ α_k c_k."""
+        k = self.n[0]
+        return float(self.alpha[:k] @ self.constant[:k])
+
+    def copy(self, factor: float = 1.0) -> Planes:
+        """The same planes, their weights times a factor."""
+        other = Planes(len(self.first))
+        for name, array in self.__getstate__().items():
+            setattr(other, name, array.copy())
+        other.alpha *= factor
+        return other
+
+    def add(self, index: Array, examples: Examples, augmented: Augmented) -> None:
+        """Enter the loss-augmented argmax of some examples; ``examples`` are those."""
+        found = {
+            "index": index,
+            "starts": starts_of(examples),
+            "delta": np.ascontiguousarray(augmented.delta, np.float64),
+            "coef": np.ascontiguousarray(augmented.coef, np.float64),
+            "part": np.zeros((len(index), 0)) if augmented.plain is None else np.ascontiguousarray(augmented.plain),
+        }
+        self._reserve(("following", "where", "idle", "constant", "alpha"), int(self.n[0]) + len(index) + 1)
+        n_missing = core.add_planes(planes=self.compiled, **found)
+        if n_missing:
+            self._reserve(("row", "column", "value"), len(self.value) + n_missing)
+            core.add_planes(planes=self.compiled, **found)
+
+    def _reserve(self, names: tuple[str, ...], needed: int) -> None:
+        """Make room for further planes, or for further entries."""
+        if needed <= len(getattr(self, names[0])):
+            return
+        for name in names:
+            old = getattr(self, name)
+            new = np.zeros(2 * needed, old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        self._compiled = None
+
+    def age(self, max_idle: int) -> None:
+        """Forget the planes that had no weight for so many passes."""
+        core.forget_planes(planes=self.compiled, max_idle=max_idle)
+
+    def coefficients(self, examples: Examples, task: Task) -> tuple[Array, Array]:
+        """Σ α_k g_k: coefficients over rows and outputs, and the plain parameters."""
+        coef, plain = np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain)
+        blocks = blocks_of(examples, np.zeros(examples.n_examples))
+        core.sum_planes(planes=self.compiled, blocks=blocks, coef=coef, plain=plain)
+        return coef, plain
+
+
+def starts_of(examples: Examples) -> Array:
+    """Where the rows of each example begin, and the last one's end."""
+    return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets
+
+
+def blocks_of(examples: Examples, prices: Array) -> core.Structure:
+    """A ``struct slimsvm_blocks``: the rows of each example, and what the weights of its planes may add up to."""
+    starts = starts_of(examples)
+    longest = int(np.diff(starts).max(initial=0))
+    return core.Blocks(n_rows=examples.n_rows, starts=starts, prices=prices, place=np.zeros(longest, np.int64))
+
+
+@dataclass
+class Step:
+    """How examples are to be improved: the rule, and the violation below which they are left alone."""
+
+    is_corrective: bool
+    tol: float
+
+
+def take_steps(function: core.Function, batch: Array, **arguments: Any) -> None:
+    """Call a function for steps on the examples of a batch until all are done."""
+    at = 0
+    while at < len(batch):
+        at = function(order=batch, at=at, max_work=MAX_WORK, **arguments)
+
+
+class KernelBook:
+    """Scores of all rows in a kernel machine, kept up by one fused product for each batch of examples.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    examples : Examples
+    prices : float64 ndarray of shape (n_examples,)
+    task : Task
+    intercept : bool
+    memory_limit : int
+        Half of it may hold the kernel matrix.
+    """
+
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        examples: Examples,
+        prices: Array,
+        task: Task,
+        intercept: bool,
+        memory_limit: int,
+    ):
+        self.kernel_rows, self.examples, self.task, self.intercept = kernel_rows, examples, task, intercept
+        self.starts, self.blocks = starts_of(examples), blocks_of(examples, prices)
+        n = kernel_rows.n_rows
+        self.matrix: Array | None = None
+        if n * n * np.dtype(kernel_rows.dtype).itemsize <= memory_limit // 2:
+            self.matrix = kernel_rows.block(kernel_rows.points(np.arange(n)))
+        self.coef, self.plain = np.zeros((n, task.n_outputs)), np.zeros(task.n_plain)
+        self.scores = np.zeros((n, task.n_outputs))
+
+    def restore(self, planes: Planes) -> None:
+        """Take the coefficients of the planes, and compute the scores anew."""
+        self.coef, self.plain = planes.coefficients(self.examples, self.task)
+        rows = np.flatnonzero(self.coef.any(axis=1))
+        scores = self._products(rows, self.coef[rows])
+        self.scores = scores + self.coef.sum(axis=0) if self.intercept else scores
+
+    def _products(self, rows: Array, coef: Array) -> Array:
+        if not len(rows):
+            return np.zeros_like(self.scores)
+        if self.matrix is not None:
+            return self.matrix[rows].T.astype(np.float64) @ coef
+        return self.kernel_rows.scores(self.kernel_rows.points(rows), coef).astype(np.float64)
+
+    def scores_of(self, rows: Array) -> Array:
+        """Scores of some rows."""
+        return self.scores[rows]
+
+    def step(self, planes: Planes, batch: Array, how: Step) -> None:
+        """A step on each example of a batch."""
+        rows = np.sort(self.examples.rows_of(batch))
+        if self.matrix is not None:
+            K = self.matrix[np.ix_(rows, rows)]
+        else:
+            K = self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
+        coef = np.zeros((len(rows), self.task.n_outputs))
+        take_steps(
+            core.step_by_kernel,
+            batch,
+            planes=planes.compiled,
+            blocks=self.blocks,
+            K=K,
+            constant=float(self.intercept),
+            scores=np.ascontiguousarray(self.scores[rows].T),
+            coef=coef,
+            plain=self.plain,
+            base=np.searchsorted(rows, self.starts[batch]),
+            is_corrective=int(how.is_corrective),
+            tol=how.tol,
+        )
+        changed = np.flatnonzero(coef.any(axis=1))
+        if len(changed):
+            self.coef[rows] += coef
+            self.scores += self._products(rows[changed], coef[changed])
+            if self.intercept:
+                self.scores += coef.sum(axis=0)
+
+    def all_scores(self) -> Array:
+        """Scores of all rows."""
+        return self.scores
+
+    @property
+    def norm_squared(self) -> float:
+        """‖w‖²."""
+        return max(0.0, float(np.sum(self.coef * self.scores) + self.plain @ self.plain))
+
+    @property
+    def n_basis(self) -> int:
+        """Rows with a coefficient."""
+        return int(np.count_nonzero(self.coef.any(axis=1)))
+
+    def parameters(self) -> tuple[Array, ...]:
+        """What an average is taken of."""
+        return self.coef, self.plain, self.scores
+
+    def set(self, parameters: tuple[Array, ...]) -> None:
+        """Become the machine of these parameters."""
+        self.coef, self.plain, self.scores = parameters
+
+    def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
+        """The machine as a model, and the rows its vectors are."""
+        rows = np.flatnonzero(self.coef.any(axis=1))
+        intercept = self.coef.sum(axis=0) if self.intercept else np.zeros(self.task.n_outputs)
+        basis = self.kernel_rows.basis(rows)
+        dtype = np.dtype(self.kernel_rows.dtype).name
+        return KernelExpansion(basis, self.coef[rows], intercept, self.plain.copy(), kernel, dtype), rows
+
+
+class WeightBook:
+    """The weights of a linear machine, kept up by every step; rows as CSR.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    examples : Examples
+    prices : float64 ndarray of shape (n_examples,)
+    task : Task
+    intercept : bool
+    memory_limit : int
+        A quarter of it may hold the inner products of the rows of each example with each other.
+    """
+
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        examples: Examples,
+        prices: Array,
+        task: Task,
+        intercept: bool,
+        memory_limit: int,
+    ):
+        self.kernel_rows, self.examples, self.task, self.intercept = kernel_rows, examples, task, intercept
+        self.starts, self.blocks = starts_of(examples), blocks_of(examples, prices)
+        self.features = FeatureRows(kernel_rows.rows, kernel_rows.n_jobs)
+        d, m = kernel_rows.n_features, task.n_outputs
+        self.weights, self.bias, self.plain = np.zeros((d, m)), np.zeros(m), np.zeros(task.n_plain)
+        self.gram_offsets = np.concatenate([[0], np.cumsum(np.diff(self.starts) ** 2)])
+        self.grams: Array | None = None
+        if self.gram_offsets[-1] * self.weights.itemsize <= memory_limit // 4:
+            self.grams = self._multiply_examples()
+
+    def _multiply_examples(self) -> Array:
+        """Inner products of the rows of each example, one square block after another."""
+        grams, rows = np.empty(self.gram_offsets[-1]), self.features.csr
+        longest, stored = len(self.blocks.place), len(rows.values) / max(1, self.examples.n_rows)
+        per_row = longest * stored / MERGED_PER_MICROSECOND
+        for part in in_calls(self.examples.n_rows, per_row):
+            core.multiply_examples(
+                rows=rows,
+                blocks=self.blocks,
+                first=part.start,
+                n=part.stop - part.start,
+                gram_offsets=self.gram_offsets,
+                grams=grams,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=per_row * (part.stop - part.start),
+            )
+        return grams
+
+    def restore(self, planes: Planes) -> None:
+        """Compute the weights of the planes anew."""
+        coef, self.plain = planes.coefficients(self.examples, self.task)
+        self.weights = self.features.gather(coef)
+        self.bias = coef.sum(axis=0) if self.intercept else np.zeros_like(self.bias)
+
+    def scores_of(self, rows: Array) -> Array:
+        """Scores of some rows."""
+        return self.features.scores_of(rows, self.weights, self.bias)
+
+    def step(self, planes: Planes, batch: Array, how: Step) -> None:
+        """A step on each example of a batch."""
+        take_steps(
+            core.step_by_weights,
+            batch,
+            planes=planes.compiled,
+            blocks=self.blocks,
+            rows=self.features.csr,
+            grams=self.grams,
+            gram_offsets=None if self.grams is None else self.gram_offsets,
+            constant=float(self.intercept),
+            weights=self.weights,
+            bias=self.bias,
+            plain=self.plain,
+            is_corrective=int(how.is_corrective),
+            tol=how.tol,
+        )
+
+    def all_scores(self) -> Array:
+        """Scores of all rows."""
+        return self.features.scores(self.weights, self.bias)
+
+    @property
+    def norm_squared(self) -> float:
+        """‖w‖²."""
+        return float(sum(np.vdot(part, part) for part in (self.weights, self.bias, self.plain)))
+
+    @property
+    def n_basis(self) -> int:
+        """Features with a weight."""
+        return int(np.count_nonzero(self.weights.any(axis=1)))
+
+    def parameters(self) -> tuple[Array, ...]:
+        """What an average is taken of."""
+        return self.weights, self.bias, self.plain
+
+    def set(self, parameters: tuple[Array, ...]) -> None:
+        """Become the machine of these parameters."""
+        self.weights, self.bias, self.plain = parameters
+
+    def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
+        """The machine as a model, whose vectors are no rows."""
+        dtype = np.dtype(self.kernel_rows.dtype).name
+        return LinearModel.of_weights(self.weights, self.bias.copy(), self.plain.copy(), dtype), None

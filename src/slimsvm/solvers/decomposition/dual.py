@@ -1,0 +1,174 @@
+"""The dual of two-class problems, of ε-insensitive regression and of one class: one problem in one number v_i per row.
+
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = total
+
+with v_i = α_i y_i, t_i = cost·y_i and ε = 0, or v_i = α_i − α_i*, t_i the target and ε the tube's; total = 0. A
+regularised intercept adds 1 to K. One class: v_i = α_i, t = 0, total = ν C Ω.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slimsvm.kernels import KernelRows
+from slimsvm.solvers.base import Problem
+from slimsvm.tasks import Binary, Examples, OneClass, Regression, Task
+from slimsvm.tasks.same_loss import check_same_loss
+
+Array = np.ndarray
+
+# An imbalance of Σ v, as a share of its positive part, that is rounding's.
+ROUNDING = 1e-12
+# A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
+ZERO = 1e-6
+# A fit ends after so many steps for pairs of rows, or so many for each row if that is more. (LIBSVM has 10 million and
+# 100.) Large sets at C = 1000 take 50 to 100 for each row.
+MOST_STEPS, MOST_STEPS_PER_ROW = 2_000_000, 1000
+
+
+# At tol a fit goes on at a tenth of it, and a tenth of that, while the gap is more than the share GAP of the objective;
+# for no more than MORE_STEPS times as many steps as that took, and not below the share LEAST_TOL of tol.
+GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
+
+
+def limit_reached(n_steps: int, n_rows: int) -> str | None:
+    """The limit on steps that a fit has come to; None before."""
+    limit = max(MOST_STEPS, MOST_STEPS_PER_ROW * n_rows)
+    return f"limit of {limit:,} steps" if n_steps >= limit else None
+
+
+@dataclass
+class Tolerance:
+    """The violation that is asked for: ``tol``, lowered where the gap is wide then.
+
+    Parameters
+    ----------
+    tol : float
+    least_size : float, default=0.0
+        Objectives smaller than this are those of rounding.
+    """
+
+    tol: float
+    least_size: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.now, self._most_steps = self.tol, np.inf
+
+    def is_lowered(self, objective: float, bound: float, n_steps: int) -> bool:
+        """Whether tol, which is met, was lowered: the gap is wide, and the steps for it are not too many."""
+        if self.now == self.tol:
+            self._most_steps = (1 + MORE_STEPS) * n_steps
+        is_wide = objective - bound > GAP * max(abs(objective), self.least_size)
+        if not is_wide or n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol:
+            return False
+        self.now *= 0.1
+        return True
+
+
+@dataclass(frozen=True)
+class DualState:
+    """The dual point of a fit, enough to go on from with another kernel, C or X of the same examples.
+
+    Parameters
+    ----------
+    v : float64 ndarray of shape (n_rows,)
+    C : float
+    task, examples
+    """
+
+    v: Array
+    C: float
+    task: Task
+    examples: Examples
+
+    def check(self, task: Task, examples: Examples) -> None:
+        """Refuse to go on with another loss."""
+        check_same_loss(self, task, examples, "; only the kernel, C and X may change")
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The problem above: targets t, ε, bounds, what is added to K, and whether Σ v = total.
+
+    g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
+    """
+
+    target: Array
+    epsilon: float
+    lo: Array
+    hi: Array
+    offset: float
+    balanced: bool
+    total: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Problem) -> Dual:
+        """The dual of a problem whose task has one."""
+        task, examples = problem.task, problem.examples
+        price = problem.C * examples.weights
+        offset, balanced = float(problem.intercept == "regularized"), problem.intercept == "free"
+        if isinstance(task, Regression):
+            return cls(examples.labels, float(task.epsilon), -price, price, offset, balanced)
+        if isinstance(task, OneClass):
+            zeros = np.zeros(len(price))
+            return cls(zeros, 0.0, zeros, price, 0.0, True, float(task.nu * price.sum()))
+        assert isinstance(task, Binary)
+        positive = examples.labels > 0
+        target: Array = np.where(positive, task.cost_positive, -task.cost_negative)
+        return cls(target, 0.0, np.where(positive, 0.0, -price), np.where(positive, price, 0.0), offset, balanced)
+
+    def feasible(self, v: Array) -> Array:
+        """The nearest point like v within the bounds; the heavier side is scaled down to the balance."""
+        v = np.clip(v, self.lo, self.hi)
+        if self.total:
+            missing = self.total - v.sum()
+            room = self.hi - v if missing > 0 else v
+            return v + room * (missing / room.sum()) if abs(missing) > ROUNDING * self.total else v
+        if self.balanced:
+            up, down = v[v > 0].sum(), -v[v < 0].sum()
+            if abs(up - down) > ROUNDING * max(up, down):  # less would take rows off their bounds for nothing
+                heavy = (v > 0) == (up > down)
+                v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
+        return v
+
+    def least_size(self, kernel_rows: KernelRows) -> float:
+        """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
+        spread = self.total**2 / len(self.hi)
+        return ZERO * spread * float(kernel_rows.diag().mean()) if self.total else 0.0
+
+    def value(self, v: Array, g: Array) -> float:
+        """D(v)."""
+        return float(0.5 * v @ (self.target + g) - self.epsilon * np.abs(v).sum())
+
+    def penalty(self, g: Array, intercept: float) -> float:
+        """C Σ ω ℓ of the scores t − g + intercept: what D's bounds leave of the loss."""
+        off = g - intercept
+        return float(self.hi @ np.maximum(off - self.epsilon, 0.0) - self.lo @ np.maximum(-off - self.epsilon, 0.0))
+
+    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""
+        if self.epsilon == 0:
+            return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+        up = np.where(v < hi, np.where(v >= 0, g - self.epsilon, g + self.epsilon), -np.inf)
+        return up, np.where(v > lo, np.where(v <= 0, g + self.epsilon, g - self.epsilon), np.inf)
+
+    def extremes(self, up: Array, down: Array) -> tuple[float, float]:
+        """Largest u and smallest d; 0 is among both unless the intercept is free."""
+        highest, lowest = up.max(initial=-np.inf), down.min(initial=np.inf)
+        if self.balanced:
+            return float(highest), float(lowest)
+        return max(float(highest), 0.0), min(float(lowest), 0.0)
+
+    def intercept(self, v: Array, g: Array) -> float:
+        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
+        if not self.balanced:
+            return self.offset * float(v.sum())
+        up, down = self.slopes(v, g, self.lo, self.hi)
+        free = (v > self.lo) & (v < self.hi) & (v != 0)
+        if free.any():
+            return float(up[free].mean())
+        highest, lowest = self.extremes(up, down)
+        bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
+        return float(np.mean(bounds)) if bounds else 0.0

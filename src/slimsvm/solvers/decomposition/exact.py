@@ -1,0 +1,393 @@
+r"""The exact kernel SVM by decomposition.
+
+Binary classification, ε-insensitive regression and one class are one dual problem in v_i = α_i y_i, or α_i − α_i*:
+
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0
+
+with t_i = cost·y_i and ε = 0, or the target and the tube's ε (`solvers.decomposition.dual`). A regularised intercept
+adds 1 to K. With g = t − Kv, the derivatives of D upwards and downwards, u_i and d_i, are g_i up to ∓ε.
+The stopping rule is LIBSVM's,
+
+    max {u_i: v_i < hi_i} − min {d_i: v_i > lo_i} ≤ tol,
+
+where 0 joins both sets unless the intercept is free. Every v is a dual point: D(v) bounds the optimum from below. Where
+the objective is more than GAP above D(v) by then, as large prices and few errors make it, tol is lowered for a while.
+
+Three levels, each in the next one:
+
+    all rows     the active rows are solved for; then g is brought up to date for all others in one fused pass, those
+                 that violate become active and those far from it cease to be. The first active rows are a sample.
+    active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
+                 by kernel values computed anew, or where they are dear by lines of K from a cache
+    working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`)
+
+Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
+(second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
+`solvers.decomposition.kernel_cache`, `solvers.decomposition.working_set`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.model import KernelExpansion
+from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
+from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
+from slimsvm.solvers.decomposition.shared_kernel import SharedKernelRun, fits_in_memory
+from slimsvm.solvers.decomposition.working_set import solve_set
+from slimsvm.tasks import Binary, OneClass, OneVsOne, Regression
+
+Array = np.ndarray
+
+# Share of the memory limit for lines of the kernel matrix.
+CACHE_SHARE = 0.5
+# The first active rows: this many, or this share of all if that is more.
+FIRST_ROWS, FIRST_SHARE = 4096, 1 / 8
+# All rows if lines are kept and those of all take no more than this share of their memory.
+ALL_LINES_SHARE = 1.0
+# The active rows are solved for to this share of all rows' violation, if they are one working set to that.
+LEVEL_SHARE, ONE_SET_SHARE = 0.3, 0.1
+# A working set that is not all active rows is solved to this share of their violation.
+SET_SHARE = 0.3
+# The active rows are one working set if at least this share of them is not at a bound.
+ALL_IF_FREE = 0.5
+# Steps in a working set, by its size.
+STEPS_PER_ROW = 20
+# … and at most this many numbers of each line in all, about a second's work: limits are looked at between working sets.
+STEP_WORK = 400_000_000
+# Rows cease to be active only if at least this share of them can.
+WORTH_DROPPING = 0.2
+# … those that violate by less than −1 times this share of the greatest change of g in the last pass.
+KEEP_SHARE = 0.5
+# The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
+STALL, ROUNDING = 20, 1e-16
+
+
+class ExactRun:
+    """The loop's state on one problem; see the module's text.
+
+    ``v`` is changed by whole working sets at a time, and ``g_of_all`` says whether g is that of v in all rows: what
+    `finish` needs is there wherever an interrupt strikes.
+    """
+
+    ends_in_passes = True
+
+    def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
+        self.problem, self.dual = problem, Dual.of(problem)
+        self.kernel_rows = problem.bind()
+        n = self.kernel_rows.n_rows
+        self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
+        self.v_seen = self.v.copy()  # g of inactive rows is that of this v
+        self.g_of_all, self.converged = True, False
+        self.n_steps = 0
+        self.value, self.stalled, self.drift = 0.0, 0, np.inf
+        self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows))
+        if state is not None:
+            self.begin(self.dual.feasible(state.v * (problem.C / state.C)))
+        elif self.dual.total:
+            self.begin(self.outermost())
+        memory = int(CACHE_SHARE * problem.memory_limit)
+        first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
+        self.cache = kernel_values(self.kernel_rows, memory, first)
+        self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
+        self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
+        self.by_rule = working_set_size is None
+        if self.largest < 2:
+            raise ValueError(
+                f"memory_limit leaves room for {self.largest} lines of the kernel matrix of {n} rows; it takes at "
+                "least 2"
+            )
+        self.latest = np.zeros(0, np.int64)  # working set before, as rows
+        self.goal = problem.tol
+        self.activate()
+        if len(first) < n:
+            highest, lowest = self.dual.extremes(*self.slopes())
+            self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
+
+    def begin(self, v: Array) -> None:
+        """Start from a dual point other than 0."""
+        self.v, self.v_seen = v, v.copy()
+        self.g = self.gradient()
+        self.value = self.dual.value(self.v, self.g)
+
+    def outermost(self) -> Array:
+        """One class: a dual point of the rows that are least like a sample of them."""
+        n, hi = self.kernel_rows.n_rows, self.dual.hi
+        sample = np.sort(self.problem.generator().choice(n, min(n, FIRST_ROWS), replace=False))
+        likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
+        order = np.argsort(likeness, kind="stable")
+        v = np.zeros(n)
+        v[order] = np.clip(self.dual.total - (np.cumsum(hi[order]) - hi[order]), 0.0, hi[order])
+        return self.dual.feasible(v)
+
+    def first_rows(self, memory: int, is_begun: bool) -> Array:
+        """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound.
+
+        All where there are few, and where lines are kept and there is room for all: a look would compute values
+        that lines have, or will have.
+        """
+        n, itemsize = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize
+        size = max(FIRST_ROWS, int(FIRST_SHARE * n))
+        if n <= 2 * FIRST_ROWS or (keeps_lines(self.kernel_rows) and n * n * itemsize <= ALL_LINES_SHARE * memory):
+            return np.arange(n)
+        if not is_begun:
+            return self.sample(size)
+        worst = np.argpartition(-self.violation(), size)[:size]
+        return np.union1d(worst, np.flatnonzero((self.v > self.dual.lo) & (self.v < self.dual.hi) & (self.v != 0)))
+
+    def violation(self) -> Array:
+        """How far every row is from its optimality condition; negative where it is met."""
+        up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+        middle = 0.5 * sum(self.dual.extremes(up, down)) if self.dual.balanced else 0.0
+        return np.maximum(up - middle, middle - down)
+
+    def gradient(self) -> Array:
+        """Compute g of all rows from nothing but v."""
+        rows = np.flatnonzero(self.v)
+        scores = self.kernel_rows.scores(self.kernel_rows.points(rows), self.v[rows, None])[:, 0]
+        return self.dual.target - scores.astype(np.float64) - self.dual.offset * self.v.sum()
+
+    def sample(self, size: int) -> Array:
+        """Rows drawn at random, of both classes alike where there are classes."""
+        rng, n = self.problem.generator(), self.kernel_rows.n_rows
+        if isinstance(self.problem.task, Regression):
+            return np.sort(rng.choice(n, size, replace=False))
+        parts = []
+        for rows in (np.flatnonzero(self.dual.target > 0), np.flatnonzero(self.dual.target < 0)):
+            share = max(1, round(size * len(rows) / n))
+            parts.append(rng.choice(rows, min(len(rows), share), replace=False))
+        return np.sort(np.concatenate(parts))
+
+    # -- the active rows --------------------------------------------------------------------------------------------
+
+    def activate(self) -> None:
+        """Collect what belongs to the cache's active rows."""
+        active = self.cache.active
+        self.g_active, self.v_active = self.g[active], self.v[active]
+        self.lo_active, self.hi_active = self.dual.lo[active], self.dual.hi[active]
+        self.place_of = np.full(len(self.v), -1)
+        self.place_of[active] = np.arange(len(active))
+
+    def slopes(self) -> tuple[Array, Array]:
+        """Derivatives at the active rows."""
+        return self.dual.slopes(self.v_active, self.g_active, self.lo_active, self.hi_active)
+
+    @property
+    def size(self) -> int:
+        """Rows in a working set: all active ones if they fit and at least half of them are not at a bound."""
+        n = len(self.v_active)
+        if not self.by_rule:
+            return self.largest
+        free = (self.v_active > self.lo_active) & (self.v_active < self.hi_active) & (self.v_active != 0)
+        if n <= self.cache.n_slots and np.count_nonzero(free) >= ALL_IF_FREE * n:
+            return n
+        return min(self.largest, self.cache.best_size)
+
+    def choose(self) -> tuple[Array, float]:
+        """Places of the working set among the active rows, and their violation."""
+        up, down = self.slopes()
+        highest, lowest = self.dual.extremes(up, down)
+        if highest - lowest <= self.goal:
+            return np.zeros(0, np.int64), highest - lowest
+        n = len(up)
+        if n <= self.size:
+            return np.arange(n), highest - lowest
+        quarter = max(1, self.size // 4)
+        tops = np.argpartition(-up, quarter)[:quarter]
+        bottoms = np.argpartition(down, quarter)[:quarter]
+        chosen = np.zeros(n, bool)
+        chosen[tops[up[tops] > lowest + self.goal]] = True  # others have no partner to violate with
+        chosen[bottoms[down[bottoms] < highest - self.goal]] = True
+        room = self.size - np.count_nonzero(chosen)
+        if len(self.latest) and room:
+            places = self.place_of[self.latest]
+            places = places[places >= 0]
+            places = places[~chosen[places]]
+            free = (self.v_active[places] > self.lo_active[places]) & (self.v_active[places] < self.hi_active[places])
+            chosen[np.concatenate([places[free], places[~free]])[:room]] = True
+        return np.flatnonzero(chosen), highest - lowest
+
+    def improve(self, places: Array, gap: float) -> None:
+        """Solve for a working set, and bring g of all active rows up to date."""
+        dual, rows = self.dual, self.cache.active[places]
+        before = self.v_active[places]
+        v, g = before.copy(), self.g_active[places]
+        is_all = len(places) == len(self.g_active)
+        n_steps, gain, *_ = solve_set(
+            self.cache.block(places),
+            g,
+            v,
+            (self.lo_active[places], self.hi_active[places]),
+            balanced=dual.balanced,
+            offset=dual.offset,
+            epsilon=dual.epsilon,
+            tol=0.5 * self.goal if is_all else max(0.5 * self.goal, SET_SHARE * gap),
+            max_steps=min(STEPS_PER_ROW * len(rows), STEP_WORK // len(rows)),
+        )
+        change = v - before
+        moved = np.flatnonzero(change)
+        self.g_of_all, self.latest = False, rows
+        self.n_steps += n_steps
+        self.v[rows] = v
+        self.v_active[places] = v
+        if is_all:
+            self.g_active = g
+        else:
+            self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
+        self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
+        self.value += max(gain, 0.0)
+
+    # -- all rows ---------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
+        changed = np.flatnonzero(self.v != self.v_seen)
+        inactive = np.ones(len(self.v), bool)
+        inactive[self.cache.active] = False
+        self.g[self.cache.active] = self.g_active
+        inactive = np.flatnonzero(inactive)
+        self.drift = 0.0
+        if len(changed) and len(inactive):
+            change = self.v[changed] - self.v_seen[changed]
+            moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
+            moved = moved.astype(np.float64) + self.dual.offset * change.sum()
+            self.g[inactive] -= moved
+            self.drift = float(np.abs(moved).max())
+        self.v_seen = self.v.copy()
+        self.g_of_all = True
+
+    def select(self) -> None:
+        """Make the worst violators active, and let go of rows that are far from violating."""
+        violation = self.violation()
+        active = self.cache.active
+        inactive = np.ones(len(violation), bool)
+        inactive[active] = False
+        added = np.flatnonzero(inactive & (violation > 0.5 * self.tol.now))
+        most = max(len(active), FIRST_ROWS)
+        if len(added) > most:
+            added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
+        kept = np.flatnonzero(violation[active] >= -max(KEEP_SHARE * self.drift, self.goal))
+        # Lines of all rows cost no look, which computes anew.
+        if len(kept) <= (1 - WORTH_DROPPING) * len(active) and not self.has_all_lines:
+            self.cache.keep(kept)
+        self.cache.extend(added)
+        self.activate()
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """One working set, or where the active rows are solved for, one look at all rows."""
+        places, gap = self.choose()
+        objective, error = None, None
+        if len(places) and self.stalled < STALL:
+            self.improve(places, gap)
+        else:
+            self.look()
+            objective, error = self.evaluate()
+            up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+            highest, lowest = self.dual.extremes(up, down)
+            is_met = highest - lowest <= self.tol.now
+            goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps)
+            self.converged = self.stalled >= STALL or (is_met and not goes_on)
+            if not self.converged:
+                self.select()
+                share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
+                self.goal = max(self.tol.now, min(self.goal, share * (highest - lowest)))
+        return {
+            "objective": objective,
+            "lower_bound": self.value,
+            "gap": None if objective is None else objective - self.value,
+            "violation": gap,
+            "n_active": len(self.g_active),
+            "n_basis": int(np.count_nonzero(self.v)),
+            "training_error": error,
+        }
+
+    @property
+    def spent(self) -> str | None:
+        """See `solvers.base.Run`."""
+        return limit_reached(self.n_steps, len(self.v))
+
+    def evaluate(self) -> tuple[float, float]:
+        """Objective and training error, from g of all rows."""
+        task, examples, dual = self.problem.task, self.problem.examples, self.dual
+        scores = dual.target - self.g
+        norm_squared = float(self.v @ scores)
+        intercept = dual.intercept(self.v, self.g) if dual.balanced else 0.0
+        error = task.error(task.decode((scores + intercept)[:, None], np.zeros(0), examples), examples)
+        return 0.5 * norm_squared + dual.total * intercept + dual.penalty(self.g, intercept), error
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model of v, its objective and D(v)."""
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
+        rows = np.flatnonzero(self.v)
+        coef = self.v[rows, None]
+        if not self.g_of_all:
+            self.g = self.gradient()
+        counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
+        objective, _ = self.evaluate()
+        model = KernelExpansion(
+            basis=self.kernel_rows.basis(rows),
+            coef=coef,
+            intercept=np.array([self.dual.intercept(self.v, self.g)]),
+            plain=np.zeros(0),
+            kernel=self.problem.kernel,
+            dtype=np.dtype(self.kernel_rows.dtype).name,
+        )
+        bound = min(self.dual.value(self.v, self.g), objective)
+        state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
+        return Fit(model, status, objective, bound, history, counters, state, rows)
+
+
+class Exact(Solver):
+    """The whole kernel SVM, solved to LIBSVM's tolerance: two classes, more by pairs, regression, one class.
+
+    ``tol`` is LIBSVM's: how far the most violating pair of rows is from its optimality conditions. After 1,000 steps
+    for each row, but at least 2 million, the fit ends with a warning, as it does for overlapping classes at C = 1e10.
+
+    Parameters
+    ----------
+    working_set_size : int or None, default=None
+        Rows solved for at a time. None: 1,024 to 4,096, the more the cheaper kernel values are.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, Exact
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=Exact(), intercept="free", tol=1e-5).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-3 * clf.objective_)
+    True
+    """
+
+    def __init__(self, working_set_size=None):
+        self.working_set_size = working_set_size
+
+    def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:
+        """Check that the problem has this dual, and set the run up."""
+        if not isinstance(problem.task, Binary | Regression | OneClass | OneVsOne):
+            raise ValueError(
+                "Exact solves problems of two classes, of pairs of classes, regression and one class, found "
+                f"{type(problem.task).__name__}; solver='exact-cuts' solves it"
+            )
+        if isinstance(problem.task, OneClass) and problem.intercept != "free":
+            raise ValueError(f"one class needs intercept='free', found {problem.intercept!r}")
+        if self.working_set_size is not None:
+            check_count("working_set_size", self.working_set_size)
+            if self.working_set_size < 2:
+                raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
+        if state is not None:
+            if not isinstance(state, PairStates if isinstance(problem.task, OneVsOne) else DualState):
+                raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
+            state.check(problem.task, problem.examples)
+        if isinstance(problem.task, OneVsOne):
+            assert not isinstance(state, DualState)
+            is_small = fits_in_memory(problem, CACHE_SHARE * problem.memory_limit) and self.working_set_size is None
+            return (SharedKernelRun if is_small else OneVsOneRun)(problem, self, state)
+        assert not isinstance(state, PairStates)
+        return ExactRun(problem, self.working_set_size, state)

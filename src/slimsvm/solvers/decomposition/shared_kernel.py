@@ -1,0 +1,135 @@
+"""Pairs of classes of few rows: the kernel matrix of all rows is computed once, and each pair is one working set of it.
+
+Of the exact solver's levels (`solvers.decomposition.exact`) only the lowest is left: one compiled call solves for a
+pair, or a few do where it takes long.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from slimsvm.solvers.base import SMALL_N, Problem, Solver, Status
+from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairFit, PairStates
+from slimsvm.solvers.decomposition.working_set import CALL_WORK, KernelBlock, Solved, solve_set
+from slimsvm.tasks import Binary, Examples
+
+Array = np.ndarray
+
+# A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
+ROUNDING = 1e-16
+
+
+def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
+    """Whether there are few enough rows for it, and room for all kernel values twice."""
+    n = problem.rows.n_rows
+    return n <= SMALL_N and 2 * 8 * n * n <= memory_limit
+
+
+class PairProblem:
+    """The two-class problem of one pair, and its fit so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all classes.
+    rows : int64 ndarray
+        The pair's.
+    positive : bool ndarray
+        Which of them are of the first class.
+    """
+
+    def __init__(self, problem: Problem, rows: Array, positive: Array, state: DualState | None, K: Array):
+        self.problem, self.block = problem, KernelBlock(K, rows, rows)
+        weights = problem.examples.weights[rows]
+        price = problem.C * weights
+        self.examples = Examples(labels=np.where(positive, 1, -1).astype(np.int8), weights=weights)
+        hi = np.where(positive, price, 0.0)
+        offset, balanced = float(problem.intercept == "regularized"), problem.intercept == "free"
+        self.dual = Dual(self.examples.labels.astype(np.float64), 0.0, hi - price, hi, offset, balanced)
+        self.tol = Tolerance(problem.tol)
+        self.n_steps, self.n_calls, self.intercept = 0, 0, 0.0
+        self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
+        self.objective, self.lower_bound = float(price.sum()), 0.0
+        if state is not None:
+            self.v = self.dual.feasible(state.v * (problem.C / state.C))
+            used = np.flatnonzero(self.v)
+            self.g -= K[np.ix_(rows, rows[used])] @ self.v[used] + offset * self.v.sum()
+            self.objective, self.lower_bound = self.sides()
+
+    def improve(self, workspace: Array) -> Solved:
+        """Some steps: all that it takes, where they take little time."""
+        dual = self.dual
+        solved = solve_set(
+            self.block,
+            self.g,
+            self.v,
+            (dual.lo, dual.hi),
+            balanced=dual.balanced,
+            offset=dual.offset,
+            tol=self.tol.now,
+            max_steps=CALL_WORK // len(self.v),
+            workspace=workspace,
+        )
+        self.n_steps, self.n_calls = self.n_steps + solved.n_steps, self.n_calls + 1
+        self.intercept = solved.middle if dual.balanced else dual.offset * float(self.v.sum())
+        self.objective, self.lower_bound = self.sides()
+        return solved
+
+    def solve(self, workspace: Array, end: float | None) -> Status:
+        """Steps until no more are needed, or a limit is reached."""
+        try:
+            while True:
+                solved = self.improve(workspace)
+                if solved.violation > self.tol.now:
+                    if solved.gain <= ROUNDING * abs(self.lower_bound):
+                        return Status.CONVERGED
+                elif not self.tol.is_lowered(self.objective, self.lower_bound, self.n_steps):
+                    return Status.CONVERGED
+                if limit_reached(self.n_steps, len(self.v)):
+                    return Status.ITERATION_LIMIT
+                if end is not None and time.perf_counter() >= end:
+                    return Status.TIME_LIMIT
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def sides(self) -> tuple[float, float]:
+        """The objective, and D(v)."""
+        dual, v, g = self.dual, self.v, self.g
+        added = self.intercept if dual.balanced else 0.0
+        objective = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, added)
+        return objective, min(dual.value(v, g), objective)
+
+    def fit(self, status: Status) -> PairFit:
+        """What became of the pair."""
+        state = DualState(self.v, self.problem.C, Binary(), self.examples)
+        return PairFit(self.v, self.intercept, self.objective, self.lower_bound, status, self.n_calls, state)
+
+
+class SharedKernelRun(OneVsOneRun):
+    """The pairs one after another, on one kernel matrix."""
+
+    def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
+        super().__init__(problem, solver, state)
+        labels = problem.examples.labels
+        self.of_class = [labels == c for c in range(self.n_classes)]
+        self.K: Array | None = None
+        self.workspace = np.empty(0, np.uint8)
+
+    def rows_of(self, pair: tuple[int, int]) -> Array:
+        """Rows of the two classes."""
+        return np.flatnonzero(self.of_class[pair[0]] | self.of_class[pair[1]])
+
+    def fit_pair(self, k: int) -> PairFit:
+        """Solve for pair k."""
+        if self.K is None:
+            n = self.kernel_rows.n_rows
+            self.K = self.kernel_rows.block(self.kernel_rows.points(np.arange(n)))
+            most = sum(sorted(int(np.count_nonzero(rows)) for rows in self.of_class)[-2:])
+            self.workspace = np.empty(most * (most * self.K.itemsize + 32) + 64, np.uint8)
+        seconds = self.problem.max_seconds
+        rows = self.rows_of(self.pairs[k])
+        pair = PairProblem(self.problem, rows, self.of_class[self.pairs[k][0]][rows], self.states[k], self.K)
+        return pair.fit(pair.solve(self.workspace, None if seconds is None else self.begun + seconds))

@@ -1,0 +1,392 @@
+r"""The convex problem in the coefficients of a given basis, solved to a certified gap.
+
+    min over β, b   ½ βᵀ K_BB β + ½ b² + C Σ_e ω_e ℓ_e(K_XB β + b)
+
+Method: Newton's, on the smoothed losses of temperature τ (a soft maximum in place of the maximum), with τ lowered from
+stage to stage. The soft argmax a is a feasible dual point of the problem itself, so that with u the whitened
+coordinates, g = C Σ_i residual_i z_i and P, D the true primal and dual values
+
+    P − D = C Σ_e ω_e τ-gap_e(a)  +  ½ ‖u − g‖²,
+
+the first term falls with τ, the second with Newton's steps: a stage ends when a step would gain less than a share of
+the first term, the whole when P − D is within the tolerance. D bounds the problem within the basis, not the kernel's.
+Large sets begin with a sample of the rows, large prices with a lower one: at once at 10¹⁰ a step gets no further than
+to the next row's margin. A dual point of a lower price is one of the higher price, so D stays.
+
+Chapelle, "Training a Support Vector Machine in the Primal", Neural Computation 2007; Keerthi, Chapelle, DeCoste,
+"Building Support Vector Machines with Reduced Classifier Complexity", JMLR 2006; Nesterov, "Smooth Minimization of
+Non-smooth Functions", 2005.
+
+Parts: `solvers.in_span.whitened_span` (coordinates and passes over the rows), `solvers.in_span.newton_direction` (the
+direction), the task's `smooth`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.kernels import KernelRows
+from slimsvm.solvers.base import Problem
+from slimsvm.solvers.checks import check_smoothable
+from slimsvm.solvers.in_span.newton_direction import CHEAP, EXACT, direction
+from slimsvm.solvers.in_span.whitened_span import Coefficients, Subspace
+from slimsvm.tasks import Examples, Smoothed
+
+Array = np.ndarray
+
+# A stage ends when a Newton step is expected to gain less than this share of the gap that comes of the smoothing, a
+# line search when the slope has fallen to this share of itself. The second values are for gaps below THOROUGH.
+STAGE_SHARES, SLOPE_SHARES, THOROUGH = (0.1, 1e-3), (0.3, 0.1), 1e-6
+# τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
+TAU_FACTOR, GAP_SHARE = 0.3, 0.4
+# The first τ, as a share of the mean loss, from 0 and from where somebody has been before.
+FIRST_TAU, NEXT_TAU = 1.0, 0.3
+# Directions are made of twice as many rows, and of rows of a quarter of the curvature, after a step that left more than
+# this share of what a step can gain.
+SLOW, MORE, MOST_EFFORT = 0.2, 2.0, 1e6
+MAX_TRIALS = 20
+# A higher price than this is reached from it, by this factor at a time.
+FIRST_PRICE, PRICE_FACTOR = 1e3, 10.0
+# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows; to this gap, as those
+# at a lower price.
+SAMPLE_STEP, MIN_SAMPLE, FIRST_TOLERANCE = 16, 2000, 0.05
+# The end is reached when this many steps in a row neither raised the bound nor lowered τ, the objective or the smoothed
+# objective, by this share of it; or this many at one τ.
+STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
+
+
+@dataclass(frozen=True)
+class Point:
+    """Coordinates u (r + 1, m) with the intercept last, and the scores (n, m) of the rows."""
+
+    u: Array
+    scores: Array
+
+    def at(self, step: float, along: Point) -> Point:
+        """The point ``step`` times ``along`` away."""
+        return Point(self.u + step * along.u, self.scores + step * along.scores)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is known at a point for one τ."""
+
+    smoothed: Smoothed
+    gradient: Array
+    objective: float
+    smoothed_objective: float
+    bound: float
+    smoothing_gap: float
+
+
+class ConvexFinish:
+    """Newton's method on the smoothed problem over a subspace.
+
+    Parameters
+    ----------
+    problem : Problem
+    space : Subspace
+    rng : numpy.random.Generator
+    tol, tol_relative : float
+        Converged when objective − bound is at most tol·C₁ and at most tol_relative·objective.
+    start : (coef (k, m), intercept (m,)) or None
+
+    Attributes
+    ----------
+    best : Point
+    objective, bound : float
+        The lowest objective (that of ``best``) and the highest bound so far; on the sample, of the sample.
+    converged : bool
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        space: Subspace,
+        rng: np.random.Generator,
+        tol: float,
+        tol_relative: float,
+        start: tuple[Array, Array] | None = None,
+    ):
+        check_smoothable(problem)
+        self.prices = prices_to(problem.C)
+        self.kept_tau: float | None = None
+        self.idle: int
+        self.values: Values
+        self.problem, self.whole, self.rng = replace(problem, C=self.prices.pop(0)), space, rng
+        self.tol, self.tol_relative = tol * problem.C1, tol_relative
+        self.thorough = tol_relative < THOROUGH
+        self.stage_share, self.slope_share = STAGE_SHARES[self.thorough], SLOPE_SHARES[self.thorough]
+        self.free = problem.intercept == "free"
+        self.penalty = np.ones((space.rank + 1, 1))
+        self.penalty[-1] = 0.0 if self.free else 1.0
+        self.space, self.examples = space, problem.examples
+        size = problem.examples.n_rows // SAMPLE_STEP
+        if start is None and size >= MIN_SAMPLE:
+            index = np.sort(rng.choice(problem.examples.n_rows, size, replace=False))
+            self.space, self.examples = space.restricted(index), sampled(problem.examples, index)
+        u = np.zeros((space.rank + 1, problem.task.n_outputs)) if start is None else space.coordinates(*start)
+        self._enter(u, FIRST_TAU if start is None else NEXT_TAU)
+
+    @property
+    def on_sample(self) -> bool:
+        """Whether the steps are still taken on a sample of the rows."""
+        return self.space is not self.whole
+
+    @property
+    def on_the_way(self) -> bool:
+        """Whether the steps are still taken on a sample of the rows or at a lower price."""
+        return self.on_sample or len(self.prices) > 0
+
+    def step(self) -> dict[str, Any]:
+        """One Newton step and what is known after it: objective and bound only at the problem's price on all rows."""
+        if not self.converged:
+            self._move()
+        if self.converged and self.on_the_way:
+            self.go_on()
+        known = not self.on_the_way
+        return {
+            "objective": self.objective if known else None,
+            "bound_in_basis": self.bound if known else None,
+            "gap": self.objective - self.bound if known else None,
+            "tau": self.tau,
+            "sampled_rows": self.examples.n_rows if self.on_sample else None,
+        }
+
+    def go_on(self) -> None:
+        """Go on from the best point on all rows, or at the next price."""
+        if self.on_sample:
+            self.space, self.examples = self.whole, self.problem.examples
+            self._enter(self.best.u, NEXT_TAU)
+        else:
+            self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
+            self.kept_tau = self.tau
+            self._enter(self.best.u, NEXT_TAU)
+            self._judge(max(bound, self.bound))
+
+    def arrive(self) -> None:
+        """Go on from the best point on all rows and at the problem's price at once."""
+        del self.prices[:-1]
+        while self.on_the_way:
+            self.go_on()
+
+    def _judge(self, bound: float) -> None:
+        """Take the bound, and see whether the present rows are done with."""
+        self.bound = bound
+        self.converged = self.objective - bound <= self._tolerance() or self.idle >= STALL_STEPS
+
+    def _enter(self, u: Array, share: float) -> None:
+        """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
+        self.best = self.point = Point(u, self.space.times(u))
+        self.objective, self.bound, self.converged, self.idle, self.n_steps = np.inf, -np.inf, False, 0, 0
+        self.effort, self.decrement = 1.0, np.inf
+        mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
+        self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
+        self._evaluate()
+        # From a good start, begin with the τ that proves most of it.
+        bound, tau = -np.inf, self.tau
+        while share < FIRST_TAU and self.bound > bound and self.values.smoothing_gap > 0.5 * self._tolerance():
+            bound, tau = self.bound, self.tau
+            self.tau *= TAU_FACTOR
+            self._evaluate()
+        if self.tau != tau and self.values.bound < bound:
+            self.tau = tau
+            self._evaluate()
+        self.idle = 0
+
+    def _move(self) -> None:
+        """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
+        now, C = self.values, self.problem.C
+        accuracy = EXACT if self.thorough else CHEAP
+        du = direction(self.space, now.smoothed, now.gradient, C, self.penalty, self.rng, accuracy, self.effort)
+        along = Point(du, self.space.times(du))
+        decrement = -float(np.sum(now.gradient * du))
+        if decrement > SLOW * self.decrement:
+            self.effort = min(MORE * self.effort, MOST_EFFORT)
+        self.decrement = decrement
+        self.point, smoothed = self._search(along, decrement)
+        target, tau = max(0.0, self._tolerance()), self.tau  # rounding may leave a share of the loss below 0
+        if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
+            self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
+            self.decrement = np.inf
+        self._evaluate(smoothed if self.tau == tau else None)
+        was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
+        fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
+        self.n_steps = self.n_steps + 1 if self.tau == tau else 0
+        self.idle = 0 if fell > least else self.idle
+        self.converged = self.converged or self.n_steps >= MOST_STEPS
+
+    def _tolerance(self) -> float:
+        """The gap at which the present rows are done with."""
+        if self.on_the_way:
+            return FIRST_TOLERANCE * abs(self.objective)
+        return min(self.tol, self.tol_relative * abs(self.objective) if np.isfinite(self.tol_relative) else np.inf)
+
+    def _smooth(self, point: Point, tau: float) -> Smoothed:
+        return self.problem.task.smooth(point.scores, tau, self.examples, self.space.kernel_rows.n_jobs)
+
+    def _search(self, along: Point, decrement: float) -> tuple[Point, Smoothed | None]:
+        """Where the smoothed objective's slope is small, and the loss there; by bracketing and the Illinois method."""
+        there, smoothed = self.point, self.values.smoothed
+
+        def slope(step: float) -> float:
+            nonlocal there, smoothed
+            there = self.point.at(step, along)
+            smoothed = self._smooth(there, self.tau)
+            product = np.vdot(smoothed.residual, along.scores)
+            return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * product)
+
+        low, slope_low, high, slope_high, side = 0.0, -decrement, 1.0, slope(1.0), 0
+        for _ in range(MAX_TRIALS):
+            if abs(slope_high) <= self.slope_share * decrement or slope_high > 0:
+                break
+            low, slope_low = high, slope_high
+            high *= 2
+            slope_high = slope(high)
+        if slope_high <= self.slope_share * decrement:
+            return there, smoothed
+        for _ in range(MAX_TRIALS):
+            step = (low * slope_high - high * slope_low) / (slope_high - slope_low)
+            value = slope(step)
+            if abs(value) <= self.slope_share * decrement:
+                return there, smoothed
+            if value < 0:
+                low, slope_low, slope_high, side = step, value, (0.5 * slope_high if side < 0 else slope_high), -1
+            else:
+                high, slope_high, slope_low, side = step, value, (0.5 * slope_low if side > 0 else slope_low), 1
+        return self.point.at(low, along), None
+
+    def _evaluate(self, smoothed: Smoothed | None = None) -> None:
+        """Values at the present point and τ, where the loss may be known; the best so far."""
+        if self.free:
+            self._balance()
+        if self.free or smoothed is None:
+            smoothed = self._smooth(self.point, self.tau)
+        C, u = self.problem.C, self.point.u
+        residual, dual = smoothed.residual, sum(smoothed.dual)
+        smoothing_gap = C * (smoothed.loss - dual + float(np.vdot(residual, self.point.scores)))
+        if self.free:
+            residual, dual = balanced(residual, smoothed.dual)
+        g = C * self.space.transposed(residual)
+        norm = 0.5 * float(np.sum(self.penalty * u * u))
+        objective = norm + C * smoothed.loss
+        linear, square = C * dual, float(np.sum(self.penalty * g * g))
+        share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
+        bound = share * linear - 0.5 * share**2 * square
+        improved = max(self.objective - objective, bound - self.bound) > ROUNDING * abs(objective)
+        self.idle = 0 if improved else self.idle + 1
+        if objective < self.objective:
+            self.objective, self.best = objective, self.point
+        self._judge(max(self.bound, bound))
+        self.values = Values(smoothed, self.penalty * u - g, objective, norm + C * smoothed.value, bound, smoothing_gap)
+
+    def _balance(self) -> None:
+        """Move a free intercept to where the residuals cancel, so that they are a dual point."""
+
+        def excess(shift: float) -> float:
+            return float(self._smooth(Point(self.point.u, self.point.scores + shift), self.tau).residual.sum())
+
+        low, high, width = 0.0, 0.0, self.tau
+        e_low = e_high = excess(0.0)
+        while e_high > 0:
+            low, e_low, high, width = high, e_high, high + width, 2 * width
+            e_high = excess(high)
+        while e_low < 0:
+            high, e_high, low, width = low, e_low, low - width, 2 * width
+            e_low = excess(low)
+        side, shift = 0, low
+        for _ in range(MAX_TRIALS):
+            if e_low - e_high <= 0 or high - low <= 1e-15 * abs(self.point.u[-1, 0]):
+                break
+            shift = (high * e_low - low * e_high) / (e_low - e_high)
+            value = excess(shift)
+            if abs(value) <= 1e-12 * self.examples.total_weight:
+                break
+            if value > 0:
+                low, e_low, e_high, side = shift, value, (0.5 * e_high if side > 0 else e_high), 1
+            else:
+                high, e_high, e_low, side = shift, value, (0.5 * e_low if side < 0 else e_low), -1
+        u = self.point.u.copy()
+        u[-1] += shift
+        self.point = Point(u, self.point.scores + shift)
+
+
+def prices_to(C: float) -> list[float]:
+    """Prices to solve for one after the other, the last one C."""
+    prices = [FIRST_PRICE]
+    while prices[-1] < C:
+        prices.append(PRICE_FACTOR * prices[-1])
+    return [*prices[:-1], C]
+
+
+def balanced(residual: Array, dual: tuple[float, float]) -> tuple[Array, float]:
+    """Residuals (n, 1) whose positive and negative parts cancel, by shrinking the heavier part, and their constant."""
+    up, down = np.maximum(residual, 0.0), np.minimum(residual, 0.0)
+    sums = float(up.sum()), -float(down.sum())
+    lighter = min(sums)
+    share = tuple(lighter / s if s > 0 else 0.0 for s in sums)
+    return share[0] * up + share[1] * down, share[0] * dual[0] + share[1] * dual[1]
+
+
+def sampled(examples: Examples, index: Array) -> Examples:
+    """Some of the examples, weighted so that they stand for all."""
+    part = examples.take(index)
+    return replace(part, weights=part.weights * (examples.total_weight / part.total_weight))
+
+
+def fit_coefficients(
+    problem: Problem,
+    kernel_rows: KernelRows,
+    basis: Any,
+    start: tuple[Array, Array] | None = None,
+    tol_relative: float = 1e-3,
+    max_steps: int = 200,
+    rng: np.random.Generator | None = None,
+) -> Coefficients:
+    """Solve the convex problem in the coefficients of a given basis: the last act of every solver with a small basis.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel_rows : KernelRows
+        The problem's rows seen through its kernel.
+    basis : raw vectors of shape (k, d)
+        (k, 1) positions for a precomputed kernel.
+    start : (coef (k, m), intercept (m,)) or None
+        Where to begin; None begins at 0, on a sample of the rows where there are many.
+    tol_relative : float, default=1e-3
+        Gap to the bound, as a share of the objective.
+    max_steps : int, default=200
+    rng : numpy.random.Generator or None
+        Draws the rows of samples; None: one made of the problem's random_state.
+
+    Returns
+    -------
+    Coefficients
+
+    Raises
+    ------
+    ValueError
+        The task has no smoothed loss, or a free intercept is asked for with several outputs.
+    """
+    rng = problem.generator() if rng is None else rng
+    with one_blas_thread():
+        space = subspace(problem, kernel_rows, basis)
+        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start)
+        n_steps = 0
+        while n_steps < max_steps and (finish.on_the_way or not finish.converged):
+            finish.step()
+            n_steps += 1
+        if finish.on_the_way:
+            finish.arrive()
+        coef, intercept = space.coefficients(finish.best.u)
+    return Coefficients(coef, intercept, finish.objective, finish.bound, n_steps, finish.converged)
+
+
+def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:
+    """The span of a basis with what the problem allows of memory and asks of the intercept."""
+    return Subspace(kernel_rows, basis, 0.0 if problem.intercept == "none" else 1.0, problem.memory_limit // 2)

@@ -1,0 +1,386 @@
+r"""Learned bases: descent on basis vectors and coefficients together.
+
+Problem, convex in β and the intercept b, not in the basis vectors:
+
+    min over (b_1..b_k), β, b   ½ Σ_c β_cᵀ K_BB β_c + ½ b² + C Σ_e ω_e ℓ_e(K_XB β + b)
+
+(and ½ ‖v‖² + … for the plain parameters v of tasks that have them)
+
+    start: k-means centres of each class, or other vectors, or an earlier model
+    repeat for every batch of `epochs` sweeps over the rows in random order:
+        r = gradient of the batch's losses in its scores; a step of Adam along, for the RBF kernel,
+        ∂/∂β = Kᵀ r + λ K_BB β,   ∂/∂b_j = 2γ β_j [Σ_i r_i K_ij x_i − b_j Σ_i r_i K_ij] + λ-term
+        with rates that rise and fall once; the mean of the last iterates counts
+    finish: the convex problem in β and b alone, solved to its gap
+
+With ``learn_metric`` the log of one scale per feature is learned in the same steps, pulled towards their mean, and the
+kernel becomes an RBF of one gamma per feature. The descent stops after its last sweep. The finish bounds all models
+over the final basis from below (``bound_in_basis``); nothing here bounds the kernel's own optimum.
+
+Wu, Schölkopf, Bakır, "A Direct Method for Building Sparse Kernel Learning Algorithms", JMLR 2006 (the problem); Kingma
+and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates that rise and fall once); Polyak and
+Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
+
+Parts: `solvers.learned.first_basis` and `bases` for the start, `solvers.learned.basis_descent` for the steps,
+`solvers.in_span.best_coefficients` for the finish.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.kernels import KernelRows
+from slimsvm.model import KernelExpansion
+from slimsvm.rows import is_sparse
+from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.checks import check_count, check_number
+from slimsvm.solvers.in_span.best_coefficients import best_coefficients, check_finish
+from slimsvm.solvers.in_span.whitened_span import Coefficients
+from slimsvm.solvers.learned.adam import Rates
+from slimsvm.solvers.learned.basis_descent import Descent, Schedule
+from slimsvm.solvers.learned.batch_gradient import check_kernel, known_loss
+from slimsvm.solvers.learned.first_basis import expansion_of
+from slimsvm.tasks import Binary, Multiclass, losses
+
+Array = np.ndarray
+
+# epochs="auto": this many steps for 100 vectors, growing with this power of their number, in so many sweeps.
+AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
+# batch_size="auto": this many examples, or as many as make AUTO_STEPS in so many sweeps.
+MIN_BATCH, BATCH_EPOCHS = 512, 20
+# Rates relative to that of the basis: of coefficients, for one vector and a unit of the score; of the intercept.
+COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
+# The rate is that of so many vectors; it falls with the root of their number beyond.
+RATE_VECTORS = 25
+# Pull of the metric: that of this share of the mean loss for so many vectors, falling with the root of their number
+# beyond; and on each feature at least that of one row's loss.
+LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
+# Where score columns compete in a loss of several rows, or one that only the task knows, all coefficients of a column
+# together may push a score by so many units in a step: labels that overtake each other by more than that at the start
+# never settle. And rows and vectors that this is estimated from.
+MAX_PUSH, PUSH_SAMPLE = 2.0, 500
+# epochs="auto" for examples of several rows: so many sweeps, or as many as make so many steps.
+LONG_EPOCHS, LONG_STEPS = 80, 1000
+# noise="auto": that of dense rows of so many features, where classes are learned in the kernel's own metric.
+AUTO_NOISE, NOISE_FEATURES = 0.4, 200
+# A sweep whose objective is this many times the best so far means that the rate is too high.
+DIVERGED = 2.0
+# Rows that the features' spread is taken from.
+SPREAD_ROWS = 20_000
+# Of max_seconds, the share left for the finish.
+FINISH_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class RefineState:
+    """The model that a fit ended with, to go on from."""
+
+    model: KernelExpansion
+
+
+class RefineRun:
+    """A descent on one problem; a step is a sweep over the rows, the last one also finishes the coefficients."""
+
+    def __init__(self, problem: Problem, solver: Refine, model: KernelExpansion | None):
+        self.problem, self.solver, self.begun = problem, solver, time.perf_counter()
+        self.kernel_rows = problem.bind()
+        check_kernel(self.kernel_rows, solver.learn_metric)
+        self.rng = problem.generator()
+        self.converged = False
+        self.finished: tuple[KernelExpansion, Coefficients] | None = None
+        initial = solver.initial if model is None else model
+        n, batch_size = problem.examples.n_examples, solver.batch_size
+        if batch_size == "auto":
+            batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
+        start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
+        rates, norm_tiles = self._rates(start.basis), self._norm_tiles(len(start.coef))
+        self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, solver.learn_metric, norm_tiles)
+        k = len(start.coef)
+        self.n_batches = -(-n // self.descent.batch_size)
+        n_epochs = solver.epochs
+        if n_epochs == "auto":
+            steps = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+            if problem.examples.offsets is not None:
+                steps = min(steps, max(LONG_STEPS, LONG_EPOCHS * self.n_batches))
+            n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
+        limit = n_epochs if problem.max_iter is None else problem.max_iter
+        self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
+        self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, solver.averaging), n_epochs, 0
+        self.best, self.best_flat, self.n_restarts = self.unit, self.descent.parameters.flat.copy(), 0
+
+    def _rates(self, basis: Any) -> Rates:
+        """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""
+        solver, n, k = self.solver, self.kernel_rows.n_rows, basis.shape[0]
+        index = np.arange(n) if n <= SPREAD_ROWS else np.sort(self.rng.choice(n, SPREAD_ROWS, replace=False))
+        block: Any = self.kernel_rows.rows.take(index, np.float64)
+        square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
+        spread = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+        noise = self._noise() * spread if self._noise() else None
+        # Halfway between one rate for all features and one in proportion to each one's spread.
+        spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
+        rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
+        share = LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
+        examples, task = self.problem.examples, self.problem.task
+        self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain))
+        score = self.unit * examples.n_examples / examples.n_rows
+        coef = rate * COEF_RATE / np.sqrt(k) * score
+        known = known_loss(self.problem)
+        if (known is None or known.sequences is not None) and task.n_outputs > 1:
+            coef = min(coef, MAX_PUSH * score / max(1e-12, k * self._mean_kernel_value(basis, index)))
+        return Rates(
+            basis=rate * spread,
+            coef=coef,
+            intercept=rate * INTERCEPT_RATE * score,
+            scale=rate,
+            plain=rate * INTERCEPT_RATE * score,
+            pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
+            noise=noise,
+        )
+
+    def _norm_tiles(self, k: int) -> int:
+        """Tiles of vectors that the norm's gradient is estimated from at each step."""
+        return 1
+
+    def _noise(self) -> float:
+        """Standard deviation of the noise, in that of each feature."""
+        if not _is_auto(self.solver.noise):
+            return self.solver.noise
+        rows, is_classes = self.kernel_rows, type(self.problem.task) in (Binary, Multiclass)
+        is_wide = rows.n_features >= NOISE_FEATURES and not rows.rows.is_sparse
+        return AUTO_NOISE if is_wide and is_classes and not self.solver.learn_metric else 0.0
+
+    def _mean_kernel_value(self, basis: Any, index: Array) -> float:
+        """Of some rows and basis vectors, without its sign."""
+        size = PUSH_SAMPLE
+        some = self.rng.choice(index, min(size, len(index)), replace=False)
+        points = self.kernel_rows.points_of(basis[self.rng.permutation(basis.shape[0])[:size]])
+        return float(np.abs(self.kernel_rows.block(points, rows=np.sort(some))).mean())
+
+    def _mean_loss(self, scores: Array, plain: Array) -> float:
+        examples = self.problem.examples
+        augmented = self.problem.task.augment(scores, plain, examples)
+        return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
+
+    # -- sweeps ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """One sweep, and after the last one the finish."""
+        begun = time.perf_counter()
+        factors, shares = self.schedule.sweep(self.n_batches)
+        order = self.rng.permutation(self.problem.examples.n_examples)
+        sweep = self.descent.sweep(order, factors, shares)
+        value = sweep.loss + sweep.norm
+        record: dict[str, Any] = {
+            "objective": None,
+            "lower_bound": None,
+            "gap": None,
+            "bound_in_basis": None,
+            "objective_estimate": self.problem.C1 * value,
+            "loss": sweep.loss,
+            "training_error": sweep.error,
+            "rate": self.rate * 0.5**self.n_restarts * float(factors.max()),
+            "n_basis": self.descent.shape[1],
+        }
+        self.n_swept += 1
+        self._watch(value)
+        self._fit_into_time(time.perf_counter() - begun)
+        if self.schedule.done:
+            self._finish(record)
+        return record
+
+    def _watch(self, value: float) -> None:
+        """Remember the best sweep; after one that diverged go back to it with half the rates."""
+        if value <= DIVERGED * self.best:
+            if value < self.best:
+                self.best, self.best_flat = value, self.descent.parameters.flat.copy()
+            return
+        self.n_restarts += 1
+        self.descent.set(self.best_flat)
+        self.descent.slow_down()
+
+    def _fit_into_time(self, seconds: float) -> None:
+        """Plan as many sweeps of the time of the last one as max_seconds allows, of those that there would be."""
+        if self.problem.max_seconds is None or self.schedule.done:
+            return
+        left = (1 - FINISH_SHARE) * self.problem.max_seconds - (time.perf_counter() - self.begun)
+        self.schedule.left = int(np.clip(left / max(seconds, 1e-9), 1, self.n_epochs - self.n_swept))
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _finish(self, record: dict[str, Any]) -> None:
+        """Solve for the coefficients of the learned basis; a descent cut short by max_iter has not converged."""
+        self.converged = not self.is_cut_short
+        if self.solver.finish:
+            model, rows = self._learned()
+            problem = replace(self.problem, kernel=model.kernel)
+            deadline = np.inf if problem.max_seconds is None else self.begun + problem.max_seconds
+            found = best_coefficients(problem, rows, model, self.solver.tol_relative, self.rng, deadline)
+            self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
+            record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
+
+    def _learned(self) -> tuple[KernelExpansion, KernelRows]:
+        """The model as it has been learned so far, and the rows seen through its kernel."""
+        flat = self.descent.adam.mean if self.schedule.n_averaged else None
+        learned = self.descent.expansion(flat)
+        kernel, rows = self.descent.kernel(learned.log_scale), self.kernel_rows
+        if kernel != rows.kernel:
+            counter, rows = rows.counter, replace(self.problem, kernel=kernel).bind()
+            rows.counter = counter
+        dtype = np.dtype(rows.dtype).name
+        return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype), rows
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model with its objective over all rows."""
+        evals = self.kernel_rows.counter.n
+        if self.finished is not None:
+            model, found = self.finished
+            objective, bound = found.objective, found.bound_in_basis
+        else:
+            model, rows = self._learned()
+            objective, bound = self._objective(model, rows), None
+        used = model.coef.any(axis=1)
+        if not used.all():
+            model = replace(model, basis=model.basis[used], coef=model.coef[used])
+        counters = {
+            "kernel_evals": evals,
+            "report_kernel_evals": self.kernel_rows.counter.n - evals,
+            "bound_in_basis": bound,
+            "restarts": self.n_restarts,
+        }
+        return Fit(model, status, objective, None, history, counters, RefineState(model))
+
+    def _objective(self, model: KernelExpansion, rows: KernelRows) -> float:
+        """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
+        scores = rows.scores(rows.points_of(model.basis), model.coef).astype(np.float64) + model.intercept
+        norm = model.norm_squared()
+        if self.problem.intercept == "regularized":
+            norm += float(model.intercept @ model.intercept)
+        return 0.5 * norm + self.problem.C1 * self._mean_loss(scores, model.plain)
+
+
+class Refine(Solver):
+    """Learned bases: all basis vectors and coefficients moved together, then the coefficients solved for.
+
+    For the kernels "rbf", "poly", "linear" and "sigmoid", dense and sparse rows, and every task whose loss is a sum
+    over examples: two classes, several (Crammer and Singer, one basis for all), regression, sequences (transitions are
+    learned in the same steps), and tasks of your own.
+
+    Parameters
+    ----------
+    max_basis : int, default=100
+        Number of basis vectors (fewer where the data have fewer distinct rows).
+    initial : str, Basis, array or KernelExpansion, default="kmeans"
+        Where the descent starts: a name or an object of `slimsvm.bases` ("kmeans", "nystrom", …), vectors of shape
+        (k, d), or an earlier model with at most ``max_basis`` vectors, which rows that it has losses on join up to that
+        number. A warm start goes on from the last fit's model in the same way.
+    epochs : int or "auto", default="auto"
+        Sweeps over the rows. "auto": as many as make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
+        10 at the least and 1,000 at the most; where examples have several rows no more than 80, or than make 1,000
+        steps. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the rates come to their end all the
+        same.
+    batch_size : int or "auto", default="auto"
+        Examples per step. "auto": as many as have 512 rows, or a 300th of the examples if that is more, since noisy
+        labels ask for it.
+    rate : float, default=0.1
+        Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors; it
+        falls with the root of their number beyond. If the objective doubles during a sweep, the descent goes back to
+        its best sweep with half the rate.
+    learn_metric : bool, default=False
+        Learn one scale per feature as well (kernel "rbf", dense rows): the model's kernel is then
+        ``RBF(gamma=array)``, and ``gamma`` only where it starts.
+    metric_pull : float, default=1.0
+        How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
+        an eighth of the loss at the start (times √(50/max_basis) above 50 vectors); for few rows (fewer than eight per
+        feature), on each feature in units of one row's loss.
+    noise : float or "auto", default="auto"
+        Standard deviation of what is added to the rows, anew at every step, in standard deviations of each feature:
+        against vectors that fit single rows (dense rows only). "auto": 0.4 where two classes or several are told apart
+        by 200 features and more, all of one gamma; otherwise 0.
+    averaging : float, default=0.05
+        Share of the steps, at the end, whose parameters are averaged.
+    finish : bool, default=True
+        Solve the convex problem in the coefficients of the learned basis (and the task's plain parameters): by Newton's
+        method where the loss of every row can be smoothed, otherwise by exact cuts. Needed for ``bound_in_basis``.
+    tol_relative : float or "auto", default="auto"
+        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or vectors times outputs, see `LowRank`). "auto": 1e-3, or 1e-2 where the finish is by cuts.
+
+    Notes
+    -----
+    Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches,
+    each as it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
+
+    References
+    ----------
+    Wu, Schölkopf, Bakır: A Direct Method for Building Sparse Kernel Learning Algorithms, JMLR 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from slimsvm import SVC, Refine
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=Refine(max_basis=5, epochs=50), random_state=0).fit(scale(X), y)
+    >>> clf.n_basis_, bool(clf.score(scale(X), y) > 0.97)
+    (5, True)
+    """
+
+    def __init__(
+        self,
+        max_basis=100,
+        *,
+        initial="kmeans",
+        epochs="auto",
+        batch_size="auto",
+        rate=0.1,
+        learn_metric=False,
+        metric_pull=1.0,
+        noise="auto",
+        averaging=0.05,
+        finish=True,
+        tol_relative="auto",
+    ):
+        self.max_basis = max_basis
+        self.initial = initial
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.rate = rate
+        self.learn_metric = learn_metric
+        self.metric_pull = metric_pull
+        self.noise = noise
+        self.averaging = averaging
+        self.finish = finish
+        self.tol_relative = tol_relative
+
+    def start(self, problem: Problem, state: RefineState | None = None) -> RefineRun:
+        """Check parameters and set the run up."""
+        check_count("max_basis", self.max_basis)
+        for name in ("epochs", "batch_size"):
+            if not _is_auto(getattr(self, name)):
+                check_count(name, getattr(self, name))
+        for name in ("rate",) if _is_auto(self.tol_relative) else ("rate", "tol_relative"):
+            check_number(name, getattr(self, name), "a positive number", positive=True)
+        for name in ("metric_pull",) if _is_auto(self.noise) else ("metric_pull", "noise"):
+            check_number(name, getattr(self, name), "a number >= 0")
+        if not _is_auto(self.noise) and self.noise and problem.rows.is_sparse:
+            raise ValueError(f"noise={self.noise!r} needs dense rows, found a sparse matrix")
+        check_number("averaging", self.averaging, "between 0 and 1", most=1.0)
+        task = problem.task
+        if not task.decomposes:
+            raise ValueError(
+                f"Refine needs a loss that is a sum over examples; that of {type(task).__name__} is over all rows at "
+                "once: solver='cpsp' trains it with few vectors"
+            )
+        if state is not None and not isinstance(state, RefineState):
+            raise ValueError(f"Refine can only be warm-started from a Refine fit, found {type(state).__name__}")
+        if self.finish:
+            check_finish(problem)
+        return RefineRun(problem, self, None if state is None else state.model)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

@@ -1,0 +1,346 @@
+"""What a task is: the only part of the library that knows what y means.
+
+A task turns scores (and plain parameters) into each example's loss-augmented argmax
+
+    ŷ_e = argmax_ŷ  Δ(y_e, ŷ) − ⟨w, δΨ_e(ŷ)⟩,        δΨ_e(ŷ) = Ψ(x_e, y_e) − Ψ(x_e, ŷ),
+
+given as the constant c_e = Δ(y_e, ŷ_e) and the coefficients of δΨ_e(ŷ_e) over (row, output column) and over the
+plain parameters. The example's loss is ℓ_e = c_e − Σ coef · scores − ⟨plain_e, v⟩ ≥ 0. Ties go to the lowest label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from slimsvm import core
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What the loss counts: rows grouped into weighted examples.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+        One label per row, as the task's ``encode`` made it.
+    weights : ndarray of shape (n_examples,), float64
+        ω_e > 0.
+    offsets : int64 ndarray of shape (n_examples + 1,) or None
+        Example e owns rows ``offsets[e]:offsets[e + 1]``. None: every row is an example (nothing is stored).
+    per_row, per_example : mappings of name to ndarray
+        Further structure a task needs; cut up together with the labels or the weights.
+    """
+
+    labels: Array
+    weights: Array
+    offsets: Array | None = None
+    per_row: Mapping[str, Array] = field(default_factory=dict)
+    per_example: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all examples together."""
+        return len(self.labels)
+
+    @property
+    def n_examples(self) -> int:
+        """Number N of examples."""
+        return len(self.weights)
+
+    @property
+    def row_offsets(self) -> Array:
+        """``offsets``, written out where every row is an example."""
+        return np.arange(self.n_rows + 1) if self.offsets is None else self.offsets
+
+    @cached_property
+    def made(self) -> dict[str, Any]:
+        """What tasks have made from these examples, to be used again."""
+        return {}
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Ω = Σ ω_e."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def are_alike(self) -> bool:
+        """Whether all weights are the same."""
+        return bool(np.all(self.weights == self.weights[0]))
+
+    @cached_property
+    def _cumulative_weights(self) -> Array | None:
+        """Running sums of the weights; None when they are all alike."""
+        return None if self.are_alike else np.cumsum(self.weights)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        """``size`` examples with replacement, ∝ their weights."""
+        cumulative = self._cumulative_weights
+        if cumulative is None:
+            return rng.integers(0, self.n_examples, size)
+        return np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+
+    def rows_of(self, index: Array) -> Array:
+        """Row numbers of the examples ``index``, in that order."""
+        if self.offsets is None:
+            return np.asarray(index, dtype=np.int64)
+        starts, lengths = self.offsets[index], np.diff(self.offsets)[index]
+        ends = np.cumsum(lengths)
+        return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+
+    def example_of_rows(self) -> Array:
+        """Example number of every row."""
+        if self.offsets is None:
+            return np.arange(self.n_rows)
+        return np.repeat(np.arange(self.n_examples), np.diff(self.offsets))
+
+    def take(self, index: Array) -> Examples:
+        """The examples ``index`` (repeats allowed) with their rows, in that order."""
+        rows = self.rows_of(index)
+        offsets = None
+        if self.offsets is not None:
+            offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[index])]).astype(np.int64)
+        return replace(
+            self,
+            labels=self.labels[rows],
+            weights=self.weights[index],
+            offsets=offsets,
+            per_row={name: values[rows] for name, values in self.per_row.items()},
+            per_example={name: values[index] for name, values in self.per_example.items()},
+        )
+
+    def take_rows(self, rows: Array) -> Examples:
+        """One example made of some rows of a single example: the smaller problem of a loss over all rows."""
+        if self.n_examples != 1:
+            raise ValueError(f"take_rows needs exactly one example, found {self.n_examples}")
+        return replace(
+            self,
+            labels=self.labels[rows],
+            offsets=np.array([0, len(rows)], dtype=np.int64),
+            per_row={name: values[rows] for name, values in self.per_row.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """Loss-augmented argmax of every example, as the constraint it stands for.
+
+    Parameters
+    ----------
+    delta : float64 ndarray of shape (n_examples,)
+        The constant c_e.
+    coef : float64 ndarray of shape (n_rows, n_outputs)
+        Coefficients of δΨ_e over rows and output columns, not yet weighted.
+    plain : float64 ndarray of shape (n_examples, n_plain) or None
+        δΨ_e over the plain parameters; None when there are none.
+    """
+
+    delta: Array
+    coef: Array
+    plain: Array | None = None
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """A soft maximum in place of each example's maximum over labels, of temperature τ.
+
+    Parameters
+    ----------
+    loss, value : float
+        Weighted sums of the losses themselves and of the smoothed ones.
+    dual : tuple of two floats
+        Weighted sum of the constants Σ_ŷ a_ŷ Δ(y, ŷ), with a the soft argmax: with ``residual`` a dual point. Where
+        there is one output, over the rows of positive residual and over the others; otherwise all in the first.
+    residual : float64 ndarray of shape (n_rows, n_outputs)
+        Minus the derivative of ``value`` by the scores.
+    curvature : float64 ndarray of shape (n_rows, n_outputs)
+        Its second derivative by each score alone.
+    share : float64 ndarray of shape (n_rows, n_outputs) or None
+        The soft argmax a where there are several outputs. The second derivatives by two scores of a row are
+        ω/τ (diag(a) − a aᵀ).
+    """
+
+    loss: float
+    value: float
+    dual: tuple[float, float]
+    residual: Array
+    curvature: Array
+    share: Array | None = None
+
+
+class Task:
+    """Base class of tasks; a user's own task overrides the three methods and the sizes.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Columns m of the score matrix.
+    n_plain : int
+        Number p of plain parameters (0: none).
+    decomposes : bool
+        True when the loss is a sum over examples, so that cuts add up block by block. False for a loss over all
+        rows at once: then ``encode`` gives one example and sampled cuts sample rows of its sum.
+    has_threshold : bool
+        False where a constant added to all scores changes no loss (a loss that only ranks rows): estimators then
+        train without an intercept and choose it afterwards.
+    """
+
+    n_outputs: int = 1
+    n_plain: int = 0
+    decomposes: bool = True
+    has_threshold: bool = True
+
+    def encode(self, y: Any, sample_weight: Array | None = None) -> Examples:
+        """Labels and weights as the examples of this task."""
+        raise TypeError(f"{type(self).__name__} must define encode(y, sample_weight)")
+
+    def augment(self, scores: Array, plain: Array, examples: Examples) -> Augmented:
+        """Loss-augmented argmax of every example for scores (n_rows, n_outputs) and plain parameters (n_plain,)."""
+        raise TypeError(f"{type(self).__name__} must define augment(scores, plain, examples)")
+
+    def decode(self, scores: Array, plain: Array, examples: Examples | None = None) -> Array:
+        """Best labels for scores (n_rows, n_outputs); ties to the lowest label."""
+        raise TypeError(f"{type(self).__name__} must define decode(scores, plain, examples)")
+
+    def along(self, base, direction, k: float, examples: Examples, n_jobs: int = 1) -> tuple[float, float]:
+        """Weighted sum of the losses at base + k·direction, and its slope in k.
+
+        Parameters
+        ----------
+        base, direction : pairs (scores, plain)
+        k : float
+        examples : Examples
+        n_jobs : int
+            Threads, for tasks that override this with a compiled pass.
+        """
+        scores, plain = base[0] + k * direction[0], base[1] + k * direction[1]
+        augmented = self.augment(scores, plain, examples)
+        value = float(examples.weights @ losses(augmented, scores, plain, examples))
+        by_row = np.einsum("ij,ij->i", augmented.coef, direction[0])
+        weights = examples.weights if examples.offsets is None else examples.weights[examples.example_of_rows()]
+        slope = -float(weights @ by_row)
+        if augmented.plain is not None:
+            slope -= float(examples.weights @ (augmented.plain @ direction[1]))
+        return value, slope
+
+    def smooth(self, scores: Array, tau: float, examples: Examples, n_jobs: int = 1) -> Smoothed:
+        """Smoothed losses at temperature tau, for solvers that need derivatives. Tasks may do without."""
+        raise NotImplementedError(f"{type(self).__name__} has no smoothed loss")
+
+    @property
+    def is_smoothable(self) -> bool:
+        """Whether `smooth` is defined."""
+        return type(self).smooth is not Task.smooth
+
+    def error(self, predicted: Array, examples: Examples) -> float:
+        """Weighted training error of predicted labels (share of rows by default)."""
+        if examples.are_alike:
+            return np.count_nonzero(np.asarray(predicted) != examples.labels) / max(1, examples.n_rows)
+        weights = examples.weights[examples.example_of_rows()]
+        return float(np.average(np.asarray(predicted) != examples.labels, weights=weights))
+
+
+class RowLoss(Task):
+    """Base of the tasks whose examples are rows and whose loss the core has: a task says which one, no more."""
+
+    def core_loss(self, examples: Examples) -> core.Structure:
+        """The loss with labels and weights, a ``core.RowLoss``."""
+        raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
+
+    def augment(self, scores, plain, examples: Examples) -> Augmented:
+        """See `Task.augment`."""
+        scores, n = as_floats(scores), examples.n_rows
+        augmented = Augmented(
+            np.empty(n), np.empty(scores.shape), np.empty((n, self.n_plain)) if self.n_plain else None
+        )
+        own = {"plain": as_floats(plain), "part": augmented.plain} if self.n_plain else {}
+        core.augment_rows(
+            loss=self._made_for(examples), scores=scores, delta=augmented.delta, coef=augmented.coef, **own
+        )
+        return augmented
+
+    def along(self, base, direction, k, examples: Examples, n_jobs=1):
+        """See `Task.along`."""
+        plain = {}
+        if self.n_plain:
+            plain = {"base_plain": as_floats(base[1]), "direction_plain": as_floats(direction[1])}
+        return core.losses_along(
+            loss=self._made_for(examples),
+            n_threads=n_jobs,
+            step=k,
+            base=as_floats(base[0]),
+            direction=as_floats(direction[0]),
+            **plain,
+        )
+
+    def _made_for(self, examples: Examples) -> core.Structure:
+        """`core_loss`, made once for examples that are used again and again."""
+        task, loss = examples.made.get("loss", (None, None))
+        if task is not self:
+            loss = self.core_loss(examples)
+            examples.made["loss"] = self, loss
+        return loss
+
+
+class SmoothRowLoss(RowLoss):
+    """A `RowLoss` of which the core has a smoothed form, too."""
+
+    def smooth(self, scores, tau, examples: Examples, n_jobs=1):
+        """See `Task.smooth`."""
+        scores = as_floats(scores)
+        residual, curvature = np.empty(scores.shape), np.empty(scores.shape)
+        share = np.empty(scores.shape) if self.has_share else None
+        loss, value, dual, rest = core.smooth_losses(
+            loss=self._made_for(examples),
+            n_threads=n_jobs,
+            tau=tau,
+            scores=scores,
+            residual=residual,
+            curvature=curvature,
+            share=share,
+        )
+        return Smoothed(loss, value, (dual, rest), residual, curvature, share)
+
+    has_share = False
+
+
+def as_floats(values: Array) -> Array:
+    """An array as compiled code has it."""
+    return np.ascontiguousarray(values, np.float64)
+
+
+def pieces(offsets: Array, n_rows: int) -> list[tuple[int, int]]:
+    """Ranges of examples of about that many rows: no call into compiled code may take long."""
+    starts = np.arange(offsets[0] + n_rows, offsets[-1], n_rows)
+    bounds = np.unique([0, *np.searchsorted(offsets, starts), len(offsets) - 1]).tolist()
+    return list(pairwise(bounds))
+
+
+def losses(augmented: Augmented, scores: Array, plain: Array, examples: Examples) -> Array:
+    """ℓ_e of every example, float64 (n_examples,)."""
+    by_row = np.einsum("ij,ij->i", augmented.coef, scores)
+    if examples.offsets is not None:
+        by_row = np.add.reduceat(np.append(by_row, 0.0), examples.offsets[:-1]) * (np.diff(examples.offsets) > 0)
+    values = augmented.delta - by_row
+    if augmented.plain is not None:
+        values = values - augmented.plain @ plain
+    return values
+
+
+def unit_weights(sample_weight: Array | None, n: int) -> Array:
+    """Weights of n one-row examples: ones, or ``sample_weight`` checked for shape and sign."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), found {weights.shape}")
+    if not np.all(np.isfinite(weights)) or np.any(weights <= 0):
+        raise ValueError("the weights of a task's examples must be positive and finite")
+    return weights

@@ -1,0 +1,44 @@
+"""``learned-bases`` and ``ocr-letters`` on small data."""
+
+import json
+
+import numpy as np
+
+from benchmarks import learned_bases, ocr_letters
+from benchmarks.command_line import main
+from slimsvm.datasets import checkerboard
+
+
+def test_learned_bases_have_a_row_for_each_setting(tmp_path, monkeypatch, capsys):
+    board = (*checkerboard(600, random_state=0), *checkerboard(300, random_state=1))
+    monkeypatch.setattr(learned_bases, "load", lambda name: board)
+    argv = ["learned-bases", "--sets", "ijcnn1", "--vectors", "50", "--seeds", "2", "--output", str(tmp_path)]
+    assert main(argv) == 0
+    result = json.loads((tmp_path / "learned-bases.json").read_text())
+    assert [(r["data"], r["max_basis"], r["seed"]) for r in result["records"]] == [("ijcnn1", 50, 0), ("ijcnn1", 50, 1)]
+    (row,) = result["table"]
+    errors = [record["error"] for record in result["records"]]
+    assert abs(row["error %"] - np.mean(errors)) < 1e-3
+    assert "error %" in capsys.readouterr().out
+
+
+def test_the_curve_ends_with_trees(tmp_path, monkeypatch):
+    board = (*checkerboard(600, random_state=0), *checkerboard(300, random_state=1))
+    monkeypatch.setattr(learned_bases, "load", lambda name: board)
+    monkeypatch.setattr(learned_bases, "CURVE_TREES", (5,))
+    assert main(["learned-bases", "--curve", "--vectors", "20", "--seeds", "1", "--output", str(tmp_path)]) == 0
+    vectors, trees = json.loads((tmp_path / "learned-bases.json").read_text())["table"]
+    assert (vectors["max_basis"], trees["trees"]) == (20, 5)
+
+
+def test_ocr_letters_have_a_row_for_each_method(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    lengths = np.full(80, 4)
+    y = rng.integers(0, 3, 320)
+    part = (np.eye(3)[y] + 0.1 * rng.standard_normal((320, 3)), y, lengths)
+    monkeypatch.setattr(ocr_letters, "load", lambda protocol: ocr_letters.Words(part, part))
+    argv = ["ocr-letters", "--quick", "--methods", "learned", "linear chain", "--output", str(tmp_path)]
+    assert main(argv) == 0
+    learned, linear = json.loads((tmp_path / "ocr-letters.json").read_text())["table"]
+    assert learned["error %"] < 5 > linear["error %"]
+    assert learned["vectors"] <= ocr_letters.QUICK_VECTORS
