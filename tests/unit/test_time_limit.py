@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import SVC, Exact, ExactCuts, ViolatedCuts
+from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, OutOfTimeError, kernel_rows
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
+from slimsvm.solvers.learned.basis_descent import Descent
 from slimsvm.tasks import Binary
 
 PIECE = 40_000  # evaluations of four features between two looks at the clock
@@ -100,3 +101,37 @@ def test_certificates_end_too(evaluations):
     found = clf.certificate(X, y, max_seconds=limit)
     assert 10 * PIECE < evaluations[0] - begun - spent[0] <= limit - spent[0] + PIECE
     assert 0.0 <= found.lower_bound <= found.objective
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_sweeps_are_planned_by_what_the_last_one_took(precision, monkeypatch):
+    now, usual = [0.0], Descent.sweep
+
+    def slowed(self, *plan):
+        now[0] += 0.01
+        return usual(self, *plan)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(Descent, "sweep", slowed)
+    fit = learned(Refine(6, epochs=1000, finish=False), max_seconds=0.6, precision=precision)
+    assert 40 < fit.n_iter < 60
+    assert fit.history[-1]["rate"] < 0.2 * max(record["rate"] for record in fit.history)
+
+
+def learned(solver, **settings):
+    X, y = classes()
+    task = Binary()
+    problem = Problem(as_rows(X.astype(np.float32)), task.encode(y), task, RBF(0.5), C=3.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return solver.solve(replace(problem, **settings))
+
+
+def test_the_model_is_the_same_as_without_a_limit():
+    free, limited = (learned(Refine(6, epochs=5), max_seconds=limit) for limit in (None, 1e9))
+    np.testing.assert_array_equal(free.model.basis, limited.model.basis)
+    np.testing.assert_array_equal(free.model.coef, limited.model.coef)
+    generators = [np.random.default_rng(0) for _ in range(2)]
+    for generator, limit in zip(generators, (None, 1e9), strict=True):
+        learned(Refine(6, epochs=2), max_seconds=limit, random_state=generator)
+    assert generators[0].random() == generators[1].random()

@@ -44,7 +44,6 @@ from slimsvm.editing.growing import Found, Limit, Spanned, grow
 from slimsvm.kernels import Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
-from slimsvm.solvers.base import make_ready
 from slimsvm.tasks import Binary
 
 Array = np.ndarray
@@ -160,7 +159,6 @@ class CrossTrainer(Solver):
         The objective is that of the last machine before its threshold was moved, over all rows, or with
         ``max_basis=None`` over those that were kept; NaN for the mean of machines.
         """
-        make_ready(self, problem)
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
         edited = self.edit(problem, rng, clock)
         if self.second_stage:

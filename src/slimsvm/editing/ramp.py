@@ -27,7 +27,6 @@ import numpy as np
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.kernels import Precomputed
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
-from slimsvm.solvers.base import make_ready
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.tasks import Binary
 
@@ -64,7 +63,6 @@ class Ramp(Solver):
             raise ValueError("the ramp loss leaves rows out: it needs a kernel of rows, found 'precomputed'")
         if not self.s < 1:
             raise ValueError(f"s must be below 1, found {self.s!r}")
-        make_ready(self, problem)
         begun, clock = time.perf_counter(), Clock(problem.max_seconds)
         examples = problem.examples
         inner = Exact() if self.solver is None else self.solver

@@ -15,7 +15,6 @@ from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
 from slimsvm.solvers import Fit, Problem
-from slimsvm.solvers.base import make_ready
 from slimsvm.tasks import Binary
 
 
@@ -223,7 +222,6 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """
         X, y, codes = self._check_data(X, y)
         problem = self._set_up(X, Binary().encode(codes), Binary(), None)
-        make_ready(self.solver_, problem)
         return self.solver_.edit(problem, problem.generator(), Clock(problem.max_seconds))
 
     def _check_data(self, X, y):

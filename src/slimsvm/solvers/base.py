@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -17,10 +16,10 @@ from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError, Precomputed
+from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import Rows, as_rows
+from slimsvm.rows import Rows
 from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
@@ -32,10 +31,6 @@ SMALL_N, SMALL_BASIS = 2000, 500
 SMALL_TOLERANCE, NEARLY_TOLERANCE = 1e-10, 1e-3
 # Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
 MAX_FLOAT32_RADIUS = 500.0
-# Examples and steps of the fit that everything is compiled by before ``max_seconds`` begins, and the kinds of problems
-# this has been done for.
-READY_EXAMPLES, READY_STEPS = 64, 20
-_READY: set[tuple[Any, ...]] = set()
 
 
 class Status(StrEnum):
@@ -67,8 +62,7 @@ class Problem:
     max_iter : int or None
         None: no limit.
     max_seconds : float or None
-        None: no limit. Looked at between iterations; after the first also in passes over rows by cuts and `Exact`. What
-        has to be compiled first does not count (`make_ready`).
+        None: no limit. Looked at between iterations; after the first also in passes over rows by cuts and `Exact`.
     random_state : int, RandomState, Generator or None
     memory_limit : int
         Bytes a solver may take beyond the data and the model.
@@ -203,10 +197,6 @@ class Solver(BaseEstimator):
         """Check that the problem suits this solver, and set the work up."""
         raise TypeError(f"{type(self).__name__} must define start(problem, state)")
 
-    def stand_in(self, problem: Problem) -> Solver:
-        """The solver of a few of the problem's examples that uses what this one uses on all of them (`make_ready`)."""
-        return self
-
     def solve(self, problem: Problem, state: Any = None, callbacks: Iterable[Callback] = ()) -> Fit:
         """Solve the problem, from ``state`` of an earlier fit where given.
 
@@ -223,7 +213,6 @@ class Solver(BaseEstimator):
         -------
         Fit
         """
-        make_ready(self, problem)
         with one_blas_thread():
             begun = time.perf_counter()
             run, callbacks = self.start(problem, state), tuple(callbacks)
@@ -234,60 +223,6 @@ class Solver(BaseEstimator):
             fit = run.finish(status, history)
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit
-
-
-def make_ready(solver: Solver, problem: Problem) -> None:
-    """Have everything imported that a fit under ``max_seconds`` needs, before its clock starts.
-
-    A few examples are solved for first, once for each kind of problem in a process. Without ``max_seconds`` nothing is
-    done.
-    """
-    if problem.max_seconds is None:
-        return
-    kernel, task, rows = problem.kernel, problem.task, problem.rows
-    precision = "auto" if problem.is_small else np.dtype(problem.bind().dtype).name
-    stand_in = solver.stand_in(problem)
-    settings = tuple(value for value in stand_in.get_params(deep=False).values() if isinstance(value, (str, bool)))
-    kind = (
-        type(solver),
-        settings,
-        type(kernel),
-        type(task),
-        task.n_outputs,
-        rows.is_sparse,
-        precision,
-        problem.intercept,
-    )
-    if kind in _READY:
-        return
-    limits: dict[str, Any] = {"max_iter": READY_STEPS, "max_seconds": None}
-    status = None
-    # What is wrong with the problem is said by the fit itself; a few examples may also lack what the whole has.
-    with warnings.catch_warnings(), contextlib.suppress(Exception):
-        warnings.simplefilter("ignore")
-        few = replace(_few_examples(problem), precision=precision, random_state=0, verbose=0, **limits)
-        status = stand_in.solve(few).status
-    if status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    _READY.add(kind)
-
-
-def _few_examples(problem: Problem) -> Problem:
-    """A small problem of the same kind, with examples of every label where each has one."""
-    examples, rows = problem.examples, problem.rows
-    n = examples.n_rows if examples.n_examples == 1 else examples.n_examples
-    some = np.linspace(0, n - 1, READY_EXAMPLES).astype(np.int64)
-    if examples.labels.ndim == 1 and len(examples.labels) == n:
-        some = np.append(some, np.unique(examples.labels, return_index=True)[1][:READY_EXAMPLES])
-    some = np.unique(some)
-    if examples.n_examples == 1:
-        index, part = some, examples.take_rows(some)
-    else:
-        index, part = examples.rows_of(some), examples.take(some)
-    block = rows.take(index, rows.exact_dtype)
-    if isinstance(problem.kernel, Precomputed):
-        block = block[:, index]
-    return replace(problem, rows=as_rows(block), examples=part)
 
 
 class _Bar:

@@ -44,7 +44,7 @@ from slimsvm.bases.preimage import get_preimage
 from slimsvm.kernels import EvalCounter, Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective, make_ready
+from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective
 from slimsvm.solvers.checks import check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
@@ -134,7 +134,6 @@ class Compact(Solver):
         if state is not None and not isinstance(state, CompactState):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         self._check(problem)
-        make_ready(self, problem)
         return _Search(problem, self, state, tuple(callbacks)).run()
 
     def _check(self, problem: Problem) -> None:

@@ -25,7 +25,6 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
@@ -237,10 +236,3 @@ class CPSP(CuttingPlaneSolver):
     def _is_newton(self, problem: Problem) -> bool:
         has_smoothed = problem.task.is_smoothable and problem.examples.offsets is None
         return self.method == "newton" or (self.method == "auto" and has_smoothed)
-
-    def stand_in(self, problem: Problem) -> CPSP:
-        """With one closing sweep, where a few examples alone would have none, of a basis that is soon full."""
-        preimage = get_preimage(self.preimage)
-        if not (self._is_newton(problem) and n_sweeps(self.sweeps, problem, preimage, self.max_basis)):
-            return self
-        return clone(self).set_params(sweeps=1, max_basis=min(self.max_basis, 16))
