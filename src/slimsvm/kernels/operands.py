@@ -32,7 +32,7 @@ from slimsvm.rows import Block, is_sparse
 
 WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
 SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
-CALL_WORK = 1 << 30  # multiply-adds in one compiled call, 30 ms of one core: Ctrl-C is heard between two
+CALL_WORK = 1 << 29  # multiply-adds in one compiled call, 15 ms of one core: Ctrl-C is heard between two
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows

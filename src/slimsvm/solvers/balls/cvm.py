@@ -17,11 +17,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from slimsvm.solvers.balls.enclosing_ball import BallRun, BallSolver
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import DualState
-from slimsvm.solvers.decomposition.kernel_table import KernelTable
+from slimsvm.solvers.decomposition.kernel_table import PIECE, KernelTable
 from slimsvm.solvers.decomposition.working_set import KernelBlock, solve_set
 
 Array = np.ndarray
@@ -40,8 +41,11 @@ class CoreVectorRun(BallRun):
         super().__init__(problem, epsilon, sample_size, state)
         self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "CVM")
         rows, alpha, _ = self.latest
-        self.insert(rows)
-        self.g = -(self.table.values[: len(rows), : len(rows)].astype(np.float64) @ alpha)
+        self.g = np.empty(len(rows))
+        for part in gen_batches(len(rows), 1 + PIECE // len(rows)):
+            self.insert(rows[part])
+        for part in gen_batches(len(rows), 1 + PIECE // len(rows)):
+            self.g[part] = -(self.table.values[part, : len(rows)].astype(np.float64) @ alpha)
         self.keep(rows, *self.solve(alpha))
 
     def insert(self, rows: Array) -> None:

@@ -21,12 +21,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count
 from slimsvm.solvers.decomposition.dual import DualState
+from slimsvm.solvers.decomposition.kernel_table import PIECE
 from slimsvm.tasks import Binary, losses
 
 Array = np.ndarray
@@ -67,8 +69,11 @@ class BallRun:
 
     def products(self, of: Array, rows: Array, alpha: Array) -> Array:
         """(Qα)_i of some rows, with α on ``rows``."""
-        block = self.kernel_rows.block(self.kernel_rows.points(of), rows=rows).astype(np.float64)
-        values = self.y[of] * ((block + self.offset).T @ (alpha * self.y[rows]))
+        values = np.empty(len(of))
+        for part in gen_batches(max(1, len(of)), 1 + PIECE // len(rows)):
+            block = self.kernel_rows.block(self.kernel_rows.points(of[part]), rows=rows).astype(np.float64)
+            values[part] = (block + self.offset).T @ (alpha * self.y[rows])
+        values *= self.y[of]
         order = np.argsort(rows)
         place = order[np.minimum(np.searchsorted(rows, of, sorter=order), len(rows) - 1)]
         return values + np.where(rows[place] == of, self.ridge[of] * alpha[place], 0.0)

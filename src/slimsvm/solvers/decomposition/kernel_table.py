@@ -5,12 +5,15 @@ from __future__ import annotations
 from math import isqrt
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from slimsvm.kernels import KernelRows
 
 Array = np.ndarray
 
 FIRST_SLOTS = 256
+# Kernel values worked on without a pause: some 10 ms. Ctrl-C is heard between two pieces.
+PIECE = 1 << 21
 
 
 class KernelTable:
@@ -54,9 +57,10 @@ class KernelTable:
         self._reserve(int(slots.max(initial=-1)) + 1)
         self.row[slots] = rows
         others = np.concatenate([used, slots])
-        block = self.kernel_rows.block(self.kernel_rows.points(rows), rows=self.row[others])
-        self.values[np.ix_(others, slots)] = block
-        self.values[np.ix_(slots, others)] = block.T
+        for part in gen_batches(max(1, len(rows)), 1 + PIECE // len(others)):
+            block = self.kernel_rows.block(self.kernel_rows.points(rows[part]), rows=self.row[others])
+            self.values[np.ix_(others, slots[part])] = block
+            self.values[np.ix_(slots[part], others)] = block.T
         self.top = max(self.top, int(slots.max(initial=-1)) + 1)
         return slots
 
@@ -69,6 +73,7 @@ class KernelTable:
         if size > len(self.values):
             new = min(self.most, max(size, 2 * len(self.values)))
             values, row = np.zeros((new, new), self.values.dtype), np.full(new, -1)
-            values[: self.top, : self.top] = self.values[: self.top, : self.top]
+            for part in gen_batches(max(1, self.top), 1 + PIECE // new):
+                values[part, : self.top] = self.values[part, : self.top]
             row[: self.top] = self.row[: self.top]
             self.values, self.row = values, row
