@@ -13,13 +13,11 @@ import scipy.sparse as sp
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
 from slimsvm.kernels import (
     KERNELS,
-    CallableKernel,
     FeatureRows,
     Kernel,
     KernelRows,
     Linear,
     Points,
-    Precomputed,
     RawScorer,
 )
 from slimsvm.rows import Block, as_csr, is_sparse, plain_floats
@@ -212,7 +210,7 @@ class KernelExpansion:
         ValueError
             If the kernel is precomputed and there is no `gram`, or the other way round.
         """
-        precomputed = isinstance(self.kernel, Precomputed)
+        precomputed = not self.kernel.has_features
         if precomputed != (gram is not None):
             found = "there is none" if gram is None else f"the kernel is {self.kernel!r}"
             raise ValueError(f"gram, the training rows' kernel matrix, goes with a precomputed kernel: {found}")
@@ -242,8 +240,6 @@ class KernelExpansion:
         TypeError
             If the kernel is a user's function or a class that cannot be saved.
         """
-        if isinstance(self.kernel, CallableKernel):
-            raise TypeError("a model whose kernel is a function of yours cannot be saved: a model file holds no code")
         kernel, arrays = self.kernel.to_header()
         header = {"kernel": kernel, "dtype": self.dtype, "basis_shape": list(self.basis.shape)}
         arrays |= {"coef": self.coef, "intercept": self.intercept, "plain": self.plain}

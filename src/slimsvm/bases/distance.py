@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from slimsvm.bases.preimage import derivative
 from slimsvm.core.threads import run_tiles
-from slimsvm.kernels import RBF, EvalCounter, KernelRows, Sigmoid
+from slimsvm.kernels import EvalCounter, KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 
@@ -53,7 +53,7 @@ class Distance:
 
     def __init__(self, model: KernelExpansion, X: Any, n_jobs: int | None, counter: EvalCounter):
         self.kernel, self.n_outputs = model.kernel, model.coef.shape[1]
-        is_sigmoid = isinstance(self.kernel, Sigmoid)
+        is_sigmoid = not self.kernel.is_inner_product
         self.norm_weight = 0.0 if is_sigmoid else 1.0 if X is None else NORM_WEIGHT / _mean_square(model)
 
         def rows(raw):
@@ -88,7 +88,7 @@ class Distance:
         if self.norm_weight:
             values = between(self.own.kernel_rows, basis, basis)
             self._add(basis, values, self.norm_weight * beta, beta, basis, gradient, mass)
-        if isinstance(self.kernel, RBF):
+        if self.kernel.is_gaussian:
             gradient = 2.0 * np.asarray(self.kernel.gamma) * (gradient - basis * mass[:, None])
         return value, 2.0 * gradient
 
@@ -155,7 +155,7 @@ class Distance:
 
     def _add(self, x: Any, values: Array, pull: Array, beta: Array, basis: Array, gradient: Array, mass: Array) -> None:
         """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' up to RBF's 2γ."""
-        rbf = isinstance(self.kernel, RBF)
+        rbf = self.kernel.is_gaussian
 
         def add(lo, hi):
             for panel in range(lo, hi):
@@ -203,7 +203,7 @@ def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, lis
     -------
     (basis, history, number of steps)
     """
-    gamma = distance.kernel.gamma if isinstance(distance.kernel, RBF) else 0.5
+    gamma = distance.kernel.gamma if distance.kernel.is_gaussian else 0.5
     unit = np.broadcast_to(1.0 / np.sqrt(2.0 * np.asarray(gamma)), basis.shape[1])
     total = distance.total if distance.total > 0 else 1.0
     history: list[dict[str, Any]] = []

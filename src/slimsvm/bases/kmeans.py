@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels import RBF, KernelRows, Precomputed
+from slimsvm.kernels import KernelRows
 from slimsvm.rows import is_sparse
 
 BATCH_SIZE = 4096
@@ -64,7 +64,7 @@ class KMeans(Basis):
         """See `Basis.choose`; centres, dense for dense rows and CSR for CSR rows."""
         check_n_vectors(n_vectors)
         rows = kernel_rows.rows
-        if isinstance(kernel_rows.kernel, Precomputed):
+        if not kernel_rows.kernel.has_features:
             raise ValueError(
                 "k-means centres are new vectors, and a precomputed kernel only knows training rows: "
                 "choose basis='nystrom' or 'incomplete-cholesky'"
@@ -101,7 +101,7 @@ class KMeans(Basis):
 def _scale(kernel_rows: KernelRows) -> Array | None:
     """Factors of the features that make the kernel's distances Euclidean; None where all are alike."""
     gamma = getattr(kernel_rows.kernel, "gamma", None)
-    return np.sqrt(gamma) if isinstance(kernel_rows.kernel, RBF) and isinstance(gamma, tuple) else None
+    return np.sqrt(gamma) if kernel_rows.kernel.is_gaussian and isinstance(gamma, tuple) else None
 
 
 def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:

@@ -25,7 +25,7 @@ from slimsvm import core
 from slimsvm.bases.basis import RANK_TOLERANCE
 from slimsvm.core.calls import in_calls
 from slimsvm.core.threads import run_tiles
-from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
+from slimsvm.kernels import KernelRows, Linear, Polynomial
 from slimsvm.kernels.pairs import between, squared_lengths
 
 Array = np.ndarray
@@ -237,7 +237,7 @@ class FixedPoint:
 
     def check(self, kernel: Any, sparse: bool) -> None:
         """The RBF kernel only."""
-        if not isinstance(kernel, RBF):
+        if not kernel.is_gaussian:
             raise ValueError(
                 f"preimage='fixed-point' is for the RBF kernel, found {type(kernel).__name__}; "
                 "use preimage='gradient' (differentiable kernels) or 'training-rows' (any kernel)"
@@ -326,7 +326,7 @@ class GradientAscent:
 
     def check(self, kernel: Any, sparse: bool) -> None:
         """Kernels whose derivative is known."""
-        if not isinstance(kernel, (RBF, Polynomial, Linear, Sigmoid)):
+        if not kernel.has_gradient:
             raise ValueError(
                 f"preimage='gradient' needs a differentiable kernel (RBF, polynomial, linear, sigmoid), found "
                 f"{type(kernel).__name__}; use preimage='training-rows'"
@@ -364,11 +364,11 @@ def value_and_gradient(kernel: Any, parts: list[tuple[Any, Array]], b: Array) ->
     total, slope = float(rho @ rho), np.zeros_like(b)
     for k, (vectors, coef) in zip(values, parts):
         weights = coef @ rho
-        if isinstance(kernel, RBF):
+        if kernel.is_gaussian:
             slope += 4.0 * np.asarray(kernel.gamma) * (vectors.T @ (weights * k) - (weights @ k) * b)
         else:
             slope += 2.0 * (vectors.T @ (weights * derivative(kernel, np.asarray(vectors @ b).ravel())))
-    if isinstance(kernel, RBF):
+    if kernel.is_gaussian:
         return total / own, slope / own
     own_slope = 2.0 * derivative(kernel, np.array([float(b @ b)]))[0] * b
     return total / own, slope / own - total / own**2 * own_slope

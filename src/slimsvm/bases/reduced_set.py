@@ -30,7 +30,7 @@ from slimsvm.bases.basis import RANK_TOLERANCE
 from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import Residual, as_dense, get_preimage
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels import RBF, EvalCounter, KernelRows, Linear, Polynomial, Precomputed, Sigmoid
+from slimsvm.kernels import EvalCounter, KernelRows
 from slimsvm.kernels.pairs import between, squared_lengths
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
@@ -106,13 +106,13 @@ def reduce_model(
     ValueError
         The kernel does not go with what is asked for, or too many values would have to be moved.
     """
-    if isinstance(model.kernel, Precomputed):
+    if not model.kernel.has_features:
         raise ValueError(
             "a model of a precomputed kernel cannot be compressed: it does not hold the kernel's values between its "
             "own vectors"
         )
     model = model.merged()
-    differentiable = isinstance(model.kernel, (RBF, Polynomial, Linear, Sigmoid))
+    differentiable = model.kernel.has_gradient
     if isinstance(max_iter, str):
         max_iter = 100 if differentiable else 0
     if max_iter and not differentiable:
@@ -123,7 +123,7 @@ def reduce_model(
     if model.n_basis <= max_basis:
         norm = float(np.sqrt(max(0.0, model.norm_squared(n_jobs=n_jobs))))
         return Reduced(model, 0.0, norm, None if X is None else 0.0)
-    if isinstance(model.kernel, Sigmoid) and X is None:
+    if not model.kernel.is_inner_product and X is None:
         raise ValueError(
             "the sigmoid kernel is no inner product, so that there is no distance between models: give rows X, over "
             "which the scores are to agree"
@@ -141,15 +141,15 @@ def reduce_model(
 
 
 def _usual_preimage(model: KernelExpansion) -> str:
-    if isinstance(model.kernel, RBF):
+    if model.kernel.is_gaussian:
         return "fixed-point"
-    return "gradient" if isinstance(model.kernel, (Polynomial, Linear)) else "training-rows"
+    return "gradient" if model.kernel.has_gradient and model.kernel.is_inner_product else "training-rows"
 
 
 def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs) -> Reduced:
     counter = EvalCounter()
     own = KernelRows(model.kernel, model.basis, dtype=model.dtype, n_jobs=n_jobs, counter=counter)
-    if isinstance(model.kernel, Sigmoid):
+    if not model.kernel.is_inner_product:
         basis = model.basis[np.sort(np.argsort(-np.abs(model.coef).sum(axis=1), kind="stable")[:max_basis])]
     else:
         basis = greedy(own, model.coef, max_basis, strategy, rng)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from sklearn.base import BaseEstimator
 
 from slimsvm import core
-from slimsvm.kernels import RBF, Kernel
+from slimsvm.kernels import Kernel
 
 
 class BudgetRule(BaseEstimator):
@@ -32,7 +32,7 @@ class BudgetRule(BaseEstimator):
 
     def check(self, kernel: Kernel) -> None:
         """Raise a ValueError where parameters are out of range or the kernel does not suit the rule."""
-        if self.rbf_only and not isinstance(kernel, RBF):
+        if self.rbf_only and not kernel.is_gaussian:
             raise ValueError(
                 f"maintenance={self.name!r} makes points that are no rows, for which it needs kernel='rbf'; found "
                 f"{kernel!r}. maintenance='project' and 'remove' serve every kernel"

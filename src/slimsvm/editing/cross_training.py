@@ -41,7 +41,6 @@ from slimsvm.editing.first_stage import (
     worthwhile_threshold,
 )
 from slimsvm.editing.growing import Found, Limit, Spanned, grow
-from slimsvm.kernels import Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
 from slimsvm.tasks import Binary
@@ -178,7 +177,7 @@ class CrossTrainer(Solver):
         """
         if not isinstance(problem.task, Binary):
             raise ValueError(f"cross-training is for two classes, found {type(problem.task).__name__}")
-        if isinstance(problem.kernel, Precomputed):
+        if not problem.kernel.has_features:
             raise ValueError("cross-training cuts rows into subsets: it needs a kernel of rows, found 'precomputed'")
         if self.validation_size == 0 and self.second_stage and self.C is None:
             raise ValueError("validation_size=0 leaves nothing to choose C by: give it as a number")

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
-from slimsvm.kernels import Precomputed
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.tasks import Binary
@@ -59,7 +58,7 @@ class Ramp(Solver):
         """
         if not isinstance(problem.task, Binary):
             raise ValueError(f"the ramp loss is for two classes, found {type(problem.task).__name__}")
-        if isinstance(problem.kernel, Precomputed):
+        if not problem.kernel.has_features:
             raise ValueError("the ramp loss leaves rows out: it needs a kernel of rows, found 'precomputed'")
         if not self.s < 1:
             raise ValueError(f"s must be below 1, found {self.s!r}")

@@ -25,6 +25,8 @@ class Linear(FoldedKernel):
     """
 
     name: ClassVar[str] = "linear"
+    has_gradient: ClassVar[bool] = True
+    has_weights: ClassVar[bool] = True
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
@@ -59,6 +61,7 @@ class Polynomial(FoldedKernel):
     gamma: float = 1.0
     coef0: float = 0.0
     name: ClassVar[str] = "poly"
+    has_gradient: ClassVar[bool] = True
 
     def __post_init__(self):
         object.__setattr__(self, "degree", check_degree(self.degree))
@@ -97,6 +100,8 @@ class Sigmoid(FoldedKernel):
     gamma: float = 1.0
     coef0: float = 0.0
     name: ClassVar[str] = "sigmoid"
+    has_gradient: ClassVar[bool] = True
+    is_inner_product: ClassVar[bool] = False
 
     def __post_init__(self):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=False))

@@ -18,6 +18,23 @@ class Kernel(ABC):
 
     A kernel of your own is one class with `block`; everything else has a default that calls it.
 
+    Attributes
+    ----------
+    has_gradient : bool
+        Whether the derivative by a vector is known, so that vectors can be moved along it.
+    has_features : bool
+        False where a row holds kernel values and a vector is the position of a training row (`Precomputed`): then rows
+        cannot be trained on apart from the others, and vectors are never new.
+    has_formula : bool
+        False where nothing but the rows at hand can be asked for: rows that come later do not fit.
+    has_weights : bool
+        Whether a machine can be weights of the features in place of coefficients of vectors (`Linear`).
+    is_gaussian : bool
+        Whether it is exp(-sum_c gamma_c (x_c - z_c)^2) with an attribute ``gamma``: two vectors then merge into one on
+        the line between them, a preimage is a fixed point, and gamma can be learned.
+    is_inner_product : bool
+        False where it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
+
     >>> import numpy as np
     >>> from slimsvm.kernels import Kernel
     >>> class Cosine(Kernel):
@@ -31,6 +48,13 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
+    has_gradient: ClassVar[bool] = False
+    has_features: ClassVar[bool] = True
+    has_formula: ClassVar[bool] = True
+    has_weights: ClassVar[bool] = False
+    is_gaussian: ClassVar[bool] = False
+    is_inner_product: ClassVar[bool] = True
+    gamma: Any  # of kernels that have one
 
     @abstractmethod
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from slimsvm.kernels.kernel_rows import KernelRows
-from slimsvm.kernels.user_kernels import Precomputed
 
 
 def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
@@ -15,7 +14,7 @@ def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
 
     A precomputed kernel's vectors are positions of training rows: their values are read off the rows' matrix.
     """
-    if isinstance(kernel_rows.kernel, Precomputed):
+    if not kernel_rows.kernel.has_features:
         block = kernel_rows.block(kernel_rows.points_of(B), rows=np.asarray(A)[:, 0].astype(np.int64))
         return block.astype(np.float64)
     kernel_rows.counter.add(A.shape[0] * B.shape[0])
@@ -25,6 +24,6 @@ def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
 
 def squared_lengths(kernel_rows: KernelRows, A: Any) -> np.ndarray:
     """k(a_i, a_i) of raw basis vectors, float64."""
-    if isinstance(kernel_rows.kernel, Precomputed):
+    if not kernel_rows.kernel.has_features:
         return kernel_rows.diag(np.asarray(A)[:, 0].astype(np.int64))
     return kernel_rows.kernel.diag(A)

@@ -49,6 +49,8 @@ class RBF(ShiftInvariant):
     """
 
     name: ClassVar[str] = "rbf"
+    has_gradient: ClassVar[bool] = True
+    is_gaussian: ClassVar[bool] = True
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""

@@ -27,6 +27,8 @@ class Precomputed(Kernel):
     """
 
     name: ClassVar[str] = "precomputed"
+    has_features: ClassVar[bool] = False
+    has_formula: ClassVar[bool] = False
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
         """Columns of X at the positions Z."""
@@ -91,6 +93,7 @@ class CallableKernel(Kernel):
 
     function: Callable[[Any, Any], Any]
     name: ClassVar[str] = "callable"
+    has_formula: ClassVar[bool] = False
 
     def __post_init__(self):
         if not callable(self.function):
@@ -108,3 +111,7 @@ class CallableKernel(Kernel):
         if not np.isfinite(values).all():
             raise ValueError("the kernel function must return finite numbers, got NaN or infinity")
         return values.astype(dtype)
+
+    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """There is none: a model file holds no code."""
+        raise TypeError("a model whose kernel is a function of yours cannot be saved: a model file holds no code")

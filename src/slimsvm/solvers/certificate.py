@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.cuts import CutsState, exact_cut
-from slimsvm.kernels import OutOfTimeError, Precomputed
+from slimsvm.kernels import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts
@@ -103,7 +103,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
 
 def _objective(problem: Problem, model: KernelExpansion, scores: Array) -> float:
     gram = None
-    if isinstance(problem.kernel, Precomputed):
+    if not problem.kernel.has_features:
         gram = problem.rows.slice(0, problem.rows.n_rows, np.float64)
     norm_squared = model.norm_squared(gram, problem.n_jobs)
     if problem.intercept == "regularized":
@@ -140,7 +140,7 @@ def _bound_by_pairs(
     for k, (pair, index) in enumerate(zip(pairs, rows, strict=True)):
         used = model.coef[:, k] != 0
         basis = model.basis[np.flatnonzero(used)]
-        if isinstance(problem.kernel, Precomputed):
+        if not problem.kernel.has_features:
             basis = np.searchsorted(index, basis)
         own = replace(model, basis=basis, coef=model.coef[used][:, [k]], intercept=model.intercept[[k]])
         now = time.perf_counter()

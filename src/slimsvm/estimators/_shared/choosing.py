@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import kernels, solvers, tasks
+from slimsvm import solvers, tasks
 from slimsvm.rows import as_rows
 
 # Prices that are tried, from the lowest; no more after so many in a row without a lower error.
@@ -60,7 +60,7 @@ def choose_C(problem: solvers.Problem, solver: solvers.Solver) -> tuple[float, l
         matrix.
     """
     rows, examples, task = problem.rows, problem.examples, problem.task
-    if isinstance(problem.kernel, kernels.Precomputed):
+    if not problem.kernel.has_features:
         raise ValueError("C='validate' cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
     training, validating = _parts(_kinds(task, examples), problem.generator(), rows.n_rows)
     (index, fitted), (held, others) = _some(task, examples, training), _some(task, examples, validating)

@@ -85,9 +85,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, kernels.Precomputed) or (
-            isinstance(self.kernel, str) and self.kernel == "precomputed"
-        )
+        is_name = isinstance(self.kernel, str)
+        return self.kernel == "precomputed" if is_name else not getattr(self.kernel, "has_features", True)
 
     # -- from parameters to a problem ---------------------------------------------------------------------------
 
@@ -124,7 +123,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
         the one it starts from.
         """
-        if self._learns_metric and not (isinstance(self.kernel, kernels.RBF) or self.kernel == "rbf"):
+        if self._learns_metric and not (self.kernel == "rbf" or getattr(self.kernel, "is_gaussian", False)):
             raise ValueError(f"gamma='learn' needs kernel='rbf', found kernel={self.kernel!r}")
         if self._is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
@@ -262,7 +261,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
         if self._centre:
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
-        if isinstance(fit.model.kernel, kernels.Precomputed):
+        if not fit.model.kernel.has_features:
             fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
         self.model_, self.kernel_ = fit.model, fit.model.kernel
         self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
@@ -357,7 +356,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         limit = check_limit("max_seconds", max_seconds, integer=False)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         model = self.model_
-        if isinstance(model.kernel, kernels.Precomputed):
+        if not model.kernel.has_features:
             if not np.isin(model.basis, index).all():
                 raise ValueError("sample_weight is 0 for rows of the model, whose kernel values with others are needed")
             model = replace(model, basis=np.searchsorted(index, model.basis))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from slimsvm import kernels, solvers, tasks
+from slimsvm import solvers, tasks
 from slimsvm.estimators._shared.validation import class_codes, is_chosen
 
 Array = np.ndarray
@@ -36,7 +36,7 @@ def meet_chunk(
     if is_chosen(machine.C):
         raise ValueError("C='validate' tries values on all rows, which partial_fit never sees: give a number")
     problem = machine._set_up(X, examples, task, weights)
-    if isinstance(machine.kernel_, (kernels.CallableKernel, kernels.Precomputed)):
+    if not machine.kernel_.has_formula:
         raise ValueError(
             f"partial_fit needs a kernel with a formula, found {machine.kernel_!r}, which has values of the rows "
             "at hand only"

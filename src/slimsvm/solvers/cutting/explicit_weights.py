@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slimsvm.kernels import Kernel, Linear
+from slimsvm.kernels import Kernel
 from slimsvm.rows import Rows
 from slimsvm.solvers.base import SMALL_N, Problem
 
@@ -17,7 +17,7 @@ def prefers_weights(rows: Rows, kernel: Kernel, n_outputs: int, memory_limit: fl
     reading the kernel values of the rows, and the weights take at most a quarter of the memory limit.
     """
     fits = 8 * rows.n_features * n_outputs <= memory_limit / 4
-    return isinstance(kernel, Linear) and rows.n_rows > SMALL_N and rows.n_stored <= rows.n_rows**2 and fits
+    return kernel.has_weights and rows.n_rows > SMALL_N and rows.n_stored <= rows.n_rows**2 and fits
 
 
 def resolve_weights(weights: Any, problem: Problem) -> bool:
@@ -30,7 +30,7 @@ def resolve_weights(weights: Any, problem: Problem) -> bool:
     """
     if not (isinstance(weights, bool) or (isinstance(weights, str) and weights == "auto")):
         raise ValueError(f"weights must be 'auto', True or False, found {weights!r}")
-    if weights is True and not isinstance(problem.kernel, Linear):
+    if weights is True and not problem.kernel.has_weights:
         raise ValueError(f"weights=True needs kernel='linear', found {problem.kernel!r}")
     if isinstance(weights, bool):
         return weights

@@ -28,7 +28,7 @@ import numpy as np
 from tqdm import tqdm
 
 from slimsvm import core
-from slimsvm.kernels import KernelRows, Precomputed
+from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import Dual
@@ -217,7 +217,7 @@ class DualAscent:
         whether these are all of them.
         """
         V, rows = np.zeros_like(self.V), self.problem.rows
-        if isinstance(self.problem.kernel, Precomputed):
+        if not self.problem.kernel.has_features:
             np.add.at(V, model.basis[:, 0].astype(np.int64), model.coef)
             return V, True
         of_vector: dict[bytes, list[int]] = {}

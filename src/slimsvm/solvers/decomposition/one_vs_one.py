@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.kernels import Precomputed
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
@@ -50,7 +49,7 @@ def problem_of_pair(problem: Problem, pair: tuple[int, int], index: Array) -> Pr
     """The two-class problem of one pair and its rows, the lower class positive."""
     task = Binary()
     block = problem.rows.take(index, problem.rows.exact_dtype)
-    if isinstance(problem.kernel, Precomputed):
+    if not problem.kernel.has_features:
         block = block[:, index]
     labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
     return replace(

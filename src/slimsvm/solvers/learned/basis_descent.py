@@ -157,7 +157,6 @@ class Descent:
         kernel = self.kernel_rows.kernel
         if not self.learn_metric:
             return kernel
-        assert isinstance(kernel, RBF)
         return RBF(tuple((np.asarray(kernel.gamma) * np.exp(2.0 * log_scale)).tolist()))
 
     def set(self, flat: Array) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.calls import CALL_MICROSECONDS, in_calls
-from slimsvm.kernels import RBF, Folding, KernelRows
+from slimsvm.kernels import Folding, KernelRows
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.learned.adam import Adam
 from slimsvm.tasks import Binary, Chain, Multiclass, Regression
@@ -113,7 +113,7 @@ def check_kernel(kernel_rows: KernelRows, learn_metric: bool) -> Folding:
             "Refine moves basis vectors along the kernel's derivative: it needs kernel 'rbf', 'poly', 'linear' or "
             f"'sigmoid', found {kernel!r}; solver='cpsp' and 'low-rank' train with any kernel"
         )
-    if learn_metric and not isinstance(kernel, RBF):
+    if learn_metric and not kernel.is_gaussian:
         raise ValueError(f"learn_metric=True needs kernel 'rbf', found {kernel!r}")
     if learn_metric and kernel_rows.rows.is_sparse:
         raise ValueError("learn_metric=True needs dense rows, found a sparse matrix")

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from slimsvm.bases.preimage import FixedPoint, GradientAscent, TrainingRows
-from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
+from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
@@ -47,7 +47,7 @@ def n_sweeps(sweeps: int | str, problem: Problem, preimage: Any, max_basis: int)
         raise ValueError(f"sweeps must be an integer >= 0 or 'auto', found {sweeps!r}")
     if sweeps and isinstance(preimage, TrainingRows):
         raise ValueError(f"sweeps={sweeps!r} moves the vectors: it cannot go with preimage='training-rows'; sweeps=0")
-    if sweeps and not isinstance(problem.kernel, (RBF, Polynomial, Linear, Sigmoid)):
+    if sweeps and not problem.kernel.has_gradient:
         raise ValueError(f"sweeps={sweeps!r} needs a differentiable kernel, found {type(problem.kernel).__name__}")
     return int(sweeps)
 

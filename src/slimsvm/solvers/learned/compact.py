@@ -41,7 +41,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from slimsvm.bases.preimage import get_preimage
-from slimsvm.kernels import EvalCounter, Precomputed
+from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective
@@ -148,7 +148,7 @@ class Compact(Solver):
                 f"found {type(problem.task).__name__}"
             )
         check_smoothable(problem)
-        if isinstance(problem.kernel, Precomputed):
+        if not problem.kernel.has_features:
             raise ValueError("Compact holds rows out and needs a kernel of rows, found kernel='precomputed'")
         if problem.rows.n_rows < LEAST_ROWS:
             raise ValueError(

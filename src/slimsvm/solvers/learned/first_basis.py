@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm.bases import KMeans, get_basis
-from slimsvm.kernels import RBF, Kernel, KernelRows
+from slimsvm.kernels import Kernel, KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
@@ -104,7 +104,7 @@ def _check_size(k: int, max_basis: int) -> None:
 
 def _log_scale(kernel: Kernel, own: Kernel, d: int) -> Array:
     """Feature scales that make the model's kernel of the problem's ``own``."""
-    if not (isinstance(kernel, RBF) and isinstance(own, RBF)):
+    if not (kernel.is_gaussian and own.is_gaussian):
         return np.zeros(d)
     ratio = np.asarray(kernel.gamma) / np.asarray(own.gamma)
     return np.broadcast_to(0.5 * np.log(ratio), d)

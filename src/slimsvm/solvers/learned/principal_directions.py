@@ -102,7 +102,7 @@ class Search:
     def find(self, kernel_rows: KernelRows, rng: np.random.Generator) -> Directions | None:
         """About the first n principal directions of dense rows of an RBF kernel, or None."""
         rows, kernel, dtype = kernel_rows.rows, kernel_rows.kernel, kernel_rows.dtype
-        if not isinstance(kernel, RBF) or 2 * dtype.itemsize * rows.n_rows * (self.n + 1) > self.most_bytes:
+        if not kernel.is_gaussian or 2 * dtype.itemsize * rows.n_rows * (self.n + 1) > self.most_bytes:
             return None
         size = min(rows.n_rows, max(SAMPLE_ROWS, ROWS_PER_DIRECTION * self.n))
         x = rows.take(np.sort(rng.choice(rows.n_rows, size, replace=False)), dtype)
@@ -121,7 +121,7 @@ class Search:
 def search_for(directions: int | str, max_basis: int, problem: Problem, preimage: Any) -> Search | None:
     """The search that ``directions`` asks for; an error where vectors cannot be sought along any."""
     kernel, rows = type(problem.kernel).__name__, "sparse" if problem.rows.is_sparse else "dense"
-    is_possible = isinstance(problem.kernel, RBF) and rows == "dense" and isinstance(preimage, FixedPoint)
+    is_possible = problem.kernel.is_gaussian and rows == "dense" and isinstance(preimage, FixedPoint)
     d = problem.rows.n_features
     if isinstance(directions, str) and directions == "auto":
         if not is_possible or d < MIN_FEATURES or problem.is_small:

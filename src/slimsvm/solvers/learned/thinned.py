@@ -34,7 +34,7 @@ from scipy.sparse.csgraph import connected_components
 
 from slimsvm.bases import KMeans
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels import RBF, EvalCounter, KernelRows
+from slimsvm.kernels import EvalCounter, KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
@@ -70,7 +70,7 @@ BYTES_PER_PAIR = 24
 
 def can_thin(problem: Problem, k: int) -> bool:
     """Whether a model of such a problem can be thinned to k vectors."""
-    is_known = type(problem.task) is Binary and isinstance(problem.kernel, RBF) and not problem.rows.is_sparse
+    is_known = type(problem.task) is Binary and problem.kernel.is_gaussian and not problem.rows.is_sparse
     return is_known and BYTES_PER_PAIR * k * k <= problem.memory_limit
 
 
@@ -198,7 +198,7 @@ class ThinnedRun:
         problem, model = self.problem, self.start.model
         rows: Any = problem.rows.take(of_rows, problem.rows.exact_dtype)
         vectors, gamma = model.basis[of_vectors], 0.0
-        if isinstance(model.kernel, RBF) and not isinstance(model.kernel.gamma, tuple):
+        if model.kernel.is_gaussian and not isinstance(model.kernel.gamma, tuple):
             gamma = model.kernel.gamma
         width = np.maximum(rows.max(axis=0), vectors.max(axis=0)) - np.minimum(rows.min(axis=0), vectors.min(axis=0))
         differs = gamma * width**2 > ALIKE
