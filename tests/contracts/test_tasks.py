@@ -53,6 +53,15 @@ def check_augmented(case, task, examples, scores, plain):
     assert (values >= -1e-12).all()
 
 
+def test_a_derived_class_may_have_another_loss(case):
+    """Compiled loops and bounds go by the loss of a class that says so itself."""
+    task = case.make()
+    own = type("Own", (type(task),), {})
+    assert not own.is_compiled
+    assert own.bounded_by == "cuts"
+    assert own.has_class_scores == type(task).has_class_scores
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("ties", [True, False])
 def test_argmax_equals_enumeration(case, seed, ties):

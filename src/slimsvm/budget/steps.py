@@ -44,6 +44,11 @@ class Steps:
     constant: float
     damping: float
 
+    @property
+    def is_against_the_rest(self) -> bool:
+        """Whether steps are those of each class against the rest, and not of the task's own loss."""
+        return self.loss == core.ONE_VS_REST
+
     @cached_property
     def compiled(self) -> core.Structure:
         """The steps as compiled code takes them."""

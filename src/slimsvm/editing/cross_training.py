@@ -43,7 +43,7 @@ from slimsvm.editing.first_stage import (
 from slimsvm.editing.growing import Found, Limit, Spanned, grow
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
-from slimsvm.tasks import Binary
+from slimsvm.solvers.checks import Need, check_needs
 
 Array = np.ndarray
 
@@ -100,6 +100,15 @@ class CrossTrained:
     edited: Edited
     C: float
     trials: list[dict[str, Any]]
+
+
+NEEDS = (
+    Need(lambda problem: problem.task.has_two_classes, "{solver} is for two classes, found {task}"),
+    Need(
+        lambda problem: problem.kernel.has_features,
+        "{solver} cuts rows into subsets: it needs a kernel of rows, found 'precomputed'",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -175,10 +184,7 @@ class CrossTrainer(Solver):
         ValueError
             The problem has not two classes, or its kernel is a matrix; or C is to be chosen without validation rows.
         """
-        if not isinstance(problem.task, Binary):
-            raise ValueError(f"cross-training is for two classes, found {type(problem.task).__name__}")
-        if not problem.kernel.has_features:
-            raise ValueError("cross-training cuts rows into subsets: it needs a kernel of rows, found 'precomputed'")
+        check_needs("cross-training", problem, *NEEDS)
         if self.validation_size == 0 and self.second_stage and self.C is None:
             raise ValueError("validation_size=0 leaves nothing to choose C by: give it as a number")
         labels = problem.examples.labels

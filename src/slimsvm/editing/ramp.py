@@ -26,14 +26,23 @@ import numpy as np
 
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
+from slimsvm.solvers.checks import Need, check_needs
 from slimsvm.solvers.decomposition.dual import DualState
-from slimsvm.tasks import Binary
 
 Array = np.ndarray
 
 # The objective has stopped falling when a step lowers it by less than this share.
 STALL = 1e-6
 MAX_STEPS = 100
+
+
+NEEDS = (
+    Need(lambda problem: problem.task.has_two_classes, "{solver} is for two classes, found {task}"),
+    Need(
+        lambda problem: problem.kernel.has_features,
+        "{solver} leaves rows out: it needs a kernel of rows, found 'precomputed'",
+    ),
+)
 
 
 class Ramp(Solver):
@@ -56,10 +65,7 @@ class Ramp(Solver):
 
         The objective is that of the ramp loss over all rows. There is no lower bound: the problem is not convex.
         """
-        if not isinstance(problem.task, Binary):
-            raise ValueError(f"the ramp loss is for two classes, found {type(problem.task).__name__}")
-        if not problem.kernel.has_features:
-            raise ValueError("the ramp loss leaves rows out: it needs a kernel of rows, found 'precomputed'")
+        check_needs("the ramp loss", problem, *NEEDS)
         if not self.s < 1:
             raise ValueError(f"s must be below 1, found {self.s!r}")
         begun, clock = time.perf_counter(), Clock(problem.max_seconds)

@@ -13,7 +13,7 @@ from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
 from slimsvm.estimators._shared.validation import check_limit, check_sample_weight
 from slimsvm.solvers import Certificate
-from slimsvm.tasks import Examples, ExampleTask, Task
+from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.example_task import as_objects
 
 Array = np.ndarray
@@ -188,7 +188,7 @@ class StructuredSVM(KernelMachine):
             Labellings as the task has them.
         """
         examples, predicted = self._predicted(X, lengths, structure)
-        if isinstance(self.task, ExampleTask):
+        if self.task.has_object_labels:
             return np.array(predicted.tolist()) if examples.offsets is None else list(predicted)
         if examples.offsets is None or lengths is not None:
             return predicted
@@ -239,11 +239,11 @@ class StructuredSVM(KernelMachine):
         """All rows below each other, and the task's examples of them."""
         self._check_task()
         rows, offsets = self._rows(X, lengths, reset)
-        labels = list(y) if isinstance(self.task, ExampleTask) else y
+        labels = list(y) if self.task.has_object_labels else y
         weights = check_sample_weight(sample_weight, len(labels), "example" if self.task.decomposes else "row")
         if structure is None:
             examples = self.task.encode(labels, weights)
-        elif isinstance(self.task, ExampleTask):
+        elif self.task.has_object_labels:
             examples = self.task.encode(labels, weights, structure=structure)
         else:
             raise ValueError(f"structure is for tasks derived from ExampleTask, found {type(self.task).__name__}")

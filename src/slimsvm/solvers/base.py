@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -193,7 +193,15 @@ Callback = Callable[[dict[str, Any]], Any]
 
 
 class Solver(BaseEstimator):
-    """Base class: holds parameters only; ``solve`` never changes them."""
+    """Base class: holds parameters only; ``solve`` never changes them.
+
+    Attributes
+    ----------
+    takes_label_sets : bool
+        Whether rows may have several labels.
+    """
+
+    takes_label_sets: ClassVar[bool] = True
 
     def start(self, problem: Problem, state: Any) -> Run:
         """Check that the problem suits this solver, and set the work up."""

@@ -26,16 +26,14 @@ from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts
 from slimsvm.solvers.decomposition.block_ascent import BoxAscent, ClassAscent, DualAscent
 from slimsvm.solvers.decomposition.one_vs_one import problem_of_pair, rows_of_pair
-from slimsvm.tasks import Binary, Multiclass, OneClass, OneVsOne, Regression, losses
+from slimsvm.tasks import losses
 
 Array = np.ndarray
 
 SCORED_ROWS = 1 << 16
 # Cuts go on until no more than this share of the objective is open.
 GAP = 5e-4
-ASCENTS: dict[type, type[DualAscent]] = {
-    Binary: BoxAscent, Regression: BoxAscent, OneClass: BoxAscent, Multiclass: ClassAscent
-}  # fmt: skip
+ASCENTS: dict[str, type[DualAscent]] = {"rows": BoxAscent, "classes": ClassAscent}
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,9 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
         scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
     objective = _objective(problem, model, scores)
     with one_blas_thread():
-        if isinstance(problem.task, OneVsOne):
+        if problem.task.class_pairs():
             bound, n_passes, evals = _bound_by_pairs(problem, model, scores, end)
-        elif type(problem.task) in ASCENTS:
+        elif problem.task.bounded_by in ASCENTS:
             bound, n_passes, evals = _bound_by_ascent(problem, model, scores, objective, end)
         else:
             bound, n_passes, evals = _bound_by_cuts(problem, model, scores, objective, end)
@@ -110,8 +108,8 @@ def _objective(problem: Problem, model: KernelExpansion, scores: Array) -> float
         norm_squared += float(np.sum(model.intercept**2))
     loss = losses(problem.task.augment(scores, model.plain, problem.examples), scores, model.plain, problem.examples)
     total = problem.C * float(problem.examples.weights @ loss)
-    if isinstance(problem.task, OneClass):
-        total += problem.task.nu * problem.C1 * float(model.intercept[0])
+    if problem.task.intercept_price:
+        total += problem.task.intercept_price * problem.C1 * float(model.intercept[0])
     return 0.5 * norm_squared + total
 
 
@@ -119,7 +117,7 @@ def _bound_by_ascent(
     problem: Problem, model: KernelExpansion, scores: Array, objective: float, end: float | None
 ) -> tuple[float, int, int]:
     """Lower bound, number of passes and kernel evaluations of dual ascent that begins at the model."""
-    ascent = ASCENTS[type(problem.task)](problem, end)
+    ascent = ASCENTS[problem.task.bounded_by](problem, end)
     ascent.start(model, scores, objective)
     ascent.climb()
     return ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
@@ -132,8 +130,7 @@ def _bound_by_pairs(
 
     Each pair may take its share of the time, counted by the squares of their rows.
     """
-    assert isinstance(problem.task, OneVsOne)
-    pairs = problem.task.pairs()
+    pairs = problem.task.class_pairs()
     rows = [rows_of_pair(problem, pair) for pair in pairs]
     work = np.array([float(len(index)) ** 2 for index in rows])
     bound, n_passes, evals = 0.0, 0, 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,6 +35,43 @@ def check_vectors(name: str, vectors: Any) -> None:
     """Vectors that a parameter holds, dense or CSR, must be finite."""
     if not np.isfinite(vectors.data if is_sparse(vectors) else vectors).all():
         raise ValueError(f"{name} must hold finite numbers, found NaN or infinity")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a solver needs of a problem, and what is said where this lacks it.
+
+    Parameters
+    ----------
+    is_met : callable (problem) -> bool
+    reason : str
+        With the fields ``{solver}``, ``{problem}`` and ``{task}``, the name of the task's class.
+    """
+
+    is_met: Callable[[Problem], bool]
+    reason: str
+
+
+TWO_CLASSES = Need(
+    lambda problem: problem.task.has_two_classes,
+    "{solver} solves two-class problems, found {task}; for more classes wrap the estimator in "
+    "sklearn.multiclass.OneVsOneClassifier",
+)
+
+
+def no_free_intercept(reason: str) -> Need:
+    """The intercept is regularised, or there is none."""
+    return Need(
+        lambda problem: problem.intercept in ("regularized", "none"),
+        "{solver} trains with intercept='regularized' or 'none', found {problem.intercept!r}: " + reason,
+    )
+
+
+def check_needs(solver: str, problem: Problem, *needs: Need) -> None:
+    """Refuse a problem that lacks something, with the reason."""
+    for need in needs:
+        if not need.is_met(problem):
+            raise ValueError(need.reason.format(solver=solver, problem=problem, task=type(problem.task).__name__))
 
 
 def check_smoothable(problem: Problem) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
+from slimsvm.tasks.task import Examples, RowDual, SmoothRowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,19 @@ class Binary(SmoothRowLoss):
 
     cost_negative: float = 1.0
     cost_positive: float = 1.0
+    has_two_classes = has_class_scores = is_compiled = True
+    step_loss = core.HINGE
+    bounded_by = "rows"
 
     def __post_init__(self):
         for name in ("cost_negative", "cost_positive"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ValueError(f"{name} must be a positive number, found {getattr(self, name)!r}")
+
+    @property
+    def has_costs(self) -> bool:  # type: ignore[override]
+        """Whether a margin is not 1."""
+        return (self.cost_negative, self.cost_positive) != (1.0, 1.0)
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
@@ -48,8 +56,14 @@ class Binary(SmoothRowLoss):
         labels = np.where(y > 0, 1, -1).astype(np.int8)
         return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))
 
+    def row_dual(self, examples: Examples, price):
+        """See `Task.row_dual`: v_i = α_i y_i."""
+        is_positive = examples.labels > 0
+        target = np.where(is_positive, self.cost_positive, -self.cost_negative)
+        return RowDual(target, 0.0, np.where(is_positive, 0.0, -price), np.where(is_positive, price, 0.0))
+
     def core_loss(self, examples: Examples):
-        """See `RowLoss.core_loss`."""
+        """See `Task.core_loss`."""
         cost = np.array([self.cost_negative, self.cost_positive], np.float64)
         return core.RowLoss(
             code=core.HINGE,

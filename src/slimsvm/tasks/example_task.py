@@ -41,6 +41,8 @@ class ExampleTask(Task):
     array([[ 0.,  1.,  0., -1.]])
     """
 
+    has_object_labels = True
+
     def features(self, y: Any) -> Any:
         """What the labelling y makes of the rows: coefficients (n_rows, n_outputs); with plain parameters a pair of
         these and coefficients (n_plain,).

@@ -36,7 +36,9 @@ class Multiclass(SmoothRowLoss):
 
     n_classes: int
     cost: Any = None
-    has_share = True
+    has_share = has_class_scores = is_compiled = True
+    step_loss = core.ONE_VS_REST
+    bounded_by = "classes"
 
     def __post_init__(self):
         if self.n_classes < 2:
@@ -54,6 +56,11 @@ class Multiclass(SmoothRowLoss):
         """One score column per class."""
         return self.n_classes
 
+    @property
+    def has_costs(self) -> bool:  # type: ignore[override]
+        """Whether costs are other than 0/1."""
+        return not np.array_equal(self.cost, 1.0 - np.eye(self.n_classes))
+
     def encode(self, y, sample_weight=None) -> Examples:
         """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
         y = np.asarray(y)
@@ -64,7 +71,7 @@ class Multiclass(SmoothRowLoss):
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 
     def core_loss(self, examples: Examples):
-        """See `RowLoss.core_loss`."""
+        """See `Task.core_loss`."""
         return core.RowLoss(
             code=core.MULTICLASS,
             n_outputs=self.n_classes,

@@ -52,7 +52,7 @@ class Multilabel(SmoothRowLoss):
         return Examples(np.where(y > 0, 1, -1).astype(np.int8), unit_weights(sample_weight, len(y)))
 
     def core_loss(self, examples: Examples):
-        """See `RowLoss.core_loss`."""
+        """See `Task.core_loss`."""
         return core.RowLoss(
             code=core.MULTILABEL,
             n_outputs=self.n_labels,

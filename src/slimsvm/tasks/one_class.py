@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 
-from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
+from slimsvm.tasks.task import Augmented, Examples, RowDual, Task, unit_weights
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,21 @@ class OneClass(Task):
     """
 
     nu: float = 0.5
+    bounded_by = "rows"
 
     def __post_init__(self):
         if isinstance(self.nu, bool) or not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], found {self.nu!r}")
+
+    @property
+    def intercept_price(self) -> float:  # type: ignore[override]
+        """See `Task`."""
+        return self.nu
+
+    def row_dual(self, examples: Examples, price):
+        """See `Task.row_dual`."""
+        zeros = np.zeros(len(price))
+        return RowDual(zeros, 0.0, zeros, price, float(self.nu * price.sum()))
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Weights as one-row examples; of y only the length counts."""

@@ -40,8 +40,8 @@ class OneVsOne(Task):
         """Number of pairs."""
         return self.n_classes * (self.n_classes - 1) // 2
 
-    def pairs(self) -> list[tuple[int, int]]:
-        """The classes of every score."""
+    def class_pairs(self):
+        """See `Task.class_pairs`."""
         return list(combinations(range(self.n_classes), 2))
 
     def encode(self, y, sample_weight=None) -> Examples:
@@ -54,7 +54,7 @@ class OneVsOne(Task):
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`."""
         signs = np.zeros(scores.shape)
-        for column, (a, b) in enumerate(self.pairs()):
+        for column, (a, b) in enumerate(self.class_pairs()):
             signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
         within = (signs != 0) & (signs * scores < 1)
         return Augmented(delta=within.sum(axis=1).astype(np.float64), coef=np.where(within, signs, 0.0))
@@ -62,7 +62,7 @@ class OneVsOne(Task):
     def decode(self, scores, plain, examples=None):
         """Codes of the classes with the most votes."""
         votes = np.zeros((len(scores), self.n_classes), np.int64)
-        for column, (a, b) in enumerate(self.pairs()):
+        for column, (a, b) in enumerate(self.class_pairs()):
             for_a = scores[:, column] > 0
             votes[:, a] += for_a
             votes[:, b] += ~for_a

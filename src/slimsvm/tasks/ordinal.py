@@ -58,7 +58,7 @@ class Ordinal(RowLoss):
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 
     def core_loss(self, examples: Examples):
-        """See `RowLoss.core_loss`."""
+        """See `Task.core_loss`."""
         return core.RowLoss(
             code=core.ORDINAL,
             n_outputs=1,

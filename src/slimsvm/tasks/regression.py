@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
+from slimsvm.tasks.task import Examples, RowDual, SmoothRowLoss, as_floats, unit_weights
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ class Regression(SmoothRowLoss):
     """
 
     epsilon: float = 0.1
+    has_targets = is_compiled = True
+    step_loss = core.EPSILON_INSENSITIVE
+    bounded_by = "rows"
 
     def __post_init__(self):
         if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -43,8 +46,12 @@ class Regression(SmoothRowLoss):
             raise ValueError("regression targets must be finite numbers, one per row")
         return Examples(labels=y, weights=unit_weights(sample_weight, len(y)))
 
+    def row_dual(self, examples: Examples, price):
+        """See `Task.row_dual`: v_i = α_i − α_i*."""
+        return RowDual(examples.labels, float(self.epsilon), -price, price)
+
     def core_loss(self, examples: Examples):
-        """See `RowLoss.core_loss`."""
+        """See `Task.core_loss`."""
         return core.RowLoss(
             code=core.EPSILON_INSENSITIVE,
             n_outputs=1,

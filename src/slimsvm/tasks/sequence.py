@@ -51,6 +51,7 @@ class Chain(Task):
 
     n_labels: int
     loss: str = "hamming"
+    has_class_scores = is_compiled = True
 
     def __post_init__(self):
         if self.n_labels < 2:
@@ -86,6 +87,16 @@ class Chain(Task):
             labels=np.concatenate(sequences).astype(np.int64),
             weights=unit_weights(sample_weight, len(sequences)),
             offsets=np.concatenate([[0], np.cumsum([len(labels) for labels in sequences])]).astype(np.int64),
+        )
+
+    def core_loss(self, examples: Examples):
+        """See `Task.core_loss`."""
+        return core.SequenceLoss(
+            code=CHAIN_LOSSES[self.loss],
+            n_classes=self.n_labels,
+            per_row=examples.n_examples / examples.n_rows,
+            classes=np.ascontiguousarray(examples.labels, np.int64),
+            weights=examples.weights[examples.example_of_rows()],
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:

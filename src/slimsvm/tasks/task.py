@@ -175,6 +175,27 @@ class Smoothed:
     share: Array | None = None
 
 
+@dataclass(frozen=True)
+class RowDual:
+    """max_v Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,  lo ≤ v ≤ hi: the dual of a loss, one variable for each row.
+
+    Parameters
+    ----------
+    target : float64 ndarray of shape (n_rows,)
+        t.
+    epsilon : float
+    lo, hi : float64 ndarrays of shape (n_rows,)
+    total : float
+        What Σ v_i is where the objective has a term in the intercept; 0 otherwise.
+    """
+
+    target: Array
+    epsilon: float
+    lo: Array
+    hi: Array
+    total: float = 0.0
+
+
 class Task:
     """Base class of tasks; a user's own task overrides the three methods and the sizes.
 
@@ -190,12 +211,46 @@ class Task:
     has_threshold : bool
         False where a constant added to all scores changes no loss (a loss that only ranks rows): estimators then
         train without an intercept and choose it afterwards.
+    has_two_classes : bool
+        Labels are −1 and +1 and the loss is the hinge of one score, as in `Binary`.
+    has_class_scores : bool
+        Labels are classes, each with its own score, or two that share one.
+    has_targets : bool
+        Labels are numbers to be predicted.
+    has_costs : bool
+        Whether one wrong label costs more than another.
+    has_object_labels : bool
+        Labels are any Python objects, each example's with a ``structure`` beside it (`ExampleTask`).
+    intercept_price : float
+        ν where the objective has the term ν C Ω b in the intercept b beside the losses, as with one class; else 0.
+    step_loss : int or None
+        Loss that steps on single rows have for this task: HINGE, ONE_VS_REST or EPSILON_INSENSITIVE of `slimsvm.core`.
+    is_compiled : bool
+        Whether compiled descents have this very loss, by its ``core_loss``. Not inherited: see ``bounded_by``.
+    bounded_by : {"rows", "classes", "cuts"}
+        What bounds the optimum from below: ascent on a dual variable for each row (`row_dual`), ascent on one for each
+        row and class, or cuts. Not inherited: a class derived from a task may have another loss.
     """
 
     n_outputs: int = 1
     n_plain: int = 0
     decomposes: bool = True
     has_threshold: bool = True
+    has_two_classes: bool = False
+    has_class_scores: bool = False
+    has_targets: bool = False
+    has_costs: bool = False
+    has_object_labels: bool = False
+    intercept_price: float = 0.0
+    step_loss: int | None = None
+    is_compiled: bool = False
+    bounded_by: str = "cuts"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("is_compiled", "bounded_by"):
+            if name not in vars(cls):
+                setattr(cls, name, getattr(Task, name))
 
     def encode(self, y: Any, sample_weight: Array | None = None) -> Examples:
         """Labels and weights as the examples of this task."""
@@ -234,6 +289,32 @@ class Task:
         """Smoothed losses at temperature tau, for solvers that need derivatives. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no smoothed loss")
 
+    def core_loss(self, examples: Examples) -> core.Structure:
+        """The loss with labels and weights: a ``core.RowLoss``, or a ``core.SequenceLoss``. Tasks may do without."""
+        raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
+
+    def row_dual(self, examples: Examples, price: Array) -> RowDual:
+        """The dual with one variable for each row, of the price C ω_i. Tasks may do without."""
+        raise NotImplementedError(f"{type(self).__name__} has no dual with one variable for each row")
+
+    @property
+    def has_dual(self) -> bool:
+        """Whether `row_dual` is defined."""
+        return type(self).row_dual is not Task.row_dual
+
+    def shift(self, scores: Array, examples: Examples) -> float:
+        """What to add to scores (n_rows, 1) that were trained without a threshold. Tasks may do without."""
+        raise NotImplementedError(f"{type(self).__name__} has no threshold")
+
+    @property
+    def has_shift(self) -> bool:
+        """Whether `shift` is defined, and wanted."""
+        return type(self).shift is not Task.shift and not self.has_threshold
+
+    def class_pairs(self) -> list[tuple[int, int]]:
+        """Pairs of classes, each of them a two-class problem of its own with its own score; none where all is one."""
+        return []
+
     @property
     def is_smoothable(self) -> bool:
         """Whether `smooth` is defined."""
@@ -249,10 +330,6 @@ class Task:
 
 class RowLoss(Task):
     """Base of the tasks whose examples are rows and whose loss the core has: a task says which one, no more."""
-
-    def core_loss(self, examples: Examples) -> core.Structure:
-        """The loss with labels and weights, a ``core.RowLoss``."""
-        raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`."""

@@ -53,7 +53,7 @@ def choose_solver(
         return solvers.Refine(max_basis)
     n_bytes = rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
     has_room = rows.in_memory and n_bytes <= memory_limit
-    may_search = rows.n_rows > MAX_SMALL_N and isinstance(task, tasks.Binary | tasks.Multiclass) and has_room
+    may_search = rows.n_rows > MAX_SMALL_N and task.has_class_scores and task.is_smoothable and has_room
     if learns_metric:
         return solvers.Compact("refine", learn_metric=True) if may_search else solvers.Refine()
     folding = kernel.folding(rows.n_features)

@@ -246,7 +246,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_begin(**seen)
         self._centre = shift
         fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
-        if isinstance(task, tasks.OverAllRows) and not task.has_threshold:
+        if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
         self._keep(fit, index)
         self.__dict__.pop("_stream", None)  # of earlier chunks

@@ -26,10 +26,10 @@ from sklearn.utils import gen_batches
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.checks import TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.kernel_table import PIECE
-from slimsvm.tasks import Binary, losses
+from slimsvm.tasks import losses
 
 Array = np.ndarray
 # Share of a bound that the rounding of float64 sums can be.
@@ -211,34 +211,32 @@ def best_scale(margins: Array, norm_squared: float, prices: Array) -> float:
     return scale
 
 
+NEEDS = (
+    Need(
+        lambda problem: not problem.task.has_costs,
+        "{solver} solves two-class problems, found costs {problem.task.cost_negative}, {problem.task.cost_positive} "
+        "that are not both 1; class_weight weighs the classes",
+    ),
+    no_free_intercept("the ball's centre has the intercept in it"),
+)
+
+
 class BallSolver(Solver):
     """Base of the two: parameters, and what problems they take."""
 
+    takes_label_sets = False
     epsilon: float
     sample_size: int
 
     def check(self, problem: Problem, state: DualState | None) -> None:
         """Check the parameters, and that the problem is one of two classes."""
-        name, task = type(self).__name__, problem.task
-        if not isinstance(task, Binary):
-            raise ValueError(
-                f"{name} solves two-class problems, found {type(task).__name__}; for more classes wrap the estimator "
-                "in sklearn.multiclass.OneVsOneClassifier"
-            )
+        name = type(self).__name__
+        check_needs(name, problem, TWO_CLASSES)
         if state is not None:
             if not isinstance(state, DualState):
                 raise ValueError(f"{name} can only be warm-started from its own fit, found {type(state).__name__}")
-            state.check(task, problem.examples)
-        if (task.cost_negative, task.cost_positive) != (1.0, 1.0):
-            raise ValueError(
-                f"{name} solves two-class problems, found costs {task.cost_negative}, {task.cost_positive} that are "
-                "not both 1; class_weight weighs the classes"
-            )
-        if problem.intercept not in ("regularized", "none"):
-            raise ValueError(
-                f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: the ball's centre "
-                "has the intercept in it"
-            )
+            state.check(problem.task, problem.examples)
+        check_needs(name, problem, *NEEDS)
         if not 0 < self.epsilon < 1:
             raise ValueError(f"epsilon must be between 0 and 1, found {self.epsilon!r}")
         check_count("sample_size", self.sample_size)

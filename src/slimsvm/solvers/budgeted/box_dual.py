@@ -17,10 +17,23 @@ from slimsvm.core import EPSILON_INSENSITIVE, HINGE, ONE_VS_REST
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
-from slimsvm.tasks import Binary, Examples, Multiclass, Regression, Task
+from slimsvm.solvers.checks import Need, no_free_intercept
+from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
 
 Array = np.ndarray
+
+NEEDS = (
+    Need(
+        lambda problem: problem.task.step_loss is not None,
+        "{solver} trains two classes, several, or regression, found {task}",
+    ),
+    no_free_intercept("an unregularised intercept ties the dual variables together"),
+)
+NO_COSTS = Need(
+    lambda problem: not (problem.task.step_loss == ONE_VS_REST and problem.task.has_costs),
+    "{solver} with finish=False trains each class against the rest, without costs; found a cost matrix",
+)
 
 
 @dataclass(frozen=True)
@@ -67,29 +80,13 @@ class BudgetState:
         check_same_loss(self, problem.task, problem.examples, consequence)
 
 
-def check_problem(name: str, problem: Problem, finish: bool) -> None:
-    """Say what a box-constrained dual cannot do, before any work."""
-    task = problem.task
-    if not isinstance(task, (Binary, Multiclass, Regression)):
-        raise ValueError(f"{name} trains two classes, several, or regression, found {type(task).__name__}")
-    if problem.intercept not in ("regularized", "none"):
-        raise ValueError(
-            f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: an unregularised "
-            "intercept ties the dual variables together"
-        )
-    if isinstance(task, Multiclass) and not finish and not np.array_equal(task.cost, 1.0 - np.eye(task.n_classes)):
-        raise ValueError(
-            f"{name} with finish=False trains each class against the rest, without costs; found a cost matrix"
-        )
-
-
 def steps_of(problem: Problem, method: int, damping: float = 0.0) -> Steps:
     """The problem as compiled steps take it; ``damping`` counts per row."""
     task, examples = problem.task, problem.examples
-    loss = HINGE if isinstance(task, Binary) else ONE_VS_REST if isinstance(task, Multiclass) else EPSILON_INSENSITIVE
+    assert task.step_loss is not None
     return Steps(
         method=method,
-        loss=loss,
+        loss=task.step_loss,
         labels=np.ascontiguousarray(examples.labels, np.float64),
         epsilon=float(getattr(task, "epsilon", 0.0)),
         cost_negative=float(getattr(task, "cost_negative", 1.0)),

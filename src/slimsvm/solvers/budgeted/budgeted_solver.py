@@ -16,14 +16,13 @@ from slimsvm.budget import get_budget_rule
 from slimsvm.budget.steps import DUAL
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver
-from slimsvm.solvers.budgeted.box_dual import BudgetState, check_problem
+from slimsvm.solvers.budgeted.box_dual import NEEDS, NO_COSTS, BudgetState
 from slimsvm.solvers.budgeted.chunk_steps import AfterFit, after_fit, meet_chunk
 from slimsvm.solvers.budgeted.epochs import BudgetedRun
 from slimsvm.solvers.budgeted.one_class import OneClassRun
 from slimsvm.solvers.budgeted.one_class_chunks import meet_one_class_chunk, one_class_after_fit
 from slimsvm.solvers.budgeted.plain_ascent import PlainAscentRun
-from slimsvm.solvers.checks import check_count
-from slimsvm.tasks import OneClass
+from slimsvm.solvers.checks import check_count, check_needs
 
 SELECTIONS = ("permutation", "uniform", "adaptive")
 REPORTS = ("sample", "exact")
@@ -37,6 +36,7 @@ def is_number(value: Any) -> bool:
 class BudgetedSolver(Solver):
     """Parameters and checks that BSCA and BSGD share."""
 
+    takes_label_sets = False
     method: ClassVar[int]
 
     def __init__(
@@ -67,7 +67,7 @@ class BudgetedSolver(Solver):
     def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
         """Check parameters and set the run up."""
         name = type(self).__name__
-        if isinstance(problem.task, OneClass):
+        if problem.task.intercept_price:
             return OneClassRun(problem, self, state)
         self.check(problem, self.finish, state)
         if state is not None:
@@ -105,7 +105,7 @@ class BudgetedSolver(Solver):
         if self.selection == "adaptive" and self.method != DUAL:
             raise ValueError(f"selection='adaptive' goes by dual variables, which {name} has none of")
         get_budget_rule(self.maintenance)
-        check_problem(name, problem, finish)
+        check_needs(name, problem, *NEEDS, *(() if finish else (NO_COSTS,)))
         if state is not None and not isinstance(state, BudgetState):
             raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
 
@@ -124,7 +124,7 @@ class BudgetedSolver(Solver):
         Fit
             Of the rows of the chunk; without a finish.
         """
-        if isinstance(problem.task, OneClass):
+        if problem.task.intercept_price:
             state = one_class_after_fit(state) if isinstance(state, AfterFit) else state
             return meet_one_class_chunk(self, problem, state)
         state = after_fit(state) if isinstance(state, AfterFit) else state

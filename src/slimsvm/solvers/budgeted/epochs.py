@@ -33,7 +33,7 @@ from slimsvm.solvers.budgeted.box_dual import (
 from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
 from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.refine import Refine
-from slimsvm.tasks import Multiclass, Regression, Task
+from slimsvm.tasks import Task
 
 Array = np.ndarray
 
@@ -54,7 +54,7 @@ def damping_of(solver: Any, task: Task) -> float:
     """What damping="auto" stands for: steps may be longer where residuals get small."""
     if solver.damping != "auto":
         return float(solver.damping)
-    return DAMPING_OF_NUMBERS if isinstance(task, Regression) else DAMPING
+    return DAMPING_OF_NUMBERS if task.has_targets else DAMPING
 
 
 class BudgetedRun:
@@ -188,7 +188,7 @@ class BudgetedRun:
             "is_exact": is_exact,
             "training_error": float(task.error(task.decode(scores, np.zeros(0), examples), examples)),
         }
-        if is_exact and not isinstance(task, Multiclass):
+        if is_exact and not steps.is_against_the_rest:
             record["objective"] = primal
         if not self.is_dual:
             return
@@ -206,7 +206,7 @@ class BudgetedRun:
                 of_model += rows.scores(rows.points_of(model.basis), model.coef)
             size = self.model.diagonal + steps.constant
             record["relative_error"] = relative_error(steps, self.alpha[:, 0], size, of_alpha[:, 0], of_model[:, 0])
-        if is_exact and not isinstance(task, Multiclass):
+        if is_exact and not steps.is_against_the_rest:
             self.lower_bound = max(self.lower_bound, dual)
             record |= {"lower_bound": self.lower_bound, "gap": primal - self.lower_bound}
 

@@ -30,7 +30,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.decomposition.dual import Dual
-from slimsvm.tasks import Binary, OneClass
+from slimsvm.tasks import Binary
 
 Array = np.ndarray
 
@@ -84,10 +84,9 @@ class OneClassRun:
     has_models = True
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
-        assert isinstance(problem.task, OneClass)
         if getattr(solver, "damping", None) == "auto":  # every trial has far to go from the last one's price
             solver = type(solver)(**solver.get_params(deep=False) | {"damping": 0.0})
-        self.problem, self.solver, self.nu = problem, solver, problem.task.nu
+        self.problem, self.solver, self.nu = problem, solver, problem.task.intercept_price
         self.kernel_rows, rng = problem.bind(), problem.generator()
         n, examples = self.kernel_rows.n_rows, problem.examples
         self.box = box_problem(problem, rng)

@@ -26,7 +26,6 @@ from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.budgeted.chunk_steps import AfterFit, after_fit, comes_again, meet_chunk, without_finish
 from slimsvm.solvers.budgeted.one_class import best_multiple, box_problem, quantile
 from slimsvm.solvers.chunks import digest_of, stacked
-from slimsvm.tasks import OneClass
 
 Array = np.ndarray
 
@@ -60,7 +59,6 @@ class OneClassState:
 def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | None) -> Fit:
     """One pass over the problem's rows, or the fit of the first chunk."""
     task, rng = problem.task, problem.generator()
-    assert isinstance(task, OneClass)
     problem, digest = replace(problem, random_state=rng, max_iter=None), digest_of(problem)
     if state is None:
         fit = without_finish(solver).solve(problem)
@@ -80,9 +78,9 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
         )
         if model.n_basis:
             scores = rows.scores(rows.points_of(model.basis), model.coef)[:, 0].astype(np.float64)
-        rho = quantile(scores, recent.examples.weights, task.nu)
+        rho = quantile(scores, recent.examples.weights, task.intercept_price)
         fit.model, fit.objective = best_multiple(
-            model, model.norm_squared(), rho, scores, recent.examples.weights, task.nu, problem.C * total
+            model, model.norm_squared(), rho, scores, recent.examples.weights, task.intercept_price, problem.C * total
         )
         fit.counters = fit.counters | {"kernel_evals": evals, "report_kernel_evals": rows.counter.n}
     fit.state = OneClassState(_divided(box, rho), total, *_kept(recent))

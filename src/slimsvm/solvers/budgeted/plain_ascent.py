@@ -32,7 +32,6 @@ from slimsvm.solvers.budgeted.box_dual import (
 )
 from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
-from slimsvm.tasks import Multiclass
 
 Array = np.ndarray
 
@@ -98,7 +97,7 @@ class PlainAscentRun:
             "n_basis": int(beta.any(axis=1).sum()),
         }
         is_done = primal - dual <= self.tolerance * abs(primal)
-        if not isinstance(task, Multiclass):
+        if not self.steps.is_against_the_rest:
             self.lower_bound = max(self.lower_bound, dual)
             record |= {"objective": primal}
         if is_done or n_sweeps >= MAX_SWEEPS:
@@ -110,7 +109,7 @@ class PlainAscentRun:
 
     def _end(self, record: dict[str, Any], is_done: bool) -> None:
         """The finish, where something is left to do; a word where it is left undone."""
-        is_multiclass = isinstance(self.problem.task, Multiclass)
+        is_multiclass = self.steps.is_against_the_rest
         if self.with_finish and (is_multiclass or not is_done):
             intercept = self.steps.constant * self.beta.sum(axis=0)
             basis = self.kernel_rows.basis(np.arange(len(self.beta)))

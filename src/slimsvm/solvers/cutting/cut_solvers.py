@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from slimsvm.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.solvers.base import SMALL_N, Problem, Run, Solver
-from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.checks import check_count, check_needs, no_free_intercept
 from slimsvm.solvers.cutting.example_slacks import ExampleCutsRun
 from slimsvm.solvers.cutting.explicit_weights import resolve_weights
 from slimsvm.solvers.cutting.frank_wolfe import BCFWState
@@ -32,11 +32,7 @@ class CuttingPlaneSolver(Solver):
     def start(self, problem: Problem, state: CutsState | None = None) -> Run:
         """Check parameters and set the run up."""
         name = type(self).__name__
-        if problem.intercept not in ("regularized", "none"):
-            raise ValueError(
-                f"{name} trains with intercept='regularized' or 'none', found {problem.intercept!r}: "
-                "a cut has no place for an unregularised intercept"
-            )
+        check_needs(name, problem, no_free_intercept("a cut has no place for an unregularised intercept"))
         if state is not None and not isinstance(state, self.states):
             raise ValueError(f"{name} can only be warm-started from a cutting-plane fit, found {type(state).__name__}")
         parameters = self.get_params(deep=False)

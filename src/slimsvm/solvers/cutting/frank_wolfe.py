@@ -32,7 +32,7 @@ import numpy as np
 
 from slimsvm.core.threads import run_tiles
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.checks import Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.cutting.explicit_weights import resolve_weights
 from slimsvm.solvers.cutting.plane_store import KernelBook, Planes, Step, WeightBook
 from slimsvm.tasks import Augmented, Examples, Task, losses
@@ -47,6 +47,13 @@ BATCH_SHARE, MAX_BATCH, PART = 1 / 32, 64, 16
 FIRST_PASSES, NEAR, EVERY = 3, 3.0, 5
 # Examples are solved to this share of the violation that the tolerance allows them, or of what is left on average.
 BLOCK_SHARE, LEFT_SHARE = 0.1, 0.05
+NEEDS = (
+    no_free_intercept("blocks cannot share an equality constraint"),
+    Need(
+        lambda problem: problem.task.decomposes,
+        "BCFW needs a loss that is a sum over examples, found {task}; solver='exact-cuts' trains losses over all rows",
+    ),
+)
 # Planes without weight for so many passes are forgotten.
 MAX_IDLE = 10
 
@@ -244,16 +251,7 @@ class BCFW(Solver):
 
     def start(self, problem: Problem, state: BCFWState | None = None) -> BCFWRun:
         """Check parameters and set the run up."""
-        if problem.intercept not in ("regularized", "none"):
-            raise ValueError(
-                f"BCFW trains with intercept='regularized' or 'none', found {problem.intercept!r}: "
-                "blocks cannot share an equality constraint"
-            )
-        if not problem.task.decomposes:
-            raise ValueError(
-                f"BCFW needs a loss that is a sum over examples, found {type(problem.task).__name__}; "
-                "solver='exact-cuts' trains losses over all rows"
-            )
+        check_needs("BCFW", problem, *NEEDS)
         if state is not None and not isinstance(state, BCFWState):
             raise ValueError(f"BCFW can only be warm-started from a BCFW fit, found {type(state).__name__}")
         if self.tol_relative is not None and not self.tol_relative > 0:

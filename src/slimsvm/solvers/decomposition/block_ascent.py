@@ -33,7 +33,7 @@ from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import Dual
 from slimsvm.solvers.decomposition.working_set import CALL_WORK, TINY, KernelBlock, solve_set
-from slimsvm.tasks import Multiclass, OneClass, Regression
+from slimsvm.tasks import Multiclass
 
 Array = np.ndarray
 
@@ -330,15 +330,9 @@ class BoxAscent(DualAscent):
         """v_i = C_i·clip(½ + slack_i/(2τ), 0, 1)."""
         dual = self.dual
         residual = dual.target - scores[:, 0]
-        if isinstance(self.problem.task, Regression):
-            slack, sign = np.abs(residual) - dual.epsilon, np.sign(residual)
-            scale = float(np.median(np.abs(slack))) or 1.0
-        elif isinstance(self.problem.task, OneClass):
-            slack, sign = residual, np.ones(len(residual))
-            scale = float(np.median(np.abs(slack))) or 1.0
-        else:
-            sign = np.sign(dual.target)
-            slack, scale = sign * residual, 1.0
+        sign = np.where(dual.lo == 0, 1.0, np.where(dual.hi == 0, -1.0, np.sign(residual)))
+        slack = sign * residual - dual.epsilon
+        scale = 1.0 if self.problem.task.has_two_classes else float(np.median(np.abs(slack))) or 1.0
         top = np.where(sign > 0, dual.hi, dual.lo)
         return [(top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0))[:, None] for tau in TEMPERATURES]
 

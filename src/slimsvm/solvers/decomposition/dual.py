@@ -14,8 +14,9 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.solvers.base import Problem
-from slimsvm.tasks import Binary, Examples, OneClass, Regression, Task
+from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.task import RowDual
 
 Array = np.ndarray
 
@@ -89,35 +90,22 @@ class DualState:
 
 
 @dataclass(frozen=True)
-class Dual:
-    """The problem above: targets t, ε, bounds, what is added to K, and whether Σ v = total.
+class Dual(RowDual):
+    """The problem above: beside a task's `RowDual` what is added to K, and whether Σ v = total.
 
     g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
     """
 
-    target: Array
-    epsilon: float
-    lo: Array
-    hi: Array
-    offset: float
-    balanced: bool
-    total: float = 0.0
+    offset: float = 0.0
+    balanced: bool = True
 
     @classmethod
     def of(cls, problem: Problem) -> Dual:
         """The dual of a problem whose task has one."""
-        task, examples = problem.task, problem.examples
-        price = problem.C * examples.weights
-        offset, balanced = float(problem.intercept == "regularized"), problem.intercept == "free"
-        if isinstance(task, Regression):
-            return cls(examples.labels, float(task.epsilon), -price, price, offset, balanced)
-        if isinstance(task, OneClass):
-            zeros = np.zeros(len(price))
-            return cls(zeros, 0.0, zeros, price, 0.0, True, float(task.nu * price.sum()))
-        assert isinstance(task, Binary)
-        positive = examples.labels > 0
-        target: Array = np.where(positive, task.cost_positive, -task.cost_negative)
-        return cls(target, 0.0, np.where(positive, 0.0, -price), np.where(positive, price, 0.0), offset, balanced)
+        dual = vars(problem.task.row_dual(problem.examples, problem.C * problem.examples.weights))
+        if problem.task.intercept_price:
+            return cls(**dual)
+        return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=problem.intercept == "free")
 
     def feasible(self, v: Array) -> Array:
         """The nearest point like v within the bounds; the heavier side is scaled down to the balance."""

@@ -34,13 +34,12 @@ import numpy as np
 
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.checks import Need, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.solvers.decomposition.shared_kernel import SharedKernelRun, fits_in_memory
 from slimsvm.solvers.decomposition.working_set import solve_set
-from slimsvm.tasks import Binary, OneClass, OneVsOne, Regression
 
 Array = np.ndarray
 
@@ -155,7 +154,7 @@ class ExactRun:
     def sample(self, size: int) -> Array:
         """Rows drawn at random, of both classes alike where there are classes."""
         rng, n = self.problem.generator(), self.kernel_rows.n_rows
-        if isinstance(self.problem.task, Regression):
+        if self.problem.task.has_targets:
             return np.sort(rng.choice(n, size, replace=False))
         parts = []
         for rows in (np.flatnonzero(self.dual.target > 0), np.flatnonzero(self.dual.target < 0)):
@@ -344,6 +343,19 @@ class ExactRun:
         return Fit(model, status, objective, bound, history, counters, state, rows)
 
 
+NEEDS = (
+    Need(
+        lambda problem: problem.task.has_dual or bool(problem.task.class_pairs()),
+        "Exact solves problems of two classes, of pairs of classes, regression and one class, found {task}; "
+        "solver='exact-cuts' solves it",
+    ),
+    Need(
+        lambda problem: not problem.task.intercept_price or problem.intercept == "free",
+        "one class needs intercept='free', found {problem.intercept!r}",
+    ),
+)
+
+
 class Exact(Solver):
     """The whole kernel SVM, solved to LIBSVM's tolerance: two classes, more by pairs, regression, one class.
 
@@ -365,27 +377,23 @@ class Exact(Solver):
     True
     """
 
+    takes_label_sets = False
+
     def __init__(self, working_set_size=None):
         self.working_set_size = working_set_size
 
     def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:
         """Check that the problem has this dual, and set the run up."""
-        if not isinstance(problem.task, Binary | Regression | OneClass | OneVsOne):
-            raise ValueError(
-                "Exact solves problems of two classes, of pairs of classes, regression and one class, found "
-                f"{type(problem.task).__name__}; solver='exact-cuts' solves it"
-            )
-        if isinstance(problem.task, OneClass) and problem.intercept != "free":
-            raise ValueError(f"one class needs intercept='free', found {problem.intercept!r}")
+        check_needs("Exact", problem, *NEEDS)
         if self.working_set_size is not None:
             check_count("working_set_size", self.working_set_size)
             if self.working_set_size < 2:
                 raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
         if state is not None:
-            if not isinstance(state, PairStates if isinstance(problem.task, OneVsOne) else DualState):
+            if not isinstance(state, PairStates if problem.task.class_pairs() else DualState):
                 raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
             state.check(problem.task, problem.examples)
-        if isinstance(problem.task, OneVsOne):
+        if problem.task.class_pairs():
             assert not isinstance(state, DualState)
             is_small = fits_in_memory(problem, CACHE_SHARE * problem.memory_limit) and self.working_set_size is None
             return (SharedKernelRun if is_small else OneVsOneRun)(problem, self, state)

@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.tasks import Binary, Examples, OneVsOne, Task
+from slimsvm.tasks import Binary, Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
 
 Array = np.ndarray
@@ -97,9 +97,7 @@ class OneVsOneRun:
     """
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
-        assert isinstance(problem.task, OneVsOne)
-        self.problem, self.solver, self.pairs = problem, solver, problem.task.pairs()
-        self.n_classes = problem.task.n_classes
+        self.problem, self.solver, self.pairs = problem, solver, problem.task.class_pairs()
         if state is not None:
             state.check(problem.task, problem.examples)
         self.states = [None] * len(self.pairs) if state is None else list(state.states)

@@ -7,6 +7,7 @@ pair, or a few do where it takes long.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,9 +47,7 @@ class PairProblem:
         weights = problem.examples.weights[rows]
         price = problem.C * weights
         self.examples = Examples(labels=np.where(positive, 1, -1).astype(np.int8), weights=weights)
-        hi = np.where(positive, price, 0.0)
-        offset, balanced = float(problem.intercept == "regularized"), problem.intercept == "free"
-        self.dual = Dual(self.examples.labels.astype(np.float64), 0.0, hi - price, hi, offset, balanced)
+        self.dual = Dual.of(replace(problem, task=Binary(), examples=self.examples))
         self.tol = Tolerance(problem.tol)
         self.n_steps, self.n_calls, self.intercept = 0, 0, 0.0
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
@@ -56,7 +55,7 @@ class PairProblem:
         if state is not None:
             self.v = self.dual.feasible(state.v * (problem.C / state.C))
             used = np.flatnonzero(self.v)
-            self.g -= K[np.ix_(rows, rows[used])] @ self.v[used] + offset * self.v.sum()
+            self.g -= K[np.ix_(rows, rows[used])] @ self.v[used] + self.dual.offset * self.v.sum()
             self.objective, self.lower_bound = self.sides()
 
     def improve(self, workspace: Array) -> Solved:
@@ -114,7 +113,7 @@ class SharedKernelRun(OneVsOneRun):
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         super().__init__(problem, solver, state)
         labels = problem.examples.labels
-        self.of_class = [labels == c for c in range(self.n_classes)]
+        self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
         self.K: Array | None = None
         self.workspace = np.empty(0, np.uint8)
 

@@ -32,7 +32,7 @@ from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
 from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, subspace
-from slimsvm.tasks import Binary, Multiclass, losses
+from slimsvm.tasks import losses
 
 Array = np.ndarray
 
@@ -86,7 +86,7 @@ class LowRankRun:
                 f"{self.problem.memory_limit / 1e6:.0f}: choose basis='nystrom', a smaller max_basis or, for "
                 "IncompleteCholesky, a sample_size"
             )
-        labels = self.problem.examples.labels if isinstance(self.problem.task, (Binary, Multiclass)) else None
+        labels = self.problem.examples.labels if self.problem.task.has_class_scores else None
         chosen = chooser.choose(rows, k, rng, labels)
         return (rows.basis(chosen), chosen) if chosen.ndim == 1 else (chosen, None)
 

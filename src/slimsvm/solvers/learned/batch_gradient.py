@@ -22,8 +22,6 @@ from slimsvm.core.calls import CALL_MICROSECONDS, in_calls
 from slimsvm.kernels import Folding, KernelRows
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.learned.adam import Adam
-from slimsvm.tasks import Binary, Chain, Multiclass, Regression
-from slimsvm.tasks.task import RowLoss
 
 Array = np.ndarray
 
@@ -88,20 +86,13 @@ def known_loss(problem: Problem) -> KnownLoss | None:
     """The loss in compiled form; None for tasks that only Python code knows."""
     task, examples = problem.task, problem.examples
     weights = (examples.weights * (examples.n_examples / examples.total_weight))[examples.example_of_rows()]
-    if isinstance(task, RowLoss) and type(task) in (Binary, Multiclass, Regression):
-        loss = task.core_loss(examples)
-        return KnownLoss(core.Structure(loss.layout, loss.arguments | {"weights": weights}))
-    if type(task) is not Chain or np.diff(examples.row_offsets).max() > MAX_LENGTH:
+    if not task.is_compiled:
         return None
-    return KnownLoss(
-        sequences=core.SequenceLoss(
-            code=CHAIN_LOSSES[task.loss],
-            n_classes=task.n_outputs,
-            per_row=examples.n_examples / examples.n_rows,
-            classes=np.ascontiguousarray(examples.labels, np.int64),
-            weights=weights,
-        )
-    )
+    loss = task.core_loss(examples)
+    loss = core.Structure(loss.layout, loss.arguments | {"weights": weights})
+    if examples.offsets is None:
+        return KnownLoss(loss)
+    return KnownLoss(sequences=loss) if np.diff(examples.offsets).max() <= MAX_LENGTH else None
 
 
 def check_kernel(kernel_rows: KernelRows, learn_metric: bool) -> Folding:

@@ -45,7 +45,7 @@ from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective
-from slimsvm.solvers.checks import check_smoothable
+from slimsvm.solvers.checks import Need, check_needs, check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.exact import Exact
@@ -54,7 +54,7 @@ from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.cpsp import CPSP
 from slimsvm.solvers.learned.refine import Refine
 from slimsvm.solvers.learned.thinned import PRICE, Projection, Thinned, can_thin, projected
-from slimsvm.tasks import Binary, Examples, Multiclass, Regression, Task
+from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
 
@@ -94,6 +94,22 @@ class CompactState:
     """The model that a fit ended with, to go on from (None: it was an exact one)."""
 
     model: KernelExpansion | None
+
+
+LABELS = Need(
+    lambda problem: problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_targets),
+    "Compact looks for few vectors for two classes, several (multi_class='crammer-singer') or regression, found {task}",
+)
+CUT_IN_TWO = (
+    Need(
+        lambda problem: problem.kernel.has_features,
+        "Compact holds rows out and needs a kernel of rows, found kernel='precomputed'",
+    ),
+    Need(
+        lambda problem: problem.rows.n_rows >= LEAST_ROWS,
+        f"Compact holds out a fifth of the rows and needs at least {LEAST_ROWS}, found {{problem.rows.n_rows}}",
+    ),
+)
 
 
 class Compact(Solver):
@@ -142,18 +158,9 @@ class Compact(Solver):
             raise ValueError(f"vectors must be one of {', '.join(map(repr, VECTORS))}; found {self.vectors!r}")
         if self.learn_metric and self.vectors != "refine":
             raise ValueError(f"learn_metric=True needs vectors='refine', found {self.vectors!r}")
-        if not isinstance(problem.task, Binary | Multiclass | Regression):
-            raise ValueError(
-                "Compact looks for few vectors for two classes, several (multi_class='crammer-singer') or regression, "
-                f"found {type(problem.task).__name__}"
-            )
+        check_needs("Compact", problem, LABELS)
         check_smoothable(problem)
-        if not problem.kernel.has_features:
-            raise ValueError("Compact holds rows out and needs a kernel of rows, found kernel='precomputed'")
-        if problem.rows.n_rows < LEAST_ROWS:
-            raise ValueError(
-                f"Compact holds out a fifth of the rows and needs at least {LEAST_ROWS}, found {problem.rows.n_rows}"
-            )
+        check_needs("Compact", problem, *CUT_IN_TWO)
         if self.vectors == "refine":
             check_kernel(problem.bind(), self.learn_metric)
         else:
@@ -359,7 +366,7 @@ class _Search:
 
 def exact_solver(task: Task) -> Exact | ExactCuts:
     """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
-    return Exact() if isinstance(task, Binary) else ExactCuts()
+    return Exact() if task.has_two_classes else ExactCuts()
 
 
 @dataclass(frozen=True)
@@ -383,7 +390,7 @@ def parts(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
 def slack(error: float, problem: Problem, examples: Examples) -> float:
     """How much more than the exact SVM's error will do."""
     labels, weights = examples.labels, examples.weights
-    if isinstance(problem.task, Regression):
+    if problem.task.has_targets:
         constant = problem.task.error(np.full(len(labels), np.median(labels)), examples)
         return min(GAIN_SHARE * max(0.0, constant - error), REGRESSION_SHARE * error)
     _, codes = np.unique(labels, return_inverse=True)

@@ -15,7 +15,6 @@ from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.checks import check_vectors
 from slimsvm.solvers.learned.basis_descent import Expansion
-from slimsvm.tasks import Binary, Chain, Multiclass
 
 Array = np.ndarray
 
@@ -69,7 +68,7 @@ def expansion_of(
         chooser = get_basis(initial)
         if isinstance(initial, str) and initial == "kmeans":
             chooser = KMeans(max(MIN_KMEANS_ROWS, KMEANS_ROWS * max_basis))
-        labels = problem.examples.labels if isinstance(problem.task, (Binary, Chain, Multiclass)) else None
+        labels = problem.examples.labels if problem.task.has_class_scores else None
         basis = chooser.choose(kernel_rows, max_basis, rng, labels)
         basis = kernel_rows.basis(basis) if basis.ndim == 1 else basis
     return Expansion(basis, np.zeros((basis.shape[0], m)), np.zeros(m), np.zeros(d), np.zeros(problem.task.n_plain))

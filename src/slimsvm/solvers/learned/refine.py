@@ -44,7 +44,7 @@ from slimsvm.solvers.learned.adam import Rates
 from slimsvm.solvers.learned.basis_descent import Descent, Schedule
 from slimsvm.solvers.learned.batch_gradient import check_kernel, known_loss
 from slimsvm.solvers.learned.first_basis import expansion_of
-from slimsvm.tasks import Binary, Multiclass, losses
+from slimsvm.tasks import losses
 
 Array = np.ndarray
 
@@ -149,7 +149,8 @@ class RefineRun:
         """Standard deviation of the noise, in that of each feature."""
         if not _is_auto(self.solver.noise):
             return self.solver.noise
-        rows, is_classes = self.kernel_rows, type(self.problem.task) in (Binary, Multiclass)
+        rows, task = self.kernel_rows, self.problem.task
+        is_classes = task.is_compiled and task.has_class_scores and self.problem.examples.offsets is None
         is_wide = rows.n_features >= NOISE_FEATURES and not rows.rows.is_sparse
         return AUTO_NOISE if is_wide and is_classes and not self.solver.learn_metric else 0.0
 

@@ -43,7 +43,6 @@ from slimsvm.solvers.learned.adam import Rates
 from slimsvm.solvers.learned.basis_descent import Schedule
 from slimsvm.solvers.learned.batch_gradient import NORM_ROWS
 from slimsvm.solvers.learned.refine import Refine, RefineRun
-from slimsvm.tasks import Binary
 
 Array = np.ndarray
 
@@ -70,8 +69,8 @@ BYTES_PER_PAIR = 24
 
 def can_thin(problem: Problem, k: int) -> bool:
     """Whether a model of such a problem can be thinned to k vectors."""
-    is_known = type(problem.task) is Binary and problem.kernel.is_gaussian and not problem.rows.is_sparse
-    return is_known and BYTES_PER_PAIR * k * k <= problem.memory_limit
+    task, is_gaussian = problem.task, problem.kernel.is_gaussian and not problem.rows.is_sparse
+    return task.is_compiled and task.has_two_classes and is_gaussian and BYTES_PER_PAIR * k * k <= problem.memory_limit
 
 
 @dataclass(frozen=True)

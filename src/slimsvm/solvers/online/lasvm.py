@@ -31,12 +31,12 @@ from slimsvm import core
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, iterate
-from slimsvm.solvers.checks import check_count
+from slimsvm.solvers.checks import TWO_CLASSES, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
 from slimsvm.solvers.decomposition.working_set import KernelBlock, solve_set
 from slimsvm.solvers.online.lasvm_chunks import Joined, OnlineState
-from slimsvm.tasks import Binary, losses
+from slimsvm.tasks import losses
 
 Array = np.ndarray
 
@@ -319,6 +319,8 @@ class LASVM(Solver):
     True
     """
 
+    takes_label_sets = False
+
     def __init__(self, selection="random", pool=50, epochs=1, finish=True, tol_relative=0.01):
         self.selection = selection
         self.pool = pool
@@ -328,11 +330,7 @@ class LASVM(Solver):
 
     def check(self, problem: Problem) -> None:
         """Check the parameters, and that the problem is one of two classes."""
-        if not isinstance(problem.task, Binary):
-            raise ValueError(
-                f"LASVM solves two-class problems, found {type(problem.task).__name__}; for more classes wrap the "
-                "estimator in sklearn.multiclass.OneVsOneClassifier"
-            )
+        check_needs("LASVM", problem, TWO_CLASSES)
         if self.selection not in SELECTIONS:
             known = ", ".join(map(repr, SELECTIONS))
             raise ValueError(f"selection must be one of {known}, found {self.selection!r}")
