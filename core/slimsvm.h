@@ -42,7 +42,8 @@ extern "C" {
 #define SLIMSVM_BAD_ARGUMENT 1
 #define SLIMSVM_NEEDS_WORKSPACE 2
 
-/* Maps from z to a kernel value: 2^min(z, 0), z^degree, z, tanh z. */
+/* Maps from z, an inner product or -1/2 of a squared distance, to a kernel value (core/kernels/maps.h):
+ * 2^min(z, 0), z^degree, z, tanh z. */
 #define SLIMSVM_EXP2 0
 #define SLIMSVM_POWER 1
 #define SLIMSVM_IDENTITY 2
@@ -252,6 +253,16 @@ struct slimsvm_scores_call {
     const int64_t* index;                   // (n_index)? in 0..rows.n
     void* out;                              // real (n, columns)
     uint8_t* workspace;                     // (n_workspace) scratch
+};
+
+/* A map of any numbers z, and its derivative there. */
+struct slimsvm_map_with_slopes_call {
+    int64_t n;        // numbers
+    int64_t code;     // map, SLIMSVM_EXP2 ...
+    int64_t degree;   // of the map SLIMSVM_POWER
+    const double* z;  // (n)
+    double* values;   // (n)
+    double* slopes;   // (n)
 };
 
 /* Ready kernel values K: out[i, s, c] = sum over the columns j of segment s of K[i, j] coef[c, j], in float64. */
@@ -1366,6 +1377,7 @@ struct slimsvm_swapped_shares_call {
     F(add_rows)                  \
     F(cut_weights)               \
     F(scores)                    \
+    F(map_with_slopes)           \
     F(sum_rows)                  \
     F(score_rows)                \
     /* losses */                 \

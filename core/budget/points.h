@@ -173,8 +173,8 @@ inline bool is_model(const struct slimsvm_budget_points& points, int64_t max_poi
     const int64_t panel = points.real_size == 4 ? PANEL<float> : PANEL<double>;
     if (max_points < 1 || points.n_slots % panel || max_points > points.n_slots - 2 || points.used[0] < 0 ||
         points.used[0] > max_points || !holds(points.n_values, points.n_slots, points.n_features) ||
-        (points.n_inverse && points.n_inverse != points.n_slots) || points.m < 1 || points.code < 0 ||
-        points.code > SLIMSVM_TANH || points.degree > MOST_DEGREE || points.form < 0 || points.form > SLIMSVM_GIVEN)
+        (points.n_inverse && points.n_inverse != points.n_slots) || points.m < 1 ||
+        !is_map(points.code, points.degree) || points.form < 0 || points.form > SLIMSVM_GIVEN)
         return false;
     for (int64_t j = 0; j < points.used[0]; ++j)
         if (points.origin[j] < (points.form == SLIMSVM_GIVEN ? 0 : -1) || points.origin[j] >= points.n_rows)

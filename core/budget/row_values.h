@@ -100,7 +100,7 @@ SLIMSVM_INLINE void row_values(const Form& form, int64_t at, T half, const Budge
             panel_values<T, PANELS_AT_A_TIME>(form, at, half, points, first);
         for (; first < points.n; first += PANEL<T>) panel_values<T, 1>(form, at, half, points, first);
         if (points.code == SLIMSVM_EXP2) return;
-        map_plain(points.k, points.n, points.code, points.degree);
+        map_array<T>(points.k, half, points.n_in_panels(), points.code, points.degree);
         clear_rest(points);
     }
 }

@@ -76,7 +76,7 @@ inline int64_t add_point(BudgetPoints<T>& points, const Rule& rule, int64_t i, T
         extend_inverse(points, outside);
     }
     // The last slot, which is never used, holds the constant of a kernel that has no norms.
-    const int64_t j = points.add(i, points.code == SLIMSVM_EXP2 ? half : points.base[points.n_slots - 1]);
+    const int64_t j = points.add(i, half + points.base[points.n_slots - 1]);
     for (int64_t c = 0; c < points.m; ++c) {
         points.beta_of(c)[j] = delta[c];
         points.sums_of(c)[j] = delta[c] * points.mean[0];

@@ -17,12 +17,11 @@ bool is_sound(const struct slimsvm_descent& descent, const struct slimsvm_rows& 
         n != Parameters<T>::n_flat(descent) || descent.n_groups < 1 || descent.n_groups > descent.n_sums ||
         descent.n_sums < GroupSums<T>::total_size(descent))
         return false;
-    if (descent.code < 0 || descent.code > SLIMSVM_TANH || descent.degree < 1 || descent.degree > MOST_DEGREE ||
-        descent.intercept < 0 || descent.intercept > SLIMSVM_FREE || descent.tile_rows < 1 ||
-        descent.tile_rows > MOST_TILE_ROWS || descent.norm_rows < 1 || descent.norm_rows > k ||
+    if (!is_map(descent.code, descent.degree) || descent.intercept < 0 || descent.intercept > SLIMSVM_FREE ||
+        descent.tile_rows < 1 || descent.tile_rows > MOST_TILE_ROWS || descent.norm_rows < 1 || descent.norm_rows > k ||
         descent.norm_tiles < 1 || descent.norm_tiles > k || descent.n_blocks < 1 || descent.n_blocks > d)
         return false;
-    if (descent.learns_scales && (is_sparse || !slope_is_value(descent.code) || !descent.has_norms)) return false;
+    if (descent.learns_scales && (is_sparse || !descent.has_norms)) return false;
     return rows.real_size == descent.real_size && rows.n_features == d && !(is_sparse && descent.noise) &&
            (is_sparse ? rows.columns != nullptr : rows.n_values >= rows.n * d);
 }

@@ -196,14 +196,19 @@ inline void add_gradient(const Parameters<T>& parameters, const RowsOf<T>* spars
             add_sparse_row<T, int32_t>(*sparse, tile.chosen[i], width, tile.D + i * width, sums.basis);
 }
 
-// scale_c += sum_i a_i x_ic^2 with a_i = sum_j k(x_i, b_j) sum_c r_ic coef_jc = sum_c r_ic (f_ic - intercept_c).
+// scale_c += sum_i a_i x_ic^2 with a_i = sum_c r_ic sum_j D_ij coef_jc. Where D is K the sum over j is
+// f_ic - intercept_c.
 template <class T>
 inline void add_scales(const Parameters<T>& parameters, const T* intercept, int64_t n, const Tile<T>& tile, T* scale) {
-    const int64_t d = parameters.d, m = parameters.m;
+    const int64_t d = parameters.d, m = parameters.m, width = parameters.width;
     for (int64_t i = 0; i < n; ++i) {
         T a = 0;
-        for (int64_t c = 0; c < m; ++c)
-            a += tile.r[i * m + c] * (tile.scores[i * parameters.outputs + c] - (intercept ? intercept[c] : T(0)));
+        for (int64_t c = 0; c < m; ++c) {
+            const T moved = tile.D == tile.K
+                                ? tile.scores[i * parameters.outputs + c] - (intercept ? intercept[c] : T(0))
+                                : T(dot(tile.D + i * width, parameters.turned_coef + c * width, width));
+            a += tile.r[i * m + c] * moved;
+        }
         const T* x = tile.rows + i * d;
         for (int64_t c = 0; c < d; ++c) scale[c] += a * x[c] * x[c];
     }

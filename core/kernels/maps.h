@@ -1,4 +1,8 @@
-// From z to kernel values, once: 2^min(z, 0), z^degree, z, tanh z; and their derivatives in the inner product.
+// From z to kernel values, and the derivative in z, once for every map of slimsvm.h.
+//
+// z is an inner product of folded rows, or -1/2 of their squared distance. Maps work on vectors of numbers. 2^z has
+// functions of its own, since callers take parts of its exponent apart; every other map is a case in `map_values` and
+// one in `slope_of`.
 #pragma once
 
 #include "simd/exp2.h"
@@ -9,20 +13,54 @@ namespace slimsvm::SLIMSVM_ISA {
 // Greatest degree of a polynomial: a call's time grows with it.
 constexpr int64_t MOST_DEGREE = 1000;
 
+// Whether numbers from outside name a map.
+SLIMSVM_INLINE bool is_map(int64_t code, int64_t degree) {
+    return code >= 0 && code <= SLIMSVM_TANH && degree >= 1 && degree <= MOST_DEGREE;
+}
+
 template <class T>
-SLIMSVM_INLINE T power(T z, int64_t degree) {
-    T value = z;
+SLIMSVM_INLINE Vec<T> power(Vec<T> z, int64_t degree) {
+    Vec<T> value = z;
     for (int64_t i = 1; i < degree; ++i) value = value * z;
     return value;
 }
 
-// values[j] = map(values[j]) for the maps of one number; 2^z has functions of its own (simd/exp2.h).
+// z[v] = map(z[v]), for every map but 2^z.
+template <class T, int COUNT>
+SLIMSVM_INLINE void map_values(Vec<T> (&z)[COUNT], int64_t code, int64_t degree) {
+    switch (code) {
+        case SLIMSVM_POWER:
+            for (int v = 0; v < COUNT; ++v) z[v] = power<T>(z[v], degree);
+            break;
+        case SLIMSVM_TANH:
+            for (int v = 0; v < COUNT; ++v)
+                for (int l = 0; l < LANES<T>; ++l) z[v][l] = T(tanh(double(z[v][l])));
+            break;
+    }
+}
+
+// values[j] = map(values[j] + shift), for every map but 2^z; n is a multiple of a vector's lanes. Not inlined: small
+// loops call it, and each of their many forms would have all maps in it.
 template <class T>
-inline void map_plain(T* values, int64_t n, int64_t code, int64_t degree) {
-    if (code == SLIMSVM_POWER)
-        for (int64_t j = 0; j < n; ++j) values[j] = power(values[j], degree);
-    else if (code == SLIMSVM_TANH)
-        for (int64_t j = 0; j < n; ++j) values[j] = T(tanh(double(values[j])));
+__attribute__((noinline)) void map_array(T* values, T shift, int64_t n, int64_t code, int64_t degree) {
+    for (int64_t j = 0; j < n; j += LANES<T>) {
+        Vec<T> z[1] = {load<T>(values + j) + shift};
+        map_values<T, 1>(z, code, degree);
+        store<T>(values + j, z[0]);
+    }
+}
+
+// The derivative of a map, but for 2^z, at z, where it has the value `value`.
+template <class T>
+SLIMSVM_INLINE Vec<T> slope_of(Vec<T> z, Vec<T> value, int64_t code, int64_t degree) {
+    switch (code) {
+        case SLIMSVM_POWER:
+            return degree > 1 ? T(degree) * power<T>(z, degree - 1) : splat<T>(T(1));
+        case SLIMSVM_TANH:
+            return T(1) - value * value;
+        default:
+            return splat<T>(T(1));
+    }
 }
 
 // z[v] = 2^(z[v] + half) <= 1: exponents added in full, so that a row has the value 1 with itself.
@@ -50,23 +88,22 @@ inline void map_exp2(T* values, const T* added, T shift, int64_t n) {
     for (int64_t i = j; i < n; ++i) values[i] = rest[i - j];
 }
 
-// The derivative of a map in the inner product is slope_factor times the slope; where slope_is_value the slope is the
-// kernel value itself.
+// The derivative of a map is slope_factor times the slope; where slope_is_value the slope is the kernel value itself.
 SLIMSVM_INLINE constexpr bool slope_is_value(int64_t code) { return code == SLIMSVM_EXP2; }
 SLIMSVM_INLINE constexpr double slope_factor(int64_t code) { return code == SLIMSVM_EXP2 ? 0.6931471805599453 : 1.0; }
 
 // values[j] = map(values[j] + added[j] + shift), and its slope to slopes[j]: another array only where slopes differ.
+// n is a multiple of a vector's lanes; `added` may be null where slopes are values.
 template <class T>
 inline void map_with_slopes(T* values, T* slopes, const T* added, T shift, int64_t n, int64_t code, int64_t degree) {
-    if (code == SLIMSVM_EXP2) return map_exp2(values, added, shift, n);
-    for (int64_t j = 0; j < n; ++j) values[j] += added[j] + shift;
-    if (code == SLIMSVM_POWER)
-        for (int64_t j = 0; j < n; ++j) slopes[j] = T(degree) * (degree > 1 ? power(values[j], degree - 1) : T(1));
-    map_plain(values, n, code, degree);
-    if (code == SLIMSVM_TANH)
-        for (int64_t j = 0; j < n; ++j) slopes[j] = T(1) - values[j] * values[j];
-    else if (code == SLIMSVM_IDENTITY)
-        for (int64_t j = 0; j < n; ++j) slopes[j] = T(1);
+    if (slope_is_value(code)) return map_exp2(values, added, shift, n);
+    for (int64_t j = 0; j < n; j += LANES<T>) {
+        const Vec<T> z = load<T>(values + j) + (load<T>(added + j) + shift);
+        Vec<T> value[1] = {z};
+        map_values<T, 1>(value, code, degree);
+        store<T>(values + j, value[0]);
+        store<T>(slopes + j, slope_of<T>(z, value[0], code, degree));
+    }
 }
 
 }  // namespace slimsvm::SLIMSVM_ISA

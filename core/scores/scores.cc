@@ -1,4 +1,6 @@
 // Kernel values and scores of folded rows, and of rows folded on the way.
+#include <string.h>
+
 #include "rows/folding.h"
 #include "scores/tile.h"
 #include "support/call.h"
@@ -190,8 +192,8 @@ int32_t cut_weights_of(const struct slimsvm_cut_weights_call& call) {
 
 int32_t scores(struct slimsvm_scores_call* call) {
     if (call->n_threads < 1 || call->rows->real_size != call->real_size || call->points->real_size != call->real_size ||
-        call->weights->real_size != call->real_size || call->code < 0 || call->code > SLIMSVM_TANH ||
-        call->degree > MOST_DEGREE || call->points->form < 0 || call->points->form > SLIMSVM_CSC_MANHATTAN)
+        call->weights->real_size != call->real_size || !is_map(call->code, call->degree) || call->points->form < 0 ||
+        call->points->form > SLIMSVM_CSC_MANHATTAN)
         return SLIMSVM_BAD_ARGUMENT;
     const bool is_wide = call->rows->columns && call->rows->whole_size == 8;
     if (call->real_size == 4) return is_wide ? scores_of<float, int64_t>(*call) : scores_of<float, int32_t>(*call);
@@ -201,12 +203,28 @@ int32_t scores(struct slimsvm_scores_call* call) {
 int32_t score_rows(struct slimsvm_score_rows_call* call) {
     const int32_t real_size = call->points->real_size;
     if (call->n_threads < 1 || (call->sums && call->real_size != real_size) || call->points->n_features != call->d ||
-        call->weights->real_size != real_size || call->code < 0 || call->code > SLIMSVM_TANH ||
-        call->degree > MOST_DEGREE)
+        call->weights->real_size != real_size || !is_map(call->code, call->degree))
         return SLIMSVM_BAD_ARGUMENT;
     if (real_size == 4)
         return call->raw_size == 4 ? score_rows_of<float, float>(*call) : score_rows_of<float, double>(*call);
     return call->raw_size == 4 ? score_rows_of<double, float>(*call) : score_rows_of<double, double>(*call);
+}
+
+int32_t map_with_slopes(struct slimsvm_map_with_slopes_call* call) {
+    if (!is_map(call->code, call->degree)) return SLIMSVM_BAD_ARGUMENT;
+    constexpr int lanes = LANES<double>;
+    const double none[lanes] = {};
+    for (int64_t j = 0; j < call->n; j += lanes) {
+        const size_t bytes = size_t(least(int64_t(lanes), call->n - j)) * sizeof(double);
+        double values[lanes] = {}, slopes[lanes];
+        memcpy(values, call->z + j, bytes);
+        map_with_slopes<double>(values, slopes, none, 0.0, lanes, call->code, call->degree);
+        memcpy(call->values + j, values, bytes);
+        for (int i = 0; i < lanes; ++i)
+            slopes[i] = slope_factor(call->code) * (slope_is_value(call->code) ? values[i] : slopes[i]);
+        memcpy(call->slopes + j, slopes, bytes);
+    }
+    return SLIMSVM_OK;
 }
 
 int32_t sum_rows(struct slimsvm_sum_rows_call* call) {

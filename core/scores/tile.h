@@ -1,8 +1,8 @@
 // Kernel values of tiles of rows times panels of points, mapped and summed while in registers and the nearest caches.
 //
-// A kernel value is map(z), z = base_j + <x_i, p_j>. The RBF kernel's map is 2^(z + h_i), with base_j = -|p_j|^2 / 2
-// and h_i = -|x_i|^2 / 2: the integer part of h_i goes into the number that rounds z, the rest into the row's factor.
-// Of rows near all the points it goes into the factor too: the same bits, by fewer instructions.
+// A kernel value is map(z), z = base_j + <x_i, p_j> + h_i. Kernels of distances have base_j = -|p_j|^2 / 2 and
+// h_i = -|x_i|^2 / 2. Where the map is 2^z, the integer part of h_i goes into the number that rounds z, the rest into
+// the row's factor. Of rows near all the points it goes into the factor too: the same bits, by fewer instructions.
 //
 // Every row goes through the same instructions wherever it stands, and sums are cut the same way: a row's values do not
 // depend on the rows computed with it, nor on threads.
@@ -133,7 +133,8 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
         const int64_t row = job.index ? job.index[i] : job.first + i;
         chosen.chosen[r] = row;
         chosen.whole[r] = T(rint(double(rows.half[row])));
-        chosen.shift[r] = rows.factor[row];
+        // Rows that are far or not finite have the factor 0.
+        chosen.shift[r] = job.code == SLIMSVM_EXP2 ? rows.factor[row] : double(rows.factor[row] != 0.0);
     }
     for (int64_t b = 0; b < ROWS_PER_TILE / ROWS; ++b) {
         bool near = is_plain;
@@ -231,9 +232,10 @@ SLIMSVM_INLINE void flush(Vec<T>* sums, double* totals, int64_t stride) {
     }
 }
 
-// S[r] = map(S[r]), for sums: 2^z is short of the row's factor and of scale.
+// S[r] = map(S[r] + h_r), for sums: 2^z is short of the row's factor and of scale.
 template <class T>
-SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chosen, int64_t b, const Job& job) {
+SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b,
+                             const Job& job) {
     if (job.code == SLIMSVM_EXP2) {
         for (int r = 0; r < ROWS; r += 2) {
             Vec<T> z[2 * VECTORS], whole[2 * VECTORS];
@@ -242,17 +244,12 @@ SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chos
             exp2_with<T, 2 * VECTORS>(z, whole);
             for (int v = 0; v < 2 * VECTORS; ++v) S[r + v / VECTORS][v % VECTORS] = z[v];
         }
-    } else if (job.code == SLIMSVM_POWER) {
-        for (int r = 0; r < ROWS; ++r)
-            for (int v = 0; v < VECTORS; ++v) {
-                Vec<T> value = S[r][v];
-                for (int64_t i = 1; i < job.degree; ++i) value = value * S[r][v];
-                S[r][v] = value;
-            }
-    } else if (job.code == SLIMSVM_TANH) {
-        for (int r = 0; r < ROWS; ++r)
-            for (int v = 0; v < VECTORS; ++v)
-                for (int l = 0; l < LANES<T>; ++l) S[r][v][l] = T(tanh(double(S[r][v][l])));
+        return;
+    }
+    for (int r = 0; r < ROWS; ++r) {
+        const T half = rows.half[chosen.chosen[b + r]];
+        for (int v = 0; v < VECTORS; ++v) S[r][v] = S[r][v] + half;
+        map_values<T, VECTORS>(S[r], job.code, job.degree);
     }
 }
 
@@ -305,7 +302,7 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                         }
                     } else
                         tile_z<T, Index>(rows, points, chosen, b, q, S);
-                    if (job.code != SLIMSVM_EXP2) map_tile<T>(S, chosen, b, job);
+                    if (job.code != SLIMSVM_EXP2) map_tile<T>(S, rows, chosen, b, job);
                     for (int r = 0; r < ROWS && b + r < chosen.n; ++r) {
                         if (job.code == SLIMSVM_EXP2) values_exp2<T, VECTORS>(S[r], rows.half[chosen.chosen[b + r]]);
                         store_values<T>(S[r], first_line + (b + r) * job.columns + q * PANEL<T>, left);
@@ -351,7 +348,7 @@ inline int64_t weighted_panels(const RowsOf<T>& rows, const PointsOf<T>& points,
                     S[r][v] = load<T>(scratch.z + (r * points.n_panels + q) * PANEL<T> + v * LANES<T>);
         else
             tile_z<T, Index>(rows, points, chosen, b, q, S);
-        map_tile<T>(S, chosen, b, job);
+        map_tile<T>(S, rows, chosen, b, job);
         for (int64_t e = weights.first[q]; e < weights.first[q + 1]; ++e) {
             // Sums stay in the working type for one chunk of panels of one segment.
             if (weights.segments[e] != segment || (q % CHUNK_PANELS == 0 && e == weights.first[q])) {

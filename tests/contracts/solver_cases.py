@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import naive
+from kernel_cases import NO_DERIVATIVE, with_metric
 from slimsvm.kernels import RBF, Laplacian, Linear, Polynomial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS, ExactCuts, Problem, UniformCuts, ViolatedCuts
@@ -34,12 +35,12 @@ WEIGHTS["example-cuts-weights"] = ExactCuts(weights=True, slacks="each")
 PAPERS_CUTS = (ExactCuts, ViolatedCuts, UniformCuts)
 CUT_SOLVERS = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, PAPERS_CUTS))
 EXACT = sorted(name for name, solver in VARIANTS.items() if isinstance(solver, ExactCuts))
+KERNELS = {**with_metric(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 # What a solver cannot do, by task or kernel, and what it says instead.
 NO_SUM = "needs a loss that is a sum over examples; that of "
-NO_DERIVATIVE = "needs kernel 'rbf', 'poly', 'linear' or 'sigmoid', found Laplacian"
 OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().decomposes)
 WITH_PLAIN = sorted(name for name, case in CASES.items() if case.make().n_plain)
-REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DERIVATIVE}}
+REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DERIVATIVE + " Laplacian"}}
 ONE_OUTPUT = "Exact solves problems of two classes, of pairs of classes, regression and one class, found "
 TWO_CLASSES = "solves two-class problems, found "
 REFUSED["lasvm"] = {name: TWO_CLASSES for name in sorted(CASES) if not name.startswith("binary")}
@@ -55,13 +56,12 @@ for budgeted in ("bsca", "bsgd", "bsca-room", "bsca-plain", "bsgd-plain"):
     REFUSED[budgeted] = {name: NO_BOX for name in sorted(CASES) if not name.startswith(BOXED)}
     REFUSED[budgeted] |= {"multiclass-costs": NO_COSTS} if budgeted.endswith("plain") else {}
 for merging in ("bsca", "bsgd"):
-    REFUSED[merging] |= dict.fromkeys(("laplacian", "linear", "poly"), NO_MERGE)
+    REFUSED[merging] |= dict.fromkeys(sorted(set(KERNELS) - {"rbf"}), NO_MERGE)
 NO_BLOCKS = "BCFW needs a loss that is a sum over examples"
 BLOCKS = sorted(name for name in VARIANTS | WEIGHTS if name.startswith("bcfw"))
 for block in BLOCKS:
     REFUSED[block] = dict.fromkeys(OVER_ALL_ROWS, NO_BLOCKS)
 REFUSED["example-cuts-weights"] = dict.fromkeys(OVER_ALL_ROWS, "slacks='each' needs a loss that is a sum over examples")
-KERNELS = {"rbf": RBF(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 
 NOT_LINEAR = dict.fromkeys(sorted(set(KERNELS) - {"linear"}), "weights=True needs kernel='linear'")
 for name in WEIGHTS:

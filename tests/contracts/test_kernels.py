@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 import naive
+from kernel_cases import with_metric
 from slimsvm.kernels import (
     KERNELS,
-    RBF,
     CallableKernel,
     EvalCounter,
     KernelRows,
@@ -35,9 +35,8 @@ def cubic(X, Z):
 
 
 INSTANCES = {
-    "rbf": RBF(0.3),
-    "rbf per feature": RBF(np.linspace(0.05, 0.6, D)),
-    "rbf far": RBF(40.0),
+    **with_metric(0.3, np.linspace(0.05, 0.6, D)),
+    **{f"{name} far": kernel for name, kernel in with_metric(40.0).items()},
     "laplacian": Laplacian(0.2),
     "laplacian per feature": Laplacian(np.linspace(0.05, 0.6, D)),
     "poly": Polynomial(3, 0.5, 1.0),
@@ -85,6 +84,13 @@ def problem(name, seed):
     return X, Z, values
 
 
+def curvature(kernel):
+    """What 1 - k(x, z) is at small distances, over gamma |x - z|^2; 1 for kernels that have no metric."""
+    if not kernel.has_metric:
+        return 1.0
+    return (1.0 - naive.kernel_matrix(type(kernel)(1.0), [[1e-4]], [[0.0]])[0, 0]) / 1e-8
+
+
 class Case:
     def __init__(self, name, container, dtype, seed, folder):
         self.kernel, self.dtype, self.container = INSTANCES[name], np.dtype(dtype), container
@@ -94,7 +100,7 @@ class Case:
         if name != "precomputed" and container.startswith("csr"):
             self.Z = sp.csr_array(Z)
         self.rng = np.random.default_rng(seed + 10)
-        radius = np.max(getattr(self.kernel, "gamma", 0.0)) * np.square(X).sum(axis=1).max()
+        radius = np.max(getattr(self.kernel, "gamma", 0.0)) * np.square(X).sum(axis=1).max() * curvature(self.kernel)
         self.tolerance = np.finfo(dtype).eps * max(1.0, np.abs(self.values).max()) * (32 + 4 * radius)
 
     def rows(self, **options):
@@ -257,6 +263,56 @@ def test_the_file_form_gives_the_kernel_back(case):
     header, arrays = case.kernel.to_header()
     assert header["kernel"] == case.kernel.name
     assert KERNELS[case.kernel.name].from_header(header, arrays) == case.kernel
+
+
+def without_files(test):
+    """Every instance once: what there is to see does not depend on the container."""
+    return pytest.mark.parametrize("name", INSTANCES)(test)
+
+
+@without_files
+def test_derivatives_are_those_of_the_values(name):
+    kernel, (X, Z, values) = INSTANCES[name], problem(name, 0)
+    if not kernel.has_gradient:
+        assert name.split()[0] in ("laplacian", "precomputed", "callable")
+        return
+    Z, values, step = Z[:20], values[:, :20], 1e-5
+    for wrap in (np.asarray, sp.csr_array):
+        found, slopes = kernel.block_with_slopes(wrap(X), wrap(Z))
+        np.testing.assert_allclose(found, values, rtol=1e-11, atol=1e-13)
+        folding = kernel.folding(D)
+        metric = np.broadcast_to(folding.metric, D)
+        for c in range(D):
+            ahead, behind = (naive.kernel_matrix(kernel, X, Z + s * step * np.eye(D)[c]) for s in (1, -1))
+            numeric = (ahead - behind) / (2 * step)
+            gradient = slopes * metric[c] * (X[:, c, None] - Z[:, c] if folding.norms else X[:, c, None])
+            tolerance = 1e-7 * max(1.0, np.abs(numeric).max()) + 20 * step * np.max(metric) * ("far" in name)
+            assert np.abs(gradient - numeric).max() <= tolerance
+
+
+@without_files
+def test_values_and_derivatives_of_a_row_with_itself(name):
+    kernel, (X, _, _) = INSTANCES[name], problem(name, 0)
+    if not kernel.has_metric:
+        return
+    for rows in (X, sp.csr_array(X)):
+        values, slopes = kernel.block_with_slopes(rows, rows)
+        own = np.diagonal(slopes)
+        assert np.isfinite(slopes).all()
+        np.testing.assert_allclose(own, kernel.folding(D).steepness, rtol=1e-6)
+        assert slopes.max() <= kernel.folding(D).steepness
+        assert slopes.min() >= 0
+        assert values.max() <= 1.0
+        np.testing.assert_allclose(np.diagonal(values), 1.0, rtol=1e-12)
+
+
+@without_files
+def test_kernel_matrices_are_positive_semidefinite(name):
+    if name in ("sigmoid", "precomputed", "poly of degree 1", "callable"):  # they need not be
+        return
+    X = problem(name, 2)[0]
+    K = INSTANCES[name].block(X, X)
+    assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-12 * np.trace(K)
 
 
 @everything

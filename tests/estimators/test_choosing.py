@@ -9,6 +9,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
+from kernel_cases import NO_METRIC
 from slimsvm import SVC, SVR, RankSVM, Refine, SequenceSVM, StructuredSVM
 from slimsvm.estimators._shared import choosing
 from slimsvm.kernels import RBF, Laplacian
@@ -71,9 +72,9 @@ def test_regression_learns_a_metric_too():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "poly"}, "gamma='learn' needs kernel='rbf', found kernel='poly'"),
-        ({"kernel": Laplacian(1.0)}, "gamma='learn' needs kernel='rbf', found kernel=Laplacian"),
-        ({"kernel": "precomputed"}, "gamma='learn' needs kernel='rbf', found kernel='precomputed'"),
+        ({"kernel": "poly"}, f"{NO_METRIC} kernel='poly'"),
+        ({"kernel": Laplacian(1.0)}, f"{NO_METRIC} kernel=Laplacian"),
+        ({"kernel": "precomputed"}, f"{NO_METRIC} kernel='precomputed'"),
         ({"solver": "cpsp"}, r"gamma='learn' needs solver='refine' .* found solver=CPSP\(\)"),
         ({"solver": "exact-cuts"}, "gamma='learn' needs solver='refine'"),
     ],

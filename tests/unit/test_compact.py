@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
+from kernel_cases import NO_DERIVATIVE
 from slimsvm import SVC, SVR, ExactCuts, solvers
 from slimsvm.kernels import RBF
 from slimsvm.model import KernelExpansion
@@ -176,7 +177,7 @@ def test_no_vectors_may_not_do(monkeypatch):
         (Compact("nearest"), {}, "vectors must be one of 'refine', 'fixed-point', 'training-rows'; found 'nearest'"),
         (Compact("fixed-point", learn_metric=True), {}, "learn_metric=True needs vectors='refine'"),
         (Compact("fixed-point"), {"kernel": "poly"}, "preimage='fixed-point' is for the RBF kernel, found Polynomial"),
-        (Compact(), {"kernel": "laplacian"}, "needs kernel 'rbf', 'poly', 'linear' or 'sigmoid', found Laplacian"),
+        (Compact(), {"kernel": "laplacian"}, NO_DERIVATIVE + " Laplacian"),
         (Compact("training-rows"), {"kernel": "precomputed"}, "needs a kernel of rows, found kernel='precomputed'"),
         (Compact(), {"loss": "f1"}, "two classes, several .* or regression, found FBeta"),
         (Compact(), {"multi_class": "ovo"}, "found OneVsOne"),

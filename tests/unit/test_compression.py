@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import NotFittedError
 
 import slimsvm
+from kernel_cases import with_metric
 from slimsvm import SVC, SVR, KernelExpansion, compress
 from slimsvm.bases.distance import Distance
 from slimsvm.bases.preimage import TrainingRows
@@ -26,8 +27,7 @@ from slimsvm.kernels import (
 )  # fmt: skip
 
 KERNELS = {
-    "rbf": RBF(0.3),
-    "rbf-per-feature": RBF((0.3, 0.1, 0.5, 0.2, 0.4)),
+    **with_metric(0.3, (0.3, 0.1, 0.5, 0.2, 0.4)),
     "poly": Polynomial(3, 0.5, 1.0),
     "linear": Linear(),
     "sigmoid": Sigmoid(0.3, 0.1),

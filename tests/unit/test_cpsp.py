@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
+from kernel_cases import with_metric
 from pairwise import pairs_or_all
 from slimsvm import CPSP, SVC, ExactCuts
 from slimsvm.bases.preimage import (
@@ -14,7 +15,6 @@ from slimsvm.bases.preimage import (
     Residual,
     TrainingRows,
     best_rows,
-    derivative,
     value_and_gradient,
 )
 from slimsvm.cuts import Cut, ProjectedScores, WorkingSet
@@ -110,7 +110,8 @@ def test_preimage_is_never_worse_than_its_best_start(problem, strategy, sparse, 
 
 
 @pytest.mark.parametrize(
-    "kernel", [RBF(0.1), RBF(tuple(np.linspace(0.05, 0.2, 6))), Polynomial(3, 0.1, 1.0), Linear(), Sigmoid(0.05, 0.2)]
+    "kernel",
+    [*with_metric(0.1, np.linspace(0.05, 0.2, 6)).values(), Polynomial(3, 0.1, 1.0), Linear(), Sigmoid(0.05, 0.2)],
 )
 def test_gradient_of_the_value(problem, kernel):
     X, _ = problem
@@ -128,7 +129,9 @@ def test_gradient_of_the_value(problem, kernel):
 
 def test_sigmoid_derivatives_are_0_where_the_kernel_is_flat():
     """Without a word of an overflow, which cosh² has there."""
-    assert derivative(Sigmoid(2.0, 1.0), np.array([-1e4, 0.0, 1e4])).tolist() == [
+    folding = Sigmoid(2.0, 1.0).folding(1)
+    _, slopes = folding.map_with_slopes(2.0 * np.array([-1e4, 0.0, 1e4]) + 1.0)
+    assert (folding.metric * slopes).tolist() == [
         0.0,
         2.0 * (1 - np.tanh(1.0) ** 2),
         0.0,

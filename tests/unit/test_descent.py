@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import naive
+from kernel_cases import with_metric
 from slimsvm import KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
 from slimsvm.rows import as_rows
@@ -18,8 +19,7 @@ from slimsvm.tasks import Binary, Multiclass, Regression
 from tasks_for_tests import COST
 
 KERNELS = {
-    "rbf": RBF(0.3),
-    "rbf-per-feature": RBF((0.2, 0.5, 0.1, 0.4)),
+    **with_metric(0.3, (0.2, 0.5, 0.1, 0.4)),
     "poly": Polynomial(3, 0.4, 0.7),
     "linear": Linear(),
     "sigmoid": Sigmoid(0.2, 0.1),
@@ -117,7 +117,7 @@ def test_gradient_is_that_of_the_objective(kernel, task, intercept):
 
 
 @pytest.mark.parametrize("task", sorted(TASKS))
-@pytest.mark.parametrize("kernel", ["rbf", "rbf-per-feature"])
+@pytest.mark.parametrize("kernel", sorted(with_metric(0.3, (0.2, 0.5, 0.1, 0.4))))
 def test_gradient_in_the_feature_scales(kernel, task):
     problem, _ = problem_of(TASKS[task], KERNELS[kernel])
     learner = descent_of(problem, learn_metric=True)
@@ -127,7 +127,7 @@ def test_gradient_in_the_feature_scales(kernel, task):
 
 
 @pytest.mark.parametrize("task", sorted(TASKS))
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid"])
+@pytest.mark.parametrize("kernel", [*with_metric(0.3), "poly", "linear", "sigmoid"])
 def test_gradient_of_sparse_rows(kernel, task):
     problem, _ = problem_of(TASKS[task], KERNELS[kernel], sparse=True, intercept="none")
     learner = descent_of(problem)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import naive
+from kernel_cases import with_metric
 from slimsvm import core
 from slimsvm.kernels import (
     KERNELS,
@@ -20,6 +21,7 @@ from slimsvm.kernels import (
     Precomputed,
     Sigmoid,
     get_kernel,
+    kernels_with,
 )
 
 rng = np.random.default_rng(0)
@@ -37,6 +39,15 @@ def test_get_kernel():
     assert get_kernel(kernel) is kernel
     assert get_kernel(np.dot) == CallableKernel(np.dot)
     assert KERNELS["laplacian"] is Laplacian
+
+
+def test_what_kernels_can_do_is_listed_by_name():
+    listed = kernels_with("has_gradient")
+    assert listed.startswith("'rbf', ")
+    assert listed.endswith("'poly', 'linear' or 'sigmoid'")
+    assert not any(name in listed for name in ("laplacian", "precomputed", "callable"))
+    assert kernels_with("has_metric").startswith("'rbf'")
+    assert "poly" not in kernels_with("has_metric")
 
 
 def test_unknown_kernel_lists_the_known_ones():
@@ -220,7 +231,7 @@ def test_near_rows_have_the_same_bits_by_fewer_instructions(size, points_at):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", [RBF(3.0), Laplacian(3.0)])
+@pytest.mark.parametrize("kernel", [*with_metric(3.0).values(), Laplacian(3.0)])
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
 def test_far_points_give_nothing(dtype, kernel, wrap):
     X = np.array([[0.0, 0.5], [1e3, 0.0], [-1e3, 0.0], [1e6, 1.0], [1e9, 1.0], [1e15, -1e15], [1e18, 0.0]])
@@ -241,7 +252,7 @@ def test_far_points_give_nothing(dtype, kernel, wrap):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_kernel_values_are_at_most_one(dtype):
     X = rng.standard_normal((300, 30)).astype(dtype)
-    for kernel in (RBF(0.5), Laplacian(0.1)):
+    for kernel in (*with_metric(0.5).values(), Laplacian(0.1)):
         rows = KernelRows(kernel, np.concatenate([X, X]), dtype=dtype)
         values = rows.block(rows.points(np.arange(600)))
         assert values.max() == 1.0

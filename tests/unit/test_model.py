@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from kernel_cases import with_metric
 from slimsvm.kernels import (
     RBF,
     CallableKernel,
@@ -26,8 +27,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import read_model, write_model
 
 KERNELS = [
-    RBF(0.3),
-    RBF((0.1, 0.2, 0.3, 0.4, 0.5)),
+    *with_metric(0.3, (0.1, 0.2, 0.3, 0.4, 0.5)).values(),
     Laplacian(0.2),
     Polynomial(degree=3, gamma=0.5, coef0=1.0),
     Linear(),

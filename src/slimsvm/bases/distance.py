@@ -13,9 +13,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from slimsvm.bases.preimage import derivative
 from slimsvm.core.threads import run_tiles
-from slimsvm.kernels import EvalCounter, KernelRows
+from slimsvm.kernels import EvalCounter, FoldedKernel, KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 
@@ -88,9 +87,10 @@ class Distance:
         if self.norm_weight:
             values = between(self.own.kernel_rows, basis, basis)
             self._add(basis, values, self.norm_weight * beta, beta, basis, gradient, mass)
-        if self.kernel.is_gaussian:
-            gradient = 2.0 * np.asarray(self.kernel.gamma) * (gradient - basis * mass[:, None])
-        return value, 2.0 * gradient
+        folding = self._differentiable.folding(basis.shape[1])
+        if folding.norms:
+            gradient -= basis * mass[:, None]
+        return value, 2.0 * folding.metric * gradient
 
     def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
         """Root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for the sigmoid kernel)."""
@@ -107,6 +107,11 @@ class Distance:
             return float(np.sqrt(squares / n)), np.nan
         square = float(np.sum(beta * (between(self.own.kernel_rows, basis, basis) @ beta)))
         return float(np.sqrt(squares / n)), float(np.sqrt(max(0.0, self.norm_squared - 2.0 * cross + square)))
+
+    @property
+    def _differentiable(self) -> FoldedKernel:
+        assert isinstance(self.kernel, FoldedKernel)
+        return self.kernel
 
     def _weight(self, source: Source) -> float:
         return 1.0 / len(source.target) if source.is_scored else self.norm_weight
@@ -154,13 +159,17 @@ class Distance:
             kept[key] = done
 
     def _add(self, x: Any, values: Array, pull: Array, beta: Array, basis: Array, gradient: Array, mass: Array) -> None:
-        """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' up to RBF's 2γ."""
-        rbf = self.kernel.is_gaussian
+        """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' in the folded product."""
+        kernel = self._differentiable
+        folding = kernel.folding(basis.shape[1])
 
         def add(lo, hi):
             for panel in range(lo, hi):
                 part = slice(panel * PANEL, (panel + 1) * PANEL)
-                slopes = values[:, part] if rbf else derivative(self.kernel, np.asarray(x @ basis[part].T))
+                if folding.slope_is_value:
+                    slopes = folding.steepness * values[:, part]
+                else:
+                    slopes = kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
                 weights = (pull @ beta[part].T) * slopes
                 gradient[part] += (x.T @ weights).T
                 mass[part] += weights.sum(axis=0)
@@ -203,7 +212,7 @@ def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, lis
     -------
     (basis, history, number of steps)
     """
-    gamma = distance.kernel.gamma if distance.kernel.is_gaussian else 0.5
+    gamma = distance.kernel.gamma if distance.kernel.has_metric else 0.5
     unit = np.broadcast_to(1.0 / np.sqrt(2.0 * np.asarray(gamma)), basis.shape[1])
     total = distance.total if distance.total > 0 else 1.0
     history: list[dict[str, Any]] = []

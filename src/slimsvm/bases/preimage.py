@@ -25,7 +25,7 @@ from slimsvm import core
 from slimsvm.bases.basis import RANK_TOLERANCE
 from slimsvm.core.calls import in_calls
 from slimsvm.core.threads import run_tiles
-from slimsvm.kernels import KernelRows, Linear, Polynomial
+from slimsvm.kernels import FoldedKernel, KernelRows, kernels_with
 from slimsvm.kernels.pairs import between, squared_lengths
 
 Array = np.ndarray
@@ -312,7 +312,7 @@ def sums_over(weights: Array, terms: Any, n_jobs: int) -> Array:
 
 @dataclass(frozen=True)
 class GradientAscent:
-    """Quasi-Newton ascent on value(b), for differentiable kernels: RBF, polynomial, linear, sigmoid.
+    """Quasi-Newton ascent on value(b), for kernels that have a derivative.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ class GradientAscent:
         """Kernels whose derivative is known."""
         if not kernel.has_gradient:
             raise ValueError(
-                f"preimage='gradient' needs a differentiable kernel (RBF, polynomial, linear, sigmoid), found "
+                f"preimage='gradient' needs a differentiable kernel ({kernels_with('has_gradient')}), found "
                 f"{type(kernel).__name__}; use preimage='training-rows'"
             )
 
@@ -339,10 +339,11 @@ class GradientAscent:
         if not len(vectors):
             return vectors
         kernel_rows, parts = residual.kernel_rows, residual.terms(rng)
+        kernel: Any = kernel_rows.kernel
         scale = max(residual.value(vectors).max(), 1e-300)
 
         def negative(b: Array) -> tuple[float, Array]:
-            value, slope = value_and_gradient(kernel_rows.kernel, parts, b)
+            value, slope = value_and_gradient(kernel, parts, b)
             kernel_rows.counter.add(sum(len(coef) for _, coef in parts))
             return -value / scale, -slope / scale
 
@@ -353,35 +354,23 @@ class GradientAscent:
         return best_of(residual, np.array(moved), replace(started, vectors=vectors), n)
 
 
-def value_and_gradient(kernel: Any, parts: list[tuple[Any, Array]], b: Array) -> tuple[float, Array]:
-    """value(b) = Σ_c ρ_c² / k(b, b) and its gradient for the terms of a residual; kernels of known derivative."""
-    column = b[None, :]
-    own = float(kernel.diag(column)[0])
+def value_and_gradient(kernel: FoldedKernel, parts: list[tuple[Any, Array]], b: Array) -> tuple[float, Array]:
+    """value(b) = Σ_c ρ_c² / k(b, b) and its gradient for the terms of a residual; kernels that have a derivative."""
+    column, folding = b[None, :], kernel.folding(len(b))
+    own, own_slope = (float(array[0, 0]) for array in kernel.block_with_slopes(column, column))
     if not own > 0:
         return 0.0, np.zeros_like(b)
-    values = [kernel.block(vectors, column)[:, 0] for vectors, _ in parts]
-    rho = np.sum([coef.T @ k for k, (_, coef) in zip(values, parts)], axis=0)
-    total, slope = float(rho @ rho), np.zeros_like(b)
-    for k, (vectors, coef) in zip(values, parts):
-        weights = coef @ rho
-        if kernel.is_gaussian:
-            slope += 4.0 * np.asarray(kernel.gamma) * (vectors.T @ (weights * k) - (weights @ k) * b)
-        else:
-            slope += 2.0 * (vectors.T @ (weights * derivative(kernel, np.asarray(vectors @ b).ravel())))
-    if kernel.is_gaussian:
-        return total / own, slope / own
-    own_slope = 2.0 * derivative(kernel, np.array([float(b @ b)]))[0] * b
-    return total / own, slope / own - total / own**2 * own_slope
-
-
-def derivative(kernel: Any, inner: Array) -> Array:
-    """dk/d⟨x, b⟩ of a kernel of the inner product."""
-    if isinstance(kernel, Linear):
-        return np.ones_like(inner)
-    z = kernel.gamma * inner + kernel.coef0
-    if isinstance(kernel, Polynomial):
-        return kernel.gamma * kernel.degree * z ** (kernel.degree - 1)
-    return kernel.gamma * (1.0 - np.tanh(z) ** 2)
+    known = [kernel.block_with_slopes(vectors, column) for vectors, _ in parts]
+    rho = np.sum([coef.T @ k[:, 0] for (k, _), (_, coef) in zip(known, parts)], axis=0)
+    total, gradient = float(rho @ rho), np.zeros_like(b)
+    for (_, slopes), (vectors, coef) in zip(known, parts):
+        weights = (coef @ rho) * slopes[:, 0]
+        gradient += 2.0 * (vectors.T @ weights)
+        if folding.norms:
+            gradient -= 2.0 * weights.sum() * b
+    if not folding.norms:
+        gradient -= total / own * 2.0 * own_slope * b
+    return total / own, folding.metric * gradient / own
 
 
 PREIMAGES = {"fixed-point": FixedPoint, "training-rows": TrainingRows, "gradient": GradientAscent}

@@ -30,7 +30,7 @@ from slimsvm.bases.basis import RANK_TOLERANCE
 from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import Residual, as_dense, get_preimage
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels import EvalCounter, KernelRows
+from slimsvm.kernels import EvalCounter, KernelRows, kernels_with
 from slimsvm.kernels.pairs import between, squared_lengths
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
@@ -117,8 +117,8 @@ def reduce_model(
         max_iter = 100 if differentiable else 0
     if max_iter and not differentiable:
         raise ValueError(
-            f"max_iter={max_iter}: vectors are moved along the kernel's derivative, which is known for the kernels "
-            f"rbf, poly, linear and sigmoid, not for {model.kernel!r}; max_iter=0 leaves them where they are"
+            f"max_iter={max_iter}: vectors are moved along the kernel's derivative, for which it must be "
+            f"{kernels_with('has_gradient')}; found {model.kernel!r}; max_iter=0 leaves them where they are"
         )
     if model.n_basis <= max_basis:
         norm = float(np.sqrt(max(0.0, model.norm_squared(n_jobs=n_jobs))))

@@ -90,7 +90,7 @@ def _add_problem_options(group: Any) -> None:
         type=options.gamma,
         default=DEFAULTS["gamma"],
         metavar="G",
-        help="a positive number; several with commas between, one per feature (rbf, laplacian); scale: "
+        help="a positive number; several with commas between, one per feature (rbf and its like); scale: "
         "1 / (features x variance of all entries); auto: 1 / features; learn: one per feature, learned with the basis "
         "(default: %(default)s)",
     )

@@ -1,7 +1,8 @@
 """The border to libslimsvm, the library of compiled loops whose sources lie in ``core/``.
 
 Every function and structure of slimsvm.h is an attribute of this module: ``core.fold_rows(...)`` calls
-``slimsvm_fold_rows``, ``core.Rows(...)`` makes a ``struct slimsvm_rows``. See `slimsvm.core.border`.
+``slimsvm_fold_rows``, ``core.Rows(...)`` makes a ``struct slimsvm_rows``, ``core.EXP2`` is ``SLIMSVM_EXP2``. See
+`slimsvm.core.border`.
 """
 
 from __future__ import annotations
@@ -10,18 +11,11 @@ import re
 from functools import partial
 from typing import Any
 
-from slimsvm.core.border import CoreError, Function, Prepared, Structure, function, layouts, structure
+from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts, structure
 from slimsvm.core.library import isa, library
 
 __all__ = ["CoreError", "Function", "Prepared", "Structure", "isa", "library", "panel_of"]
 
-# Maps from z to a kernel value, products of rows and points, norms, losses: as in slimsvm.h.
-EXP2, POWER, IDENTITY, TANH = range(4)
-INNER, MANHATTAN, CSR_INNER, CSR_MANHATTAN, CSC_INNER, CSC_MANHATTAN, GIVEN = range(7)
-NO_NORM, SQUARED, ABSOLUTE = range(3)
-HINGE, EPSILON_INSENSITIVE, MULTICLASS, MULTILABEL, ORDINAL, ONE_VS_REST = range(6)  # losses of rows
-HAMMING, ZERO_ONE = range(2)  # losses of sequences
-NO_INTERCEPT, REGULARIZED, FREE = range(3)
 ROWS_PER_TILE = 48  # rows that one thread takes at least
 EXP2_SCALE_FLOAT32 = 0.9999998689950266  # what float32 values of 2^z are too small by, to be divided out
 
@@ -42,8 +36,12 @@ def panel_of(dtype: Any) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the library by its name, or a structure's maker by its name in capitals."""
-    if name[:1].isupper():
+    """A function of the library, the maker of a structure (name with capitals), or a constant (all in capitals)."""
+    if name.isupper():
+        if name in constants():
+            globals()[name] = constants()[name]
+            return globals()[name]
+    elif name[:1].isupper():
         snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
         if snake in layouts():
             maker = partial(_make, snake)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.core.header import Field, Layout, evaluate, parse
+from slimsvm.core.header import Field, Layout, evaluate, parse, parse_constants
 from slimsvm.core.library import header_path, library
 from slimsvm.core.quick import address_of, quick_check
 
@@ -65,9 +65,20 @@ def structure(name: str, arguments: dict[str, Any]) -> Structure:
 
 
 @cache
+def _header() -> str:
+    return header_path().read_text(encoding="utf-8")
+
+
+@cache
 def layouts() -> dict[str, Layout]:
     """Every structure of slimsvm.h."""
-    return parse(header_path().read_text(encoding="utf-8"))
+    return parse(_header())
+
+
+@cache
+def constants() -> dict[str, int]:
+    """Every number that slimsvm.h defines: codes of maps, losses, and so on."""
+    return parse_constants(_header())
 
 
 def fill_quickly(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _STRUCT = re.compile(r"^struct slimsvm_(\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
+_CONSTANT = re.compile(r"^#define SLIMSVM_(\w+) (\d+)$", re.MULTILINE)
 _FIELD = re.compile(r"^\s*(const )?(struct )?(\w+)(\*)? (\w+);\s*(?://\s*(.*))?$")
 _NOTE = re.compile(
     r"(?P<type>real|raw|whole|flags)?\s*\((?P<shape>[^)]*)\)(?P<optional>\?)?\s*"
@@ -145,6 +146,11 @@ def _parse_field(line: str) -> Field:
         return _array_field(name, bool(is_const), kind, note)
     returned, both = note.startswith("->"), note.startswith("<->")
     return Field(name, _SCALARS[kind], is_returned=returned or both, is_given=not returned)
+
+
+def parse_constants(text: str) -> dict[str, int]:
+    """Numbers that a header defines, by name without ``SLIMSVM_``."""
+    return {name: int(number) for name, number in _CONSTANT.findall(text)}
 
 
 def parse(text: str) -> dict[str, Layout]:

@@ -36,7 +36,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     first_C : float or "validate", default="validate"
         Price for the machines of the subsets, and that which vectors are found with; "validate" takes the highest price
         at which machines err least, give or take two standard errors, on rows that they have not seen.
-    kernel : {"rbf", "laplacian", "poly", "linear", "sigmoid"}, Kernel or callable, default="rbf"
+    kernel : str, Kernel or callable, default="rbf"
         As in `SVC`; no kernel matrix.
     degree : int, default=3
     gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"

@@ -37,14 +37,16 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     C : float or "validate", default=1.0
         Price of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
         rows (at most 50,000), takes the one with the lowest error on the others, and trains on all rows with it.
-    kernel : {"rbf", "laplacian", "poly", "linear", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
-        A name, an object of `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
+        `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto", "learn"}, float or array of shape (n_features,), default="scale"
         "scale" is 1 / (n_features · X.var()), "auto" 1 / n_features; an array gives each feature its own (RBF and
-        Laplacian kernels). "learn" learns one for each feature together with the basis, from "scale" or from the gamma
-        of an `RBF` object given as ``kernel``: needs the RBF kernel, dense rows and ``solver="refine"`` (or "auto").
+        other kernels of x - z). "learn" learns one for each feature together with the basis, from "scale" or from the
+        gamma of an object given as ``kernel``: needs the RBF kernel or another of distances (``has_metric``), dense
+        rows and ``solver="refine"`` (or "auto").
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from slimsvm.kernels.kernel_form import Folding
     from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
     from slimsvm.kernels.operands import Points, RawScorer
-    from slimsvm.kernels.registry import KERNELS, get_kernel
+    from slimsvm.kernels.registry import KERNELS, get_kernel, kernels_with
     from slimsvm.kernels.shift_invariant import RBF, Laplacian
     from slimsvm.kernels.user_kernels import CallableKernel, Precomputed
 
@@ -37,12 +37,14 @@ __all__ = [
     "RawScorer",
     "Sigmoid",
     "get_kernel",
+    "kernels_with",
 ]
 
 
 _HOMES = {
     "KERNELS": "registry",
     "get_kernel": "registry",
+    "kernels_with": "registry",
     "CallableKernel": "user_kernels",
     "EvalCounter": "kernel_rows",
     "FeatureRows": "features",

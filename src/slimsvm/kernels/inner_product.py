@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm import core
 from slimsvm.kernels.kernel import FoldedKernel, squared_norms
-from slimsvm.kernels.kernel_form import IDENTITY, POWER, TANH, Folding
+from slimsvm.kernels.kernel_form import Folding
 from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
 
 
@@ -30,7 +31,7 @@ class Linear(FoldedKernel):
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
-        return Folding(IDENTITY)
+        return Folding(core.IDENTITY)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
@@ -70,7 +71,7 @@ class Polynomial(FoldedKernel):
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
-        return Folding(POWER, point_scale=self.gamma, degree=self.degree, shift=self.coef0)
+        return Folding(core.POWER, point_scale=self.gamma, degree=self.degree, shift=self.coef0)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
@@ -109,8 +110,11 @@ class Sigmoid(FoldedKernel):
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
-        return Folding(TANH, point_scale=self.gamma, shift=self.coef0)
+        return Folding(core.TANH, point_scale=self.gamma, shift=self.coef0)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
         return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)
+
+
+KERNELS = Polynomial, Linear, Sigmoid

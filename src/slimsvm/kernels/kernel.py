@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm import core
 from slimsvm.kernels.kernel_form import Folding
 from slimsvm.rows import Rows, as_csr, is_sparse
 
@@ -21,7 +23,11 @@ class Kernel(ABC):
     Attributes
     ----------
     has_gradient : bool
-        Whether the derivative by a vector is known, so that vectors can be moved along it.
+        Whether the derivative by a vector is known (`FoldedKernel.block_with_slopes`), so that vectors can be moved
+        along it.
+    has_metric : bool
+        Whether it is a function of sum_c gamma_c (x_c - z_c)^2 with an attribute ``gamma``, so that the gamma_c can be
+        learned.
     has_features : bool
         False where a row holds kernel values and a vector is the position of a training row (`Precomputed`): then rows
         cannot be trained on apart from the others, and vectors are never new.
@@ -30,8 +36,8 @@ class Kernel(ABC):
     has_weights : bool
         Whether a machine can be weights of the features in place of coefficients of vectors (`Linear`).
     is_gaussian : bool
-        Whether it is exp(-sum_c gamma_c (x_c - z_c)^2) with an attribute ``gamma``: two vectors then merge into one on
-        the line between them, a preimage is a fixed point, and gamma can be learned.
+        Whether it is exp(-sum_c gamma_c (x_c - z_c)^2): two vectors then merge into one on the line between them, and a
+        preimage is a fixed point.
     is_inner_product : bool
         False where it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
 
@@ -49,6 +55,7 @@ class Kernel(ABC):
 
     name: ClassVar[str]
     has_gradient: ClassVar[bool] = False
+    has_metric: ClassVar[bool] = False
     has_features: ClassVar[bool] = True
     has_formula: ClassVar[bool] = True
     has_weights: ClassVar[bool] = False
@@ -151,6 +158,24 @@ class FoldedKernel(Kernel):
         rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=None)
         return rows.block(rows.points_of(Z))
 
+    def block_with_slopes(self, X: Any, Z: Any, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Kernel values k(x_i, z_j) and their derivatives in the folded product; those in z_j are `Folding.metric`'s.
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (b, d)
+        Z : ndarray or CSR of shape (k, d)
+        n_jobs : int or None
+
+        Returns
+        -------
+        (values, slopes) : float64 ndarrays of shape (b, k)
+        """
+        from slimsvm.kernels.kernel_rows import KernelRows
+
+        rows = KernelRows.for_basis(Unmapped(self), X, Z, dtype=np.float64, n_jobs=n_jobs)
+        return self.folding(X.shape[1]).map_with_slopes(rows.block(rows.points_of(Z)))
+
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """See `Kernel.to_header`."""
         header: dict[str, Any] = {"kernel": self.name}
@@ -168,6 +193,18 @@ class FoldedKernel(Kernel):
         values = {key: value for key, value in header.items() if key != "kernel"}
         values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
         return cls(**values)
+
+
+@dataclass(frozen=True)
+class Unmapped(FoldedKernel):
+    """The number that a kernel's map takes, as a kernel."""
+
+    kernel: FoldedKernel
+    name: ClassVar[str] = "unmapped"
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        return replace(self.kernel.folding(n_features), code=core.IDENTITY, degree=1)
 
 
 def squared_norms(X: Any) -> np.ndarray:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slimsvm.core import EXP2, IDENTITY, POWER, TANH
+from slimsvm import core
 
-__all__ = ["EXP2", "IDENTITY", "POWER", "TANH", "Folding", "Selection"]
+__all__ = ["Folding", "Selection"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Folding:
     Attributes
     ----------
     code : int
-        Map: EXP2, POWER, IDENTITY or TANH of `slimsvm.core`.
+        Map: one of those that slimsvm.h lists, by its name in `slimsvm.core`.
     row_scale, point_scale : float or ndarray of shape (d,)
         Factors of each feature.
     degree : int
@@ -38,6 +38,32 @@ class Folding:
     norms: bool = False
     shift: float = 0.0
     manhattan: bool = False
+
+    @property
+    def metric(self) -> float | np.ndarray:
+        """What raw features count in the folded product: the derivative in z_c is slope · metric_c · x_c.
+
+        With ``norms`` it is slope · metric_c · (x_c - z_c).
+        """
+        return self.row_scale * self.point_scale
+
+    def map_with_slopes(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The map of any numbers z, and its derivatives there; float64, C-contiguous."""
+        values, slopes = np.empty_like(z), np.empty_like(z)
+        core.map_with_slopes(
+            code=self.code, degree=self.degree, z=z.reshape(-1), values=values.reshape(-1), slopes=slopes.reshape(-1)
+        )
+        return values, slopes
+
+    @property
+    def steepness(self) -> float:
+        """Slope of the map at 0: with ``norms`` the greatest, since no z is above 0."""
+        return float(self.map_with_slopes(np.zeros(1))[1][0])
+
+    @property
+    def slope_is_value(self) -> bool:
+        """Whether the slope is `steepness` times the kernel value, wherever z is."""
+        return self.code == core.EXP2
 
     @property
     def shift_invariant(self) -> bool:

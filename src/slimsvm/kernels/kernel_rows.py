@@ -28,7 +28,6 @@ from slimsvm.kernels.operands import (
     points_for_csr,
     points_for_dense,
 )
-from slimsvm.kernels.shift_invariant import LOG2_E
 from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
@@ -169,15 +168,17 @@ class KernelRows:
 
     @property
     def radius(self) -> float:
-        """Greatest ``gamma |x - centre|^2`` (RBF; 0 for others): above 500, float32 kernel values are in doubt."""
+        """Greatest ``|x - centre|^2 / 2`` of folded rows times `Folding.steepness`; 0 for kernels without a metric.
+
+        For RBF kernels that is ``gamma |x - centre|^2``. Above 500, float32 kernel values are in doubt.
+        """
         if self._radius is None:
             self._radius = 0.0
             if self._folding is not None and self._folding.norms:
                 everything = Selection(self.n_rows)
                 kept = [self._kept] if self._kept else (self._folded(part) for _, part in self._cut(everything))
-                self._radius = (
-                    max((float(-rows.rows.half.min()) for rows in kept if len(rows.rows.half)), default=0.0) / LOG2_E
-                )
+                farthest = max((float(-rows.rows.half.min()) for rows in kept if len(rows.rows.half)), default=0.0)
+                self._radius = farthest * self._folding.steepness
         return self._radius
 
     def points(self, index: np.ndarray) -> Points:

@@ -6,15 +6,27 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
 
-from slimsvm.kernels.inner_product import Linear, Polynomial, Sigmoid
+from slimsvm.kernels import inner_product, shift_invariant, user_kernels
 from slimsvm.kernels.kernel import Kernel
-from slimsvm.kernels.shift_invariant import RBF, Laplacian
-from slimsvm.kernels.user_kernels import CallableKernel, Precomputed
+from slimsvm.kernels.user_kernels import CallableKernel
 
 KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for kernel in (RBF, Laplacian, Polynomial, Linear, Sigmoid, Precomputed, CallableKernel)
+    kernel.name: kernel for module in (shift_invariant, inner_product, user_kernels) for kernel in module.KERNELS
 }
 USUAL_PARAMS = ("gamma", "degree", "coef0")
+
+
+def kernels_with(ability: str) -> str:
+    """Names of the kernels with an attribute of `Kernel`, as an error message lists them.
+
+    Examples
+    --------
+    >>> from slimsvm.kernels import kernels_with
+    >>> "'rbf'" in kernels_with("has_metric")
+    True
+    """
+    *names, last = [repr(name) for name, kernel in KERNELS.items() if getattr(kernel, ability)]
+    return f"{', '.join(names)} or {last}" if names else last
 
 
 def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:

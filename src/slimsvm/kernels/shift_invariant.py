@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm import core
 from slimsvm.kernels.kernel import FoldedKernel
-from slimsvm.kernels.kernel_form import EXP2, Folding
+from slimsvm.kernels.kernel_form import Folding
 from slimsvm.kernels.parameters import check_gamma, feature_gamma
 
 LOG2_E = 1.4426950408889634
@@ -50,12 +51,13 @@ class RBF(ShiftInvariant):
 
     name: ClassVar[str] = "rbf"
     has_gradient: ClassVar[bool] = True
+    has_metric: ClassVar[bool] = True
     is_gaussian: ClassVar[bool] = True
 
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
         scale = np.sqrt(2.0 * LOG2_E * feature_gamma(self.gamma, n_features))
-        return Folding(EXP2, row_scale=scale, point_scale=scale, norms=True)
+        return Folding(core.EXP2, row_scale=scale, point_scale=scale, norms=True)
 
 
 @dataclass(frozen=True)
@@ -80,4 +82,7 @@ class Laplacian(ShiftInvariant):
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
         scale = LOG2_E * feature_gamma(self.gamma, n_features)
-        return Folding(EXP2, row_scale=scale, point_scale=scale, manhattan=True)
+        return Folding(core.EXP2, row_scale=scale, point_scale=scale, manhattan=True)
+
+
+KERNELS = RBF, Laplacian

@@ -115,3 +115,6 @@ class CallableKernel(Kernel):
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """There is none: a model file holds no code."""
         raise TypeError("a model whose kernel is a function of yours cannot be saved: a model file holds no code")
+
+
+KERNELS = Precomputed, CallableKernel

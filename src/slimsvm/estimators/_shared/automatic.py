@@ -57,12 +57,11 @@ def choose_solver(
     if learns_metric:
         return solvers.Compact("refine", learn_metric=True) if may_search else solvers.Refine()
     folding = kernel.folding(rows.n_features)
-    has_derivative = folding is not None and not folding.manhattan
     is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
     if max_basis is None and solvers.prefers_weights(rows, kernel, task.n_outputs, memory_limit):
         return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
     preimage = "fixed-point" if kernel.is_gaussian else "training-rows"
-    is_learned = has_derivative and task.decomposes and not is_text
+    is_learned = kernel.has_gradient and task.decomposes and not is_text
     if max_basis is not None:
         return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage)
     if may_search and folding is not None:

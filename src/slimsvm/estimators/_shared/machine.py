@@ -123,8 +123,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
         the one it starts from.
         """
-        if self._learns_metric and not (self.kernel == "rbf" or getattr(self.kernel, "is_gaussian", False)):
-            raise ValueError(f"gamma='learn' needs kernel='rbf', found kernel={self.kernel!r}")
+        if self._learns_metric:
+            named = kernels.KERNELS.get(self.kernel) if isinstance(self.kernel, str) else self.kernel
+            if not getattr(named, "has_metric", False):
+                names = kernels.kernels_with("has_metric")
+                raise ValueError(f"gamma='learn' needs kernel={names}, found kernel={self.kernel!r}")
         if self._is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
         if isinstance(self.kernel, kernels.Kernel):

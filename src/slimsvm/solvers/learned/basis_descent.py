@@ -6,13 +6,13 @@ Parts: `batch_gradient` for the gradient of a batch, `adam` for the step along i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm import core
-from slimsvm.kernels import RBF, Kernel, KernelRows
+from slimsvm.kernels import Kernel, KernelRows
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.learned.adam import Adam, Rates
@@ -154,10 +154,10 @@ class Descent:
 
     def kernel(self, log_scale: Array) -> Kernel:
         """The problem's kernel, with the learned scales."""
-        kernel = self.kernel_rows.kernel
+        kernel: Any = self.kernel_rows.kernel
         if not self.learn_metric:
             return kernel
-        return RBF(tuple((np.asarray(kernel.gamma) * np.exp(2.0 * log_scale)).tolist()))
+        return replace(kernel, gamma=np.asarray(kernel.gamma) * np.exp(2.0 * log_scale))
 
     def set(self, flat: Array) -> None:
         """Go to other parameters."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.calls import CALL_MICROSECONDS, in_calls
-from slimsvm.kernels import Folding, KernelRows
+from slimsvm.kernels import Folding, KernelRows, kernels_with
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.learned.adam import Adam
 
@@ -99,13 +99,13 @@ def check_kernel(kernel_rows: KernelRows, learn_metric: bool) -> Folding:
     """How the kernel reads from folded rows; an error if it has no derivative that is known here."""
     kernel = kernel_rows.kernel
     folding = kernel.folding(kernel_rows.n_features)
-    if folding is None or folding.manhattan:
+    if folding is None or not kernel.has_gradient:
         raise ValueError(
-            "Refine moves basis vectors along the kernel's derivative: it needs kernel 'rbf', 'poly', 'linear' or "
-            f"'sigmoid', found {kernel!r}; solver='cpsp' and 'low-rank' train with any kernel"
+            "Refine moves basis vectors along the kernel's derivative: it needs kernel "
+            f"{kernels_with('has_gradient')}, found {kernel!r}; solver='cpsp' and 'low-rank' train with any kernel"
         )
-    if learn_metric and not kernel.is_gaussian:
-        raise ValueError(f"learn_metric=True needs kernel 'rbf', found {kernel!r}")
+    if learn_metric and not kernel.has_metric:
+        raise ValueError(f"learn_metric=True needs kernel {kernels_with('has_metric')}, found {kernel!r}")
     if learn_metric and kernel_rows.rows.is_sparse:
         raise ValueError("learn_metric=True needs dense rows, found a sparse matrix")
     return folding

@@ -103,7 +103,7 @@ def _check_size(k: int, max_basis: int) -> None:
 
 def _log_scale(kernel: Kernel, own: Kernel, d: int) -> Array:
     """Feature scales that make the model's kernel of the problem's ``own``."""
-    if not (kernel.is_gaussian and own.is_gaussian):
+    if not (own.has_metric and type(kernel) is type(own)):
         return np.zeros(d)
     ratio = np.asarray(kernel.gamma) / np.asarray(own.gamma)
     return np.broadcast_to(0.5 * np.log(ratio), d)
