@@ -46,7 +46,8 @@ def test_projections_are_least_squares(problem):
     working_set = WorkingSet()
     for _ in range(7):
         rows = np.sort(rng.choice(150, 40, replace=False))
-        book.add(Cut(1.0, rows, rng.standard_normal((40, 2)), np.zeros(0)), working_set)
+        cut = Cut(1.0, rows, rng.standard_normal((40, 2)), np.zeros(0))
+        working_set.add(cut, book.add(cut, working_set.cuts))
     gram = RBF(0.1).block(book.basis, book.basis)
     assert book.is_full
     for j, cut in enumerate(working_set.cuts):

@@ -246,7 +246,7 @@ class UniformOracle:
         loss, error = np.inf, None
         for tried in range(self.patience):
             rows, counts, sample = self.draw(task, examples, rng)
-            products = state.book.evaluate(rows, working_set)
+            products = state.book.evaluate(rows, working_set.cuts)
             values = np.einsum("j,juc->uc", working_set.alpha, products)
             augmented = task.augment(values, plain, sample)
             share = counts / counts.sum()

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
 from slimsvm.cuts.cut import Cut
-from slimsvm.cuts.working_set import WorkingSet
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between, squared_lengths
 
@@ -83,9 +82,12 @@ class ProjectedScores:
         """Whether the basis grows no more."""
         return self.n_basis >= self.max_basis
 
-    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
-        """Let the basis grow by the new cut's residual, and append its projection to the working set."""
-        cuts = [*working_set.cuts, cut]
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """Let the basis grow by the new cut's residual; returns its projection's inner products (t + 1,).
+
+        Where the basis has grown, so have all projections: then the inner products of all, (t + 1, t + 1).
+        """
+        cuts = [*live, cut]
         z = np.zeros((1, self.max_basis, self.n_outputs))
         k = self.n_basis
         if k:
@@ -100,11 +102,9 @@ class ProjectedScores:
         flat = self.z[:, : self.n_basis].reshape(len(cuts), -1)
         gram = flat @ flat.T + self.constants @ self.constants.T
         if len(cut.plain):
-            plain = np.stack([live.plain for live in cuts])
+            plain = np.stack([one.plain for one in cuts])
             gram += plain @ plain.T
-        if self.n_basis > k and len(working_set):
-            working_set.replace_gram(gram[:-1, :-1])
-        working_set.add(cut, gram[-1], best)
+        return gram if self.n_basis > k and live else gram[-1]
 
     def _grow(self, cuts: list[Cut]) -> bool:
         """Add the vector found for the last cut's residual; False if it lies in the span of the basis already."""

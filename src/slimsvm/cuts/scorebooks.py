@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 from slimsvm import core
 from slimsvm.cuts.cut import Cut
-from slimsvm.cuts.working_set import WorkingSet
 from slimsvm.kernels import KernelRows
 
 Array = np.ndarray
@@ -67,8 +66,8 @@ class FullScores:
         """True when a further cut needs room made first."""
         return not self.free
 
-    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
-        """Evaluate a cut over all rows and append it to the working set; ``best`` is its ⟨w_b, g⟩.
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """Evaluate a cut over all rows; returns its inner products (t + 1,) with the live cuts and with itself.
 
         An ``exact`` cut differs from the one before it in the rows whose loss-augmented label changed: only those are
         evaluated.
@@ -79,7 +78,7 @@ class FullScores:
         if self.intercept:
             out += cut.intercept.astype(out.dtype)
         self.slots = np.append(self.slots, slot)
-        working_set.add(cut, self._products_with(cut) + plain_products(cut, working_set), best)
+        return self._products_with(cut) + plain_products(cut, live)
 
     def _products_with(self, cut: Cut) -> Array:
         """Inner products of a cut with the live cuts, (t,)."""
@@ -145,26 +144,14 @@ class FullScores:
         self.free.extend(np.setdiff1d(self.slots, kept))
         self.slots = kept
 
-    def make_room(self, working_set: WorkingSet) -> int:
-        """Drop inactive cuts or merge the oldest live ones into one; returns how many cuts were merged.
-
-        Σ α_j (c_j, g_j) / Σ α_j with α = Σ α_j leaves w and the QP's value as they are.
-        """
-        index = np.flatnonzero(working_set.alpha != 0)
-        if len(index) < len(working_set):
-            working_set.keep(index)
-            self.keep(index)
-            return 0
-        oldest = np.arange(max(2, len(working_set) // 4))
-        slots = self.slots[oldest]
-        share = working_set.merge(oldest)
+    def merge(self, n: int, share: Array) -> None:
+        """Replace the n oldest cuts by one, their mean of these weights, at the end."""
         merged = np.empty(self.products.shape[1])
-        self._combine(slots, share, merged)
-        self.keep(np.arange(len(oldest), len(self.slots)))
+        self._combine(self.slots[:n], share, merged)
+        self.keep(np.arange(n, len(self.slots)))
         slot = self.free.pop()
         self.products[slot] = merged
         self.slots = np.append(self.slots, slot)
-        return len(oldest)
 
 
 class SampledScores:
@@ -178,32 +165,31 @@ class SampledScores:
         self.vectors: list[Any] = []
         self.points: Any = None
 
-    def evaluate(self, rows: Array, working_set: WorkingSet) -> Array:
+    def evaluate(self, rows: Array, live: list[Cut]) -> Array:
         """⟨g_j, φ(x_i)⟩ of the rows for every live cut, (t, n_sampled, n_outputs) float64."""
-        cuts = working_set.cuts
-        if not cuts:
+        if not live:
             return np.zeros((0, len(rows), self.n_outputs))
         if self.points is None:
             stack = sp.vstack if sp.issparse(self.vectors[0]) else np.concatenate
             self.points = self.kernel_rows.points_of(stack(self.vectors))
-        coef = np.concatenate([cut.coef for cut in cuts])
-        offsets = np.cumsum([0] + [len(cut.rows) for cut in cuts])
+        coef = np.concatenate([cut.coef for cut in live])
+        offsets = np.cumsum([0] + [len(cut.rows) for cut in live])
         products = self.kernel_rows.scores(self.points, coef, rows=rows, segments=offsets).astype(np.float64)
         if self.intercept:
-            products += np.stack([cut.intercept for cut in cuts])
+            products += np.stack([cut.intercept for cut in live])
         return products.transpose(1, 0, 2)
 
-    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
-        """Append a cut; ``products`` (t,) are its inner products with the live cuts where known already."""
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """See `FullScores.add`; ``products`` (t,) are those with the live cuts where known already."""
         if products is None:
-            products = np.einsum("juc,uc->j", self.evaluate(cut.rows, working_set), cut.coef)
+            products = np.einsum("juc,uc->j", self.evaluate(cut.rows, live), cut.coef)
         own = self.kernel_rows.scores(self.kernel_rows.points(cut.rows), cut.coef, rows=cut.rows)
         diagonal = float(np.sum(own * cut.coef))
         if self.intercept:
             diagonal += float(cut.intercept @ cut.intercept)
         self.vectors.append(self.kernel_rows.basis(cut.rows))
         self.points = None
-        working_set.add(cut, np.append(products, diagonal) + plain_products(cut, working_set), best)
+        return np.append(products, diagonal) + plain_products(cut, live)
 
     def combine(self, alpha: Array) -> None:
         """Nothing to do: scores are computed where they are sampled."""
@@ -214,8 +200,8 @@ class SampledScores:
         self.points = None
 
 
-def plain_products(cut: Cut, working_set: WorkingSet) -> Array:
+def plain_products(cut: Cut, live: list[Cut]) -> Array:
     """Inner products of a new cut's plain part with those of the live cuts and with itself, (t + 1,)."""
     if not len(cut.plain):
-        return np.zeros(len(working_set) + 1)
-    return np.stack([live.plain for live in working_set.cuts] + [cut.plain]) @ cut.plain
+        return np.zeros(len(live) + 1)
+    return np.stack([one.plain for one in [*live, cut]]) @ cut.plain

@@ -66,7 +66,6 @@ class BestPoint:
         core.move_scores(best=flat[0], target=flat[1], moved=flat[2], beyond=flat[3], **how)
         plain = now.point.plain + k * (target.plain - now.point.plain)
         cuts, alpha = self._mixed(working_set, k)
-        working_set.best_products += k * (working_set.qp.G @ working_set.alpha - working_set.best_products)
         self.step = k
         self.now = Solution(cuts, alpha, norm_squared, objective, Point(scores, plain))
         return Point(beyond, plain + self.overshoot * (target.plain - plain))
@@ -134,11 +133,6 @@ class BestPoint:
         return float(np.sum(cut.coef * point.scores[cut.rows])) + float(cut.plain @ point.plain)
 
     def start_at(self, solution: Solution) -> Solution:
-        """Go to a point that need not be a combination of cuts; returns it with its objective."""
+        """Go to a point, which need not be a combination of cuts; returns it with its objective."""
         self.now = self._judged(solution)
         return self.now
-
-    def restart(self, working_set: WorkingSet, solution: Solution) -> None:
-        """Make the QP's solution the best point."""
-        working_set.best_products = working_set.qp.G @ working_set.alpha
-        self.now = self._judged(solution)

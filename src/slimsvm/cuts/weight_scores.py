@@ -6,7 +6,6 @@ import numpy as np
 
 from slimsvm.cuts.cut import Cut, weighted_sum
 from slimsvm.cuts.scorebooks import plain_products
-from slimsvm.cuts.working_set import WorkingSet
 from slimsvm.kernels import FeatureRows, KernelRows
 
 Array = np.ndarray
@@ -44,12 +43,11 @@ class WeightScores:
         """⟨g, φ(x_i)⟩ of all rows."""
         return self.features.scores(self.weights(cut), cut.intercept if self.intercept else None)
 
-    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
-        """Append a cut to the working set; ``best`` is its ⟨w_b, g⟩."""
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """See `FullScores.add`."""
         scores = self._scores(cut)
         self.cuts.append(cut)
-        row = np.array([np.vdot(live.coef, scores[live.rows]) for live in self.cuts])
-        working_set.add(cut, row + plain_products(cut, working_set), best)
+        return np.array([np.vdot(one.coef, scores[one.rows]) for one in self.cuts]) + plain_products(cut, live)
 
     def combine(self, alpha: Array) -> None:
         """Set ``scores`` to those of Σ α_j g_j."""

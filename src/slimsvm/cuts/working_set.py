@@ -47,7 +47,13 @@ class WorkingSet:
         return len(self.cuts)
 
     def add(self, cut: Cut, products: Array, best_product: float = 0.0) -> None:
-        """Append a cut; ``products`` (t + 1,) are its inner products with the live cuts and with itself."""
+        """Append a cut; ``products`` (t + 1,) are its inner products with the live cuts and with itself.
+
+        Where those between live cuts have changed too, the inner products of all: (t + 1, t + 1).
+        """
+        if products.ndim == 2:
+            self.qp = SimplexQP.from_gram(products[:-1, :-1], self.qp.h.copy(), self.alpha, tol=QP_TOLERANCE)
+            products = products[-1]
         self.qp.append(products[:-1], float(products[-1]), cut.c)
         self.best_products = np.append(self.best_products, best_product)
         self.cuts.append(cut)
@@ -60,15 +66,19 @@ class WorkingSet:
         self.alpha, self.xi, self.kkt = self.qp.alpha, solution.xi, solution.kkt
         self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
 
+    def move_best(self, k: float) -> None:
+        """Let the best point go the share k of the way to the solution."""
+        self.best_products += k * (self.qp.G @ self.alpha - self.best_products)
+
+    def put_best_here(self) -> None:
+        """Let the solution be the best point."""
+        self.best_products = self.qp.G @ self.alpha
+
     def keep(self, index: Array) -> None:
         """Forget all cuts but ``index``."""
         self.qp.keep(index)
         self.cuts = [self.cuts[j] for j in index]
         self.alpha, self.idle, self.best_products = self.qp.alpha, self.idle[index], self.best_products[index]
-
-    def replace_gram(self, gram: Array) -> None:
-        """Go on with other inner products of the same cuts, from the same α."""
-        self.qp = SimplexQP.from_gram(gram, self.qp.h.copy(), self.alpha, tol=QP_TOLERANCE)
 
     def merge(self, index: Array) -> Array:
         """Replace some cuts by Σ α_j (c_j, g_j) / Σ α_j, appended at the end; returns the weights of that mean.

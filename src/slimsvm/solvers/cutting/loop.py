@@ -225,8 +225,8 @@ class CuttingPlaneRun:
         few more iterations make a model of half the vectors and fewer.
         """
         self.restart_due = False
-        self.centre.restart(self.working_set, self.latest)
-        self.best = self.centre.now
+        self.working_set.put_best_here()
+        self.best = self.centre.start_at(self.latest)
         self.converged = self.within_tolerance(self.best.objective)
         return self.best.objective
 
@@ -270,10 +270,25 @@ class CuttingPlaneRun:
     def add(self, cut: Cut, products: Array | None = None, exact: bool = False) -> None:
         """Put a cut into the book and the working set, making room first where needed."""
         if self.book.full:
-            self.n_merged += self.book.make_room(self.working_set)
+            self.make_room()
             products = None
         best = self.centre.product(cut) if self.centre is not None else 0.0
-        self.book.add(cut, self.working_set, products, exact, best)
+        self.working_set.add(cut, self.book.add(cut, self.working_set.cuts, products, exact), best)
+
+    def make_room(self) -> None:
+        """Drop inactive cuts, or merge the oldest live ones into one.
+
+        Σ α_j (c_j, g_j) / Σ α_j with α = Σ α_j leaves w and the QP's value as they are.
+        """
+        working_set = self.working_set
+        index = np.flatnonzero(working_set.alpha != 0)
+        if len(index) < len(working_set):
+            working_set.keep(index)
+            self.book.keep(index)
+            return
+        n = max(2, len(working_set) // 4)
+        self.book.merge(n, working_set.merge(np.arange(n)))
+        self.n_merged += n
 
     def resolve(self) -> None:
         """Solve the QP, drop idle cuts, bring the scores up to date."""
@@ -292,6 +307,7 @@ class CuttingPlaneRun:
         self.point = self.target = Point(self.book.scores, working_set.plain)
         if self.centre is not None:
             self.point = self.centre.move(working_set, self.target)
+            working_set.move_best(self.centre.step)
         active = np.flatnonzero(working_set.alpha)
         cuts, alpha = tuple(working_set.cuts[j] for j in active), working_set.alpha[active]
         self.latest = Solution(cuts, alpha, working_set.norm_squared, None, self.target)

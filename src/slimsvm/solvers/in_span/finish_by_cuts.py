@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.cuts import Cut, ExactOracle, Point, Solution, WorkingSet
+from slimsvm.cuts import Cut, ExactOracle, Point, Solution
+from slimsvm.cuts.scorebooks import plain_products
 from slimsvm.kernels import KernelRows
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cutting.loop import CuttingPlaneRun, Plan
@@ -43,13 +44,11 @@ class SpannedScores:
         self.coordinates = np.zeros((space.rank + 1, n_outputs))
         self.scores = np.zeros((space.n_rows, n_outputs))
 
-    def add(self, cut: Cut, working_set: WorkingSet, products: Array | None = None, exact=False, best=0.0) -> None:
-        """Append a cut to the working set."""
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """See `FullScores.add`."""
         self.z.append(self.space.coordinates_of(cut.rows, cut.coef))
         inner = np.array([np.vdot(z, self.z[-1]) for z in self.z])
-        if len(cut.plain):
-            inner += np.array([live.plain for live in [*working_set.cuts, cut]]) @ cut.plain
-        working_set.add(cut, inner, best)
+        return inner + plain_products(cut, live)
 
     def combine(self, alpha: Array) -> None:
         """Set ``coordinates`` and ``scores`` to those of Σ α_j g_j."""

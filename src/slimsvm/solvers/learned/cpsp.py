@@ -34,7 +34,7 @@ from slimsvm.solvers.cutting.cut_solvers import CuttingPlaneSolver
 from slimsvm.solvers.cutting.loop import CuttingPlaneRun, Plan
 from slimsvm.solvers.learned.closing_descent import most_lost, n_sweeps
 from slimsvm.solvers.learned.principal_directions import search_for
-from slimsvm.solvers.learned.pursuit import PursuitRun, PursuitState
+from slimsvm.solvers.learned.pursuit import PursuitPlan, PursuitRun, PursuitState
 
 Array = np.ndarray
 
@@ -45,8 +45,9 @@ MAX_REFUSED = 10
 class CPSPRun(CuttingPlaneRun):
     """The loop of `CuttingPlaneRun` over projected cuts."""
 
-    def __init__(self, problem: Problem, solver: CPSP, plan: Plan, state: CutsState | None):
+    def __init__(self, problem: Problem, solver: CPSP, state: CutsState | None):
         self.solver, self.preimage = solver, get_preimage(solver.preimage)
+        plan = Plan(solver.tol_relative, solver.max_idle, solver.step == "line-search", solver.overshoot)
         super().__init__(problem, ExactOracle(), plan, None)
         # Whitened coordinates, constant and point of the best point: one tuple, which an interrupt cannot tear.
         self.whole = np.zeros_like(self.book.coordinates), np.zeros(self.task.n_outputs), self.point
@@ -218,10 +219,17 @@ class CPSP(CuttingPlaneSolver):
         sweeps = n_sweeps(self.sweeps, problem, preimage, self.max_basis)
         search = search_for(self.directions, self.max_basis, problem, preimage)
         if newton:
-            tol_relative = np.inf if self.tol_relative is None else self.tol_relative
-            closing = self.record_delta, sweeps, most_lost(self.max_basis) if isinstance(self.sweeps, str) else np.inf
-            rest = tol_relative, *closing, search, state
-            return PursuitRun(problem, preimage, self.max_basis, self.vectors_per_cut, *rest)
+            plan = PursuitPlan(
+                preimage,
+                self.max_basis,
+                self.vectors_per_cut,
+                tol_relative=np.inf if self.tol_relative is None else self.tol_relative,
+                record_delta=self.record_delta,
+                sweeps=sweeps,
+                most_lost=most_lost(self.max_basis) if isinstance(self.sweeps, str) else np.inf,
+                search=search,
+            )
+            return PursuitRun(problem, plan, state)
         if sweeps and self.sweeps != "auto":
             raise ValueError(
                 f"sweeps={self.sweeps!r} needs method='newton', found cutting planes; use sweeps=0 or Refine"
@@ -230,8 +238,7 @@ class CPSP(CuttingPlaneSolver):
             raise ValueError(
                 f"directions={self.directions!r} needs method='newton', found cutting planes; use directions=0"
             )
-        plan = Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot)
-        return CPSPRun(problem, self, plan, state)
+        return CPSPRun(problem, self, state)
 
     def _is_newton(self, problem: Problem) -> bool:
         has_smoothed = problem.task.is_smoothable and problem.examples.offsets is None

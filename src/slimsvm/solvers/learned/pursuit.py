@@ -138,12 +138,12 @@ class GrowingFinish(ConvexFinish):
         super()._enter(u, share if u.any() else FIRST_TAU)
 
 
-class PursuitRun:
-    """The loop above on one problem.
+@dataclass(frozen=True)
+class PursuitPlan:
+    """How a pursuit goes about it; see the parameters of `CPSP`.
 
     Parameters
     ----------
-    problem : Problem
     preimage
         Where vectors come from.
     max_basis : int
@@ -157,37 +157,53 @@ class PursuitRun:
         There is none where its start would lose more than this share of ‖w‖².
     search : Search or None
         For directions that vectors are sought along; without, with a state, and where δ is recorded, everywhere.
+    """
+
+    preimage: Any
+    max_basis: int
+    vectors_per_cut: int | None
+    tol_relative: float
+    record_delta: bool
+    sweeps: int
+    most_lost: float
+    search: Search | None
+
+
+class PursuitRun:
+    """The loop above on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : PursuitPlan
     state : PursuitState or None
     """
 
-    def __init__(self, problem: Problem, preimage: Any, max_basis: int, vectors_per_cut: int | None,
-                 tol_relative: float, record_delta: bool, sweeps: int, most_lost: float,
-                 search: Search | None, state: CutsState | None):  # fmt: skip
-        self.problem, self.preimage, self.max_basis = problem, preimage, max_basis
-        self.vectors_per_cut, self.record_delta = vectors_per_cut, record_delta
+    def __init__(self, problem: Problem, plan: PursuitPlan, state: CutsState | None):
+        self.problem, self.plan = problem, plan
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
         m = problem.task.n_outputs
         start = np.zeros((0, m)), np.zeros(m)
         known = isinstance(state, PursuitState) and state.model is not None
         self.directions: Directions | None = None
-        if search is not None and not (known or record_delta):
-            self.directions = search.find(self.kernel_rows, self.rng)
+        if plan.search is not None and not (known or plan.record_delta):
+            self.directions = plan.search.find(self.kernel_rows, self.rng)
         # The rows as they are seen while vectors are sought.
         self.seen = self.kernel_rows if self.directions is None else self.directions.beside(self.kernel_rows)
         self.space = self._new_space()
         if isinstance(state, PursuitState) and state.model is not None:
             state.check(problem.task, problem.examples)
-            kept = self.space.extend(state.model.basis[:max_basis])
+            kept = self.space.extend(state.model.basis[: plan.max_basis])
             start = state.model.coef[kept], state.model.intercept
-        self.tolerances = problem.tolerances(tol_relative, max_basis)
+        self.tolerances = problem.tolerances(plan.tol_relative, plan.max_basis)
         self.newton = GrowingFinish(problem, self.space, self.rng, *self.tolerances, start)
         self.refused = self.n_added = 0
         self.gained: float = 0.0
         self.delta: float | None = None
-        self.lower_bound: float | None = 0.0 if record_delta else None
-        self.growing, self.converged = self.space.rank < max_basis, False
+        self.lower_bound: float | None = 0.0 if plan.record_delta else None
+        self.growing, self.converged = self.space.rank < plan.max_basis, False
         # A basis that does not grow, that of a warm start, is not moved either.
-        self.sweeps, self.most_lost = sweeps if self.growing else 0, most_lost
+        self.sweeps = plan.sweeps if self.growing else 0
         self.descent: RefineRun | None = None
         # Before they were moved: the model, and a bound on those of its vectors.
         self.unmoved: tuple[KernelExpansion, float] | None = None
@@ -197,7 +213,7 @@ class PursuitRun:
 
     def _new_space(self) -> GrowingSubspace:
         constant = 0.0 if self.problem.intercept == "none" else 1.0
-        return GrowingSubspace(self.seen, constant, self.max_basis, self.problem.memory_limit // 2)
+        return GrowingSubspace(self.seen, constant, self.plan.max_basis, self.problem.memory_limit // 2)
 
     def step(self) -> dict[str, Any]:
         """One cut with its vectors and Newton's steps, one of these once the basis is complete, or a closing sweep."""
@@ -214,7 +230,7 @@ class PursuitRun:
             if newton.converged:
                 break
             record = newton.step()
-        if self.record_delta:
+        if self.plan.record_delta:
             self._certify()
         self._note()
         # Of vectors that were moved, Newton's method may also end where they cannot come below those that were not.
@@ -227,7 +243,7 @@ class PursuitRun:
         """Close with a descent, or without one; after it go back to the vectors as they were if they may do better."""
         if self.sweeps:
             seed = int(self.rng.integers(2**31 - 1))
-            asked = self.sweeps, self.most_lost, seed
+            asked = self.sweeps, self.plan.most_lost, seed
             model, self.sweeps = self._model(), 0
             self.descent = closing_descent(self.problem, self.kernel_rows, model, *asked)
             if self.descent is not None:
@@ -291,7 +307,7 @@ class PursuitRun:
         """Add vectors for the residual of the present cut."""
         space = self.space
         residual, _ = self._residual()
-        vectors = self.preimage.find(residual, self.rng, min(self._batch(), self.max_basis - space.rank))
+        vectors = self.plan.preimage.find(residual, self.rng, min(self._batch(), self.plan.max_basis - space.rank))
         rank = space.rank
         self.n_added = len(space.extend(vectors)) if vectors.shape[0] else 0
         self.gained = 0.0
@@ -299,13 +315,13 @@ class PursuitRun:
             self.newton.widen(self.n_added)
             self.gained = float(np.sum(self.newton.values.gradient[rank:-1] ** 2)) / self.newton.problem.C1**2
         self.refused = 0 if self.n_added else self.refused + 1
-        self.growing = space.rank < self.max_basis and self.refused < MAX_REFUSED
+        self.growing = space.rank < self.plan.max_basis and self.refused < MAX_REFUSED
 
     def _batch(self) -> int:
         """Vectors to add at a time."""
-        rank, limit = self.space.rank, self.max_basis
-        if self.vectors_per_cut:
-            return self.vectors_per_cut
+        rank, limit = self.space.rank, self.plan.max_basis
+        if self.plan.vectors_per_cut:
+            return self.plan.vectors_per_cut
         if self.sweeps:
             return max(MOVED_FIRST, int(np.ceil(MOVED_GROWTH * rank)))
         if rank < EARLY * limit and limit >= SMALL_BASIS:
