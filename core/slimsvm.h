@@ -308,7 +308,7 @@ struct slimsvm_score_rows_call {
     double* scores;                         // (n, m)?
     int64_t* labels;                        // (n, n_words)?
     uint8_t* workspace;                     // (n_workspace) scratch
-    int64_t n_far;                          // -> rows that are far or not finite
+    int64_t n_far;                          // -> rows that are far or not finite, or whose scores are not
 };
 
 /* ---------------------------------------------------------------- losses */

@@ -75,10 +75,15 @@ struct RawPart {
         return (scratch_bytes() + rows() * per_row) / ALIGNMENT * ALIGNMENT + 4 * ALIGNMENT;
     }
 
-    void judge(const T* sums, int64_t lo, int64_t n) const {
+    // Scores and labels; returns how many rows have scores that are not finite.
+    int64_t judge(const T* sums, int64_t lo, int64_t n) const {
         const int64_t m = call.m;
-        for (int64_t i = 0; i < n; ++i) {
+        int64_t n_infinite = 0;
+        for (int64_t i = 0; i < n && (call.scores || call.labels); ++i) {
             const T* row = sums + i * call.columns;
+            bool is_finite = true;
+            for (int64_t c = 0; c < m; ++c) is_finite &= fabs(double(row[c]) + call.intercept[c]) < HUGE_VAL;
+            n_infinite += !is_finite;
             if (call.scores)
                 for (int64_t c = 0; c < m; ++c) call.scores[(lo + i) * m + c] = double(row[c]) + call.intercept[c];
             if (!call.labels) continue;
@@ -93,6 +98,7 @@ struct RawPart {
             for (int64_t w = 0; w < call.n_words; ++w)
                 call.labels[(lo + i) * call.n_words + w] = call.classes[best * call.n_words + w];
         }
+        return n_infinite;
     }
 
     // The rows lo, ..., hi - 1; returns how many are far.
@@ -110,8 +116,7 @@ struct RawPart {
         const Job job = {nullptr, 0, n, call.columns, call.code, call.degree, near_half};
         T* sums = call.sums ? static_cast<T*>(call.sums) + lo * call.columns : half + rows();
         score_tiles<T, int32_t>(folded, points, weights, job, 0, divide_up(n, ROWS_PER_TILE), scratch, sums);
-        judge(sums, lo, n);
-        return n_far;
+        return most(n_far, judge(sums, lo, n));
     }
 };
 

@@ -112,8 +112,8 @@ class KernelExpansion:
         n_jobs : int or None
             Threads (None: all cores).
         check : callable or None
-            Called with X if it may hold numbers that are not finite. Most dense rows are seen not to on the way, which
-            costs nothing.
+            Called with X if it may hold numbers that are not finite; where it lets them pass, the scores must be finite
+            too. Most dense rows are seen to be on the way, which costs nothing.
 
         Returns
         -------
@@ -122,19 +122,36 @@ class KernelExpansion:
         Raises
         ------
         ValueError
-            If X has not as many features as the basis.
+            If X has not as many features as the basis, or with ``check`` the scores of a row are beyond float32 or
+            float64.
         """
         raw, scorer = self._plain(X)
         if raw is not None and scorer is not None:
             scores, n_far = scorer.scores(raw, resolve_n_jobs(n_jobs))
             if check is not None and n_far:
                 check(X)
+                self._check_scores(X, scores)
             return scores
         if check is not None:
             check(X)
         centre, points, _ = self._prepare(X)
         rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs, centre=centre)
-        return rows.scores(points, self.coef) + self.intercept
+        scores = rows.scores(points, self.coef) + self.intercept
+        if check is not None:
+            self._check_scores(X, scores)
+        return scores
+
+    def _check_scores(self, X: Block, scores: np.ndarray) -> None:
+        """An error where finite rows have scores that are not."""
+        is_finite = np.isfinite(scores).all(axis=1)
+        if not is_finite.all():
+            row = int(np.argmin(is_finite))
+            one: Any = X[[row]]
+            most = float(abs(one).max())
+            raise ValueError(
+                f"the scores of row {row} of X, whose features are as large as {most:.3g}, are beyond {self.dtype}: "
+                "scale X as in training" + (", or train with precision='float64'" if self.dtype == "float32" else "")
+            )
 
     def labels(
         self, X: Block, classes: np.ndarray, n_jobs: int | None = None, check: Callable[[Block], None] | None = None
@@ -170,6 +187,7 @@ class KernelExpansion:
             labels, n_far = scorer.labels(raw, classes, resolve_n_jobs(n_jobs))
             if check is not None and n_far:
                 check(X)
+                self._check_scores(X, self.scores(X, n_jobs))
             return labels
         scores = self.scores(X, n_jobs, check)
         return classes[np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)]
@@ -316,7 +334,10 @@ class LinearModel(KernelExpansion):
         if X.shape[1] != self.basis.shape[1]:
             raise ValueError(f"the rows have {X.shape[1]} features, the basis has shape {self.basis.shape}")
         with one_blas_thread():
-            return FeatureRows(X, n_jobs).scores(self.weights, self.intercept)
+            scores = FeatureRows(X, n_jobs).scores(self.weights, self.intercept)
+        if check is not None:
+            self._check_scores(X, scores)
+        return scores
 
     def _plain(self, X: Block) -> tuple[np.ndarray | None, RawScorer | None]:
         return None, None

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm import core
-from slimsvm.kernels.kernel import FoldedKernel, squared_norms
+from slimsvm.kernels.kernel import FoldedKernel, largest_norm, squared_norms
 from slimsvm.kernels.kernel_form import Folding
 from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
+from slimsvm.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Linear(FoldedKernel):
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
         return squared_norms(X).astype(dtype)
+
+    def largest(self, rows: Rows) -> float:
+        """See `Kernel.largest`."""
+        return largest_norm(rows)
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,11 @@ class Polynomial(FoldedKernel):
         """See `Kernel.diag`."""
         return ((self.gamma * squared_norms(X) + self.coef0) ** self.degree).astype(dtype)
 
+    def largest(self, rows: Rows) -> float:
+        """See `Kernel.largest`; inner products are as large on either side of 0, coef0 is not."""
+        with np.errstate(over="ignore"):
+            return float(np.float64(self.gamma * largest_norm(rows) + abs(self.coef0)) ** self.degree)
+
 
 @dataclass(frozen=True)
 class Sigmoid(FoldedKernel):
@@ -115,6 +125,10 @@ class Sigmoid(FoldedKernel):
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
         return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)
+
+    def largest(self, rows: Rows) -> float:
+        """See `Kernel.largest`; what the tanh is of must be finite."""
+        return 1.0 if np.isfinite(self.gamma * largest_norm(rows)) else np.inf
 
 
 KERNELS = Polynomial, Linear, Sigmoid

@@ -12,6 +12,7 @@ from slimsvm import core
 from slimsvm.kernels.kernel_form import Folding
 from slimsvm.rows import Rows, as_csr, is_sparse
 
+NORM_ROWS = 1 << 12  # rows whose norms are computed at a time
 DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls against little work thrown away
 
 
@@ -118,6 +119,12 @@ class Kernel(ABC):
         """k(x_i, x_i) in float64 of rows X that are at the positions ``index`` of the whole."""
         return self.diag(X)
 
+    def largest(self, rows: Rows) -> float:
+        """What no kernel value between two of the rows is above in magnitude, infinite beyond float64; 0 where only
+        the values themselves can tell.
+        """
+        return 0.0
+
     def basis(self, rows: Rows, index: np.ndarray) -> Any:
         """Rows at ``index`` as they go into a model."""
         return rows.take(index, rows.exact_dtype)
@@ -205,6 +212,19 @@ class Unmapped(FoldedKernel):
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
         return replace(self.kernel.folding(n_features), code=core.IDENTITY, degree=1)
+
+
+def largest_entry(rows: Rows) -> float:
+    """Greatest magnitude among the features of all rows; blockwise."""
+    parts = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(NORM_ROWS))
+    return max((float(max(X.max(), -X.min())) for X in parts if 0 not in X.shape), default=0.0)
+
+
+def largest_norm(rows: Rows) -> float:
+    """Greatest ``|x_i|^2``, infinite beyond float64; blockwise."""
+    with np.errstate(over="ignore"):
+        parts = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(NORM_ROWS))
+        return float(max((squared_norms(X).max(initial=0.0) for X in parts), default=0.0))
 
 
 def squared_norms(X: Any) -> np.ndarray:

@@ -28,6 +28,10 @@ class ShiftInvariant(FoldedKernel):
         """See `Kernel.diag`."""
         return np.ones(X.shape[0], dtype)
 
+    def largest(self, rows: Any) -> float:
+        """See `Kernel.largest`."""
+        return 1.0
+
 
 @dataclass(frozen=True)
 class RBF(ShiftInvariant):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slimsvm.kernels.kernel import Kernel
+from slimsvm.kernels.kernel import Kernel, largest_entry
 from slimsvm.rows import Rows, is_sparse
 
 
@@ -45,6 +45,10 @@ class Precomputed(Kernel):
         if index.size and index.max() >= X.shape[1]:
             raise ValueError(f"a precomputed kernel has a diagonal for training rows only: row {index.max()} is none")
         return np.asarray(X[np.arange(X.shape[0]), index], np.float64).reshape(-1)
+
+    def largest(self, rows: Rows) -> float:
+        """See `Kernel.largest`; the rows are the values."""
+        return largest_entry(rows)
 
     def basis(self, rows: Rows, index: np.ndarray) -> np.ndarray:
         """Positions as an array of shape (k, 1)."""

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError
+from slimsvm.kernels.kernel import largest_entry
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows
@@ -31,6 +32,12 @@ SMALL_N, SMALL_BASIS = 2000, 500
 SMALL_TOLERANCE, NEARLY_TOLERANCE = 1e-10, 1e-3
 # Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
 MAX_FLOAT32_RADIUS = 500.0
+# Kernel values above this are computed in float64 under precision="auto". Those that a type cannot work with: float32
+# holds 3e38, and sums are to have room.
+MAX_FLOAT32_VALUE = 1e15
+MAX_VALUE = {"float32": 1e30, "float64": 1e150}
+# (C · sum of weights)² · largest kernel value, which no norm and no loss is above.
+MAX_NORM = 1e300
 # Kernel values of the basis vectors among themselves that are computed at a time for ‖w‖²: some 20 ms.
 NORM_PIECE = 1 << 22
 
@@ -121,10 +128,29 @@ class Problem:
 
         if self.precision == "float64" or self.is_small:
             return kernel_rows(np.float64)
+        if self.precision == "auto" and self.kernel.largest(self.rows) > MAX_FLOAT32_VALUE:
+            return kernel_rows(np.float64)
         bound = kernel_rows(np.float32)
         if self.precision == "auto" and bound.radius > MAX_FLOAT32_RADIUS:
             return kernel_rows(np.float64)
         return bound
+
+    def check_range(self) -> None:
+        """Refuse what leads to numbers beyond float64, or beyond float32 where that is asked for, and name it."""
+        value, dtype = self.kernel.largest(self.rows), "float32" if self.precision == "float32" else "float64"
+        if not value <= MAX_VALUE[dtype]:
+            raise ValueError(
+                f"values of {self.kernel!r} reach {value:.3g}, features of X {largest_entry(self.rows):.3g}; accepted "
+                f"are values of at most {MAX_VALUE[dtype]:.0e} in {dtype}: scale X, or lower degree, gamma or coef0"
+            )
+        with np.errstate(over="ignore"):
+            C1 = float(self.C * self.examples.weights.sum())
+        if not C1 * np.sqrt(max(value, 1.0)) <= np.sqrt(MAX_NORM):
+            raise ValueError(
+                f"C={self.C:g} times the sum of sample weights is {C1:.3g}, kernel values reach {value:.3g}; accepted "
+                f"is at most {MAX_NORM:.0e} for (C · sum of weights)² · kernel value, beyond which objectives are not "
+                "finite: lower C or the weights, or scale X"
+            )
 
     def generator(self) -> np.random.Generator:
         """A fresh random generator, the same for the same ``random_state`` number."""
@@ -223,6 +249,7 @@ class Solver(BaseEstimator):
         -------
         Fit
         """
+        problem.check_range()
         with one_blas_thread():
             begun = time.perf_counter()
             run, callbacks = self.start(problem, state), tuple(callbacks)
@@ -230,9 +257,25 @@ class Solver(BaseEstimator):
                 if hasattr(callback, "watch"):
                     callback.watch(run)
             status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
-            fit = run.finish(status, history)
+            fit = finite(run.finish(status, history), problem, getattr(self, "final_objective", True))
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit
+
+
+def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
+    """The fit, or an error where a number of its model, or its objective, is not finite."""
+    model = fit.model
+    is_finite = all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain))
+    if is_finite and (np.isfinite(fit.objective) or not has_objective):
+        return fit
+    kernel = repr(problem.kernel)[:200]
+    found = f"an objective of {fit.objective}" if is_finite else "coefficients that are NaN or infinite"
+    raise ValueError(
+        f"the fit ended with {found}: numbers on the way were beyond {model.dtype}. Kernel values reach "
+        f"{problem.kernel.largest(problem.rows):.3g}, C={problem.C:g} times the largest weight is "
+        f"{problem.C * problem.examples.weights.max(initial=0.0):.3g}, {kernel}: scale X, lower C, the weights, "
+        "degree, gamma or coef0"
+    )
 
 
 class _Bar:
@@ -261,6 +304,9 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             record["kernel_evals"] = run.kernel_rows.counter.n
             history.append(record)
             bar.update(record)
+            if record.get("objective") is not None and np.isnan(record["objective"]):
+                status = Status.STOPPED  # `finite` says why
+                break
             stopped = any([callback(record) for callback in callbacks])
             spent = getattr(run, "spent", None)
             if run.converged:

@@ -82,6 +82,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     -------
     Certificate
     """
+    problem.check_range()
     begun = time.perf_counter()
     end = None if max_seconds is None else begun + max_seconds
     scores = np.empty((problem.rows.n_rows, problem.task.n_outputs))

@@ -24,7 +24,7 @@ import numpy as np
 
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status, iterate
+from slimsvm.solvers.base import Fit, Problem, Status, finite, iterate
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.budgeted.epochs import BudgetedRun
 from slimsvm.solvers.chunks import digest_of
@@ -102,7 +102,8 @@ def without_finish(solver: Any, **parameters: Any) -> Any:
 def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
     """One pass over the problem's rows, from the state of the pass or fit before."""
     problem = replace(problem, max_iter=None)
+    problem.check_range()
     with one_blas_thread():
         run = StreamRun(problem, without_finish(solver, epochs=1), state)
         status, history = iterate(run, problem, time.perf_counter(), (), type(solver).__name__)
-        return run.finish(status, history)
+        return finite(run.finish(status, history), problem)

@@ -30,7 +30,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Solver, Status, iterate
+from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate
 from slimsvm.solvers.checks import TWO_CLASSES, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
@@ -377,11 +377,12 @@ class LASVM(Solver):
         if state is not None and not isinstance(state, OnlineState):
             raise ValueError(f"LASVM can only go on from its own chunks, found {type(state).__name__}")
         joined = Joined.of(problem, state)
+        joined.problem.check_range()
         with one_blas_thread():
             offered = np.arange(joined.n_earlier, joined.problem.rows.n_rows)
             run = LasvmRun(joined.problem, once, offered, joined.v, None if state is None else joined.kept)
             status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
-            fit = run.finish(status, history)
+            fit = finite(run.finish(status, history), joined.problem)
         inside = np.flatnonzero(run.inside)
         fit.state, fit.basis_rows = joined.left(run.table.row[inside], run.v[inside]), None
         return fit
