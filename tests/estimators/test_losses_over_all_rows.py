@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
 import slimsvm
 from slimsvm import CPSP, SVC
+from slimsvm.solvers.checks import allowed_gap
 from slimsvm.tasks import MULTIVARIATE, FBeta, PrecisionAtK, ROCArea
 
 NAMES = sorted(MULTIVARIATE)
@@ -131,3 +133,53 @@ def test_bad_scores_are_named():
         clf.score(X[:2], ["no"])
     with pytest.raises(ValueError, match="needs rows of both classes, found 0 positive of 2 rows"):
         clf.score(X[:2], ["no", "no"])
+
+
+# ---- rare classes: all there is to gain is a small share of the objective
+
+
+def rare(seed, d, distance):
+    """101 positives among 6,000 rows, shifted in three features."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros(6000, int)
+    y[:101] = 1
+    rng.shuffle(y)
+    X = rng.normal(size=(6000, d))
+    X[y == 1, :3] += distance
+    return X, y
+
+
+def test_a_rare_class_is_not_given_up_within_the_tolerance():
+    X, y = rare(1, 5, 1.2)
+    clf = SVC(loss="f1", max_basis=100, random_state=0).fit(X, y)
+    assert clf.objective_ < 5999.5  # 1 % of 6,000, the zero model's, is 60
+    assert f1_score(y, clf.predict(X)) > 0.3
+    gain = 6000.0 - clf.objective_
+    assert clf.objective_ - clf.counters_["bound_in_basis"] <= max(0.1 * gain, 0.06)
+
+
+@pytest.mark.parametrize("solver", ["exact-cuts", "violated-cuts"])
+def test_a_rare_class_by_cuts(solver):
+    """The best w gains 15 of 6,000; with the objective's 1 % two of three were enough."""
+    X, y = rare(0, 20, 0.8)
+    clf = SVC(loss="f1", solver=solver, random_state=0).fit(X, y)
+    assert clf.objective_ < 5987.5
+    assert f1_score(y, clf.predict(X)) > 0.4
+
+
+def test_a_model_that_is_0_is_not_silent():
+    """So few vectors gain less than 0.06 of 6,000: the zero model is the best within their span."""
+    X, y = rare(0, 10, 1.0)
+    with pytest.warns(ConvergenceWarning, match="the fit ended with the model that is 0 everywhere: with C=1"):
+        clf = SVC(loss="f1", max_basis=20, random_state=0).fit(X, y)
+    assert not clf.basis_coef_.any()
+    assert clf.objective_ == pytest.approx(6000.0)
+    assert clf.objective_ - clf.counters_["bound_in_basis"] <= 0.06
+
+
+def test_ordinary_tolerances_are_shares_of_the_objective():
+    for share in (1e-2, 1e-3, 1e-10):
+        assert allowed_gap(share, 100.0, 110.0) == share * 100.0
+        assert allowed_gap(share, 100.0, np.inf) == share * 100.0
+    assert allowed_gap(0.01, 5982.0, 6000.0) == pytest.approx(1.8)
+    assert allowed_gap(0.01, 6000.0, 6000.0) == pytest.approx(0.06)

@@ -18,6 +18,22 @@ from slimsvm.solvers.base import Problem
 GAP_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 
 
+# A relative tolerance is one of the objective, or of this many times what the fit has gained over the model that is 0
+# everywhere, if that is less: where all there is to gain is a small share of the objective (rare classes under a loss
+# over all rows), the model that is 0 would be within the tolerance. No less than NO_LESS of the objective is asked for.
+GAINS, NO_LESS = 10.0, 1e-5
+
+
+def allowed_gap(share: float, objective: float, at_zero: float) -> float:
+    """The gap that a relative tolerance allows at an objective, that of the model that is 0 being ``at_zero``.
+
+    >>> allowed_gap(0.01, 100.0, 1000.0), allowed_gap(0.01, 6000.0, 6010.0), allowed_gap(1e-10, 6000.0, 6000.0)
+    (1.0, 1.0, 6e-07)
+    """
+    most, gain = abs(objective), max(0.0, at_zero - objective)
+    return max(share * min(most, GAINS * gain), min(share, NO_LESS) * most)
+
+
 def check_count(name: str, value: Any) -> None:
     """A parameter that counts things must be an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -249,6 +251,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_begin(**seen)
         self._centre = shift
         fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
+        if not task.decomposes and fit.objective > 0 and not (fit.model.coef.any() or fit.model.plain.any()):
+            warnings.warn(
+                f"the fit ended with the model that is 0 everywhere: with C={problem.C:g} none that {self.solver_!r} "
+                f"found has an objective below its {fit.objective:.6g}; raise C, or max_basis where it is given",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
         self._keep(fit, index)

@@ -51,6 +51,7 @@ from slimsvm.cuts.oracles import MAX_REDRAWS
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.checks import allowed_gap
 from slimsvm.tasks import Augmented, losses
 
 Array = np.ndarray
@@ -111,6 +112,9 @@ class CuttingPlaneRun:
                 self.task, self.examples, problem.C1, plan.overshoot, self.point, self.kernel_rows.n_jobs
             )
         self.latest = self.best = Solution((), np.zeros(0), 0.0, None, self.point)
+        self.at_zero = np.inf  # the objective of the model that is 0, which the first point is
+        if oracle.needs_all_scores:
+            self.at_zero = problem.C1 * reference_loss(self.task, self.point, self.examples)[1]
         self.lower_bound = 0.0 if oracle.exact else None
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
         self.progress = np.full(2, np.inf), 0
@@ -237,7 +241,7 @@ class CuttingPlaneRun:
         bound = self.working_set.value if self.lower_bound is None else self.lower_bound
         gap = (objective - bound) / factor
         return gap <= self.tol * self.problem.C1 and (
-            self.tol_relative is None or gap <= self.tol_relative * abs(objective)
+            self.tol_relative is None or gap <= allowed_gap(self.tol_relative, objective, self.at_zero)
         )
 
     def stalled(self) -> bool:
@@ -258,7 +262,7 @@ class CuttingPlaneRun:
         """By how much a sampled cut must be violated, on the mean loss."""
         if objective is None or self.tol_relative is None:
             return self.problem.tol
-        return min(self.problem.tol, self.tol_relative * objective / self.problem.C1)
+        return min(self.problem.tol, allowed_gap(self.tol_relative, objective, self.at_zero) / self.problem.C1)
 
     def end_warm_up(self) -> None:
         """Forget the sampled cuts and go on with exact ones from the best point, whose violated rows are few."""
@@ -378,7 +382,8 @@ class CuttingPlaneRun:
         scores = solution.point.scores
         size = np.abs(total.coef).max(axis=1, initial=0.0)
         allowed = TRIM_SHARE * min(
-            self.tol * C1, np.inf if self.tol_relative is None else self.tol_relative * objective
+            self.tol * C1,
+            np.inf if self.tol_relative is None else allowed_gap(self.tol_relative, objective, self.at_zero),
         )
         for share in (1e-2, 1e-3, 1e-4, 1e-6):
             small = np.flatnonzero(size <= share * size.max(initial=0.0))
