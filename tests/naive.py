@@ -114,6 +114,9 @@ def kernel_matrix(kernel, X, Z):
     gamma, difference = np.asarray(getattr(kernel, "gamma", 1.0)), X[:, None, :] - Z
     if kernel.name == "rbf":
         return np.exp(-np.sum(gamma * difference**2, axis=2))
+    if kernel.name == "matern32":
+        s = np.sqrt(6 * np.sum(gamma * difference**2, axis=2))
+        return (1 + s) * np.exp(-s)
     if kernel.name == "laplacian":
         return np.exp(-np.sum(gamma * np.abs(difference), axis=2))
     if kernel.name == "poly":

@@ -15,7 +15,7 @@ constexpr int64_t MOST_DEGREE = 1000;
 
 // Whether numbers from outside name a map.
 SLIMSVM_INLINE bool is_map(int64_t code, int64_t degree) {
-    return code >= 0 && code <= SLIMSVM_TANH && degree >= 1 && degree <= MOST_DEGREE;
+    return code >= 0 && code <= SLIMSVM_MATERN32 && degree >= 1 && degree <= MOST_DEGREE;
 }
 
 template <class T>
@@ -23,6 +23,29 @@ SLIMSVM_INLINE Vec<T> power(Vec<T> z, int64_t degree) {
     Vec<T> value = z;
     for (int64_t i = 1; i < degree; ++i) value = value * z;
     return value;
+}
+
+// The distance s = sqrt(-2 z); rounding may leave a z a little above 0.
+template <class T>
+SLIMSVM_INLINE Vec<T> distance(Vec<T> z) {
+    T s[LANES<T>];
+    store<T>(s, maximum<T>(T(-2) * z, Vec<T>{}));
+    for (int l = 0; l < LANES<T>; ++l)
+        s[l] = sizeof(T) == 4 ? T(__builtin_sqrtf(float(s[l]))) : T(__builtin_sqrt(s[l]));
+    return load<T>(s);
+}
+
+// z[v] = (1 + s) e^-s <= 1.
+template <class T, int COUNT>
+SLIMSVM_INLINE void map_matern32(Vec<T> (&z)[COUNT]) {
+    const Vec<T> none[COUNT] = {};
+    Vec<T> e[COUNT];
+    for (int v = 0; v < COUNT; ++v) {
+        z[v] = distance<T>(z[v]);
+        e[v] = z[v] * T(-1.4426950408889634);
+    }
+    exp2_with<T, COUNT>(e, none);
+    for (int v = 0; v < COUNT; ++v) z[v] = minimum<T>((T(1) + z[v]) * (e[v] * T(1.0 / Exp2<T>::scale)), splat<T>(T(1)));
 }
 
 // z[v] = map(z[v]), for every map but 2^z.
@@ -35,6 +58,9 @@ SLIMSVM_INLINE void map_values(Vec<T> (&z)[COUNT], int64_t code, int64_t degree)
         case SLIMSVM_TANH:
             for (int v = 0; v < COUNT; ++v)
                 for (int l = 0; l < LANES<T>; ++l) z[v][l] = T(tanh(double(z[v][l])));
+            break;
+        case SLIMSVM_MATERN32:
+            map_matern32<T, COUNT>(z);
             break;
     }
 }
@@ -58,6 +84,8 @@ SLIMSVM_INLINE Vec<T> slope_of(Vec<T> z, Vec<T> value, int64_t code, int64_t deg
             return degree > 1 ? T(degree) * power<T>(z, degree - 1) : splat<T>(T(1));
         case SLIMSVM_TANH:
             return T(1) - value * value;
+        case SLIMSVM_MATERN32:  // e^-s: that of the value in s is -s e^-s, that of s in z is -1 / s
+            return value / (T(1) + distance<T>(z));
         default:
             return splat<T>(T(1));
     }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
     from slimsvm.kernels.operands import Points, RawScorer
     from slimsvm.kernels.registry import KERNELS, get_kernel, kernels_with
-    from slimsvm.kernels.shift_invariant import RBF, Laplacian
+    from slimsvm.kernels.shift_invariant import RBF, Laplacian, Matern32
     from slimsvm.kernels.user_kernels import CallableKernel, Precomputed
 
 
@@ -30,6 +30,7 @@ __all__ = [
     "KernelRows",
     "Laplacian",
     "Linear",
+    "Matern32",
     "OutOfTimeError",
     "Points",
     "Polynomial",
@@ -54,6 +55,7 @@ _HOMES = {
     "KernelRows": "kernel_rows",
     "Laplacian": "shift_invariant",
     "Linear": "inner_product",
+    "Matern32": "shift_invariant",
     "OutOfTimeError": "kernel_rows",
     "Points": "operands",
     "Polynomial": "inner_product",

@@ -1,4 +1,4 @@
-"""Kernels of the difference x - z: RBF and Laplacian."""
+"""Kernels of the difference x - z: RBF, Matérn 3/2 and Laplacian."""
 
 from __future__ import annotations
 
@@ -65,6 +65,37 @@ class RBF(ShiftInvariant):
 
 
 @dataclass(frozen=True)
+class Matern32(ShiftInvariant):
+    """``k(x, z) = (1 + s) exp(-s)`` with ``s^2 = 6 gamma |x - z|^2``, or ``6 sum_c gamma_c (x_c - z_c)^2``.
+
+    The Matérn kernel with nu = 3/2: between RBF, whose functions are smooth everywhere, and Laplacian. With
+    ``gamma = 1 / (2 l^2)`` it is that of the length scale l, ``s = sqrt(3) |x - z| / l``, as scikit-learn's Gaussian
+    processes have it; the RBF kernel of this gamma has the same length scale.
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a tuple.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import Matern32
+    >>> Matern32(gamma=1 / 6).block(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).round(4)  # 6 exp(-5)
+    array([[0.0404]])
+    """
+
+    name: ClassVar[str] = "matern32"
+    has_gradient: ClassVar[bool] = True
+    has_metric: ClassVar[bool] = True
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        scale = np.sqrt(6.0 * feature_gamma(self.gamma, n_features))
+        return Folding(core.MATERN32, row_scale=scale, point_scale=scale, norms=True)
+
+
+@dataclass(frozen=True)
 class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
 
@@ -89,4 +120,4 @@ class Laplacian(ShiftInvariant):
         return Folding(core.EXP2, row_scale=scale, point_scale=scale, manhattan=True)
 
 
-KERNELS = RBF, Laplacian
+KERNELS = RBF, Matern32, Laplacian
