@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import naive
 from budgeted_cases import BOTH, TASKS, anyhow, larger, naive_steps, problem_of
 from slimsvm import BSCA, BSGD, SVC, SVR
-from slimsvm.budget import BudgetedModel, Remove
+from slimsvm.budget import BUDGET_RULES, BudgetedModel, Remove
 from slimsvm.budget.budgeted_model import N_COUNTS
 from slimsvm.budget.steps import DUAL, PRIMAL
 from slimsvm.kernels import RBF
@@ -167,7 +167,7 @@ def test_the_finish_only_helps(solver):
 
 
 @BOTH
-@pytest.mark.parametrize("maintenance", ["merge", "multi-merge", "project", "remove"])
+@pytest.mark.parametrize("maintenance", BUDGET_RULES)
 def test_every_rule_learns(solver, maintenance):
     problem = larger(600)
     fit = solver(max_basis=40, maintenance=maintenance).solve(problem)
@@ -267,7 +267,7 @@ def test_estimators(solver):
         (BSCA(damping=-1), "damping must be 'auto' or a number >= 0, found -1"),
         (BSCA(damping="much"), "damping must be 'auto' or a number >= 0, found 'much'"),
         (BSCA(tol_relative=0), "tol_relative must be a positive number, found 0"),
-        (BSCA(maintenance="shrink"), "maintenance must be one of 'merge', 'multi-merge', 'project', 'remove' or"),
+        (BSCA(maintenance="shrink"), f"maintenance must be one of {', '.join(map(repr, BUDGET_RULES))} or"),
     ],
 )
 def test_bad_parameters_are_named(solver, message):

@@ -59,7 +59,7 @@ def test_reports_of_a_sample_are_near_the_exact_ones_and_certify_nothing():
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
-@pytest.mark.parametrize("maintenance", ["merge", "remove", "project"])
+@pytest.mark.parametrize("maintenance", sorted(set(BUDGET_RULES) - {"multi-merge"}))
 @BOTH
 def test_the_mean_is_that_of_the_last_models(solver, maintenance, epochs):
     """Of steps that take no point away: the mean of the models after each of the last max_basis steps.
@@ -105,7 +105,7 @@ def test_a_point_at_zero_is_the_first_to_go_and_leaves_the_mean_to_the_nearest(m
     assert sorted(model.basis_rows) == [1, 2]
 
 
-@pytest.mark.parametrize("rule", ["merge", "multi-merge", "project", "remove"])
+@pytest.mark.parametrize("rule", BUDGET_RULES)
 def test_rules_treat_the_mean_as_they_treat_the_model(rule):
     """What comes in times 1 makes the same sums as coefficients, whatever the rule does to both."""
     rng = np.random.default_rng(0)

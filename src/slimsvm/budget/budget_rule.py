@@ -33,9 +33,12 @@ class BudgetRule(BaseEstimator):
     def check(self, kernel: Kernel) -> None:
         """Raise a ValueError where parameters are out of range or the kernel does not suit the rule."""
         if self.rbf_only and not kernel.is_gaussian:
+            from slimsvm.budget import BUDGET_RULES
+
+            *others, last = [repr(name) for name, rule in BUDGET_RULES.items() if not rule.rbf_only]
             raise ValueError(
                 f"maintenance={self.name!r} makes points that are no rows, for which it needs kernel='rbf'; found "
-                f"{kernel!r}. maintenance='project' and 'remove' serve every kernel"
+                f"{kernel!r}. maintenance={', '.join(others)} and {last} serve every kernel"
             )
 
     def compiled(self, max_basis: int) -> core.Structure:

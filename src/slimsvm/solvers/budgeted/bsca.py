@@ -37,8 +37,9 @@ class BSCA(BudgetedSolver):
         Number of basis vectors, the budget B.
     epochs : int, default=3
         Passes over the rows; the estimator's ``max_iter`` may make them fewer.
-    maintenance : {"merge", "multi-merge", "project", "remove"} or BudgetRule, default="merge"
-        What makes room when there are too many vectors. Merging is for the RBF kernel.
+    maintenance : str or BudgetRule, default="merge"
+        What makes room when there are too many vectors: a name of `slimsvm.budget.BUDGET_RULES` ("merge", "project",
+        "remove", ...), or an object. Merging is for the RBF kernel.
     finish : bool, default=True
         Solve the convex problem in the coefficients of the final vectors.
     descent_epochs : int, default=0
