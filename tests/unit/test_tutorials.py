@@ -42,3 +42,15 @@ def test_tasks_of_ones_own_take_less_than_40_lines():
     lengths = {node.name: node.end_lineno - node.lineno + 1 for node in classes}
     assert {"Taxonomy", "TwoRows"} <= set(lengths)
     assert max(lengths.values()) < 40
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_files_that_a_page_shows_and_names_are_there(path):
+    root, text = Path(__file__).parents[2], path.read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:core|src|tests)/[\w/.]+)`", text):
+        assert (root / name).exists(), name
+    for name, options in re.findall(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)", text, flags=re.M):
+        shown = (path.parent / name).read_text(encoding="utf-8")
+        for marker in re.findall(r"^:(?:start-at|end-before): '(.*)'$", options, flags=re.M):
+            assert marker in shown, (name, marker)
+            shown = shown[shown.index(marker) + len(marker) :]

@@ -28,14 +28,14 @@ class Merge(BudgetRule):
     """The point of the smallest coefficient merges with the one that this costs least.
 
     The new point z = (1 − h) x_i + h x_j has the coefficient β_i κ^(h²) + β_j κ^((1−h)²), κ = k(x_i, x_j), and h is
-    what makes ‖Δ‖² = β_i² + β_j² + 2 β_i β_j κ − β_z² least. Points of two signs merge where |β_j| ≥ 2 |β_i|, with
+    what makes ‖Δ‖² = β_i² + β_j² + 2 β_i β_j κ − β_z² least. Points of two signs merge where ``|β_j| ≥ 2 |β_i|``, with
     h > 1: what is taken off a point moves it away. With several outputs β² stands for the sum over them, and points
     merge where their coefficients have a positive inner product. Where nothing can be merged the point is removed.
 
     Parameters
     ----------
     search : {"table", "golden-section"}, default="table"
-        Where h and ‖Δ‖² come from: a table made beforehand (losses right to 4e-5 of (|β_i| + |β_j|)²), or golden
+        Where h and ‖Δ‖² come from: a table made beforehand (losses right to 4e-5 of ``(|β_i| + |β_j|)²``), or golden
         section search for every candidate, many times as slow. With several outputs the table sorts out candidates
         that cannot win, and golden section does the rest.
 

@@ -42,6 +42,8 @@ class Kernel(ABC):
     is_inner_product : bool
         False where it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from slimsvm.kernels import Kernel
     >>> class Cosine(Kernel):
