@@ -24,10 +24,10 @@ __attribute__((noinline)) double squared_length(const T* x, int64_t d) {
     return dot(x, x, d);
 }
 
-// out = (raw - centre) * feature_scale; returns the squared length of out. The last numbers go as a vector that ends
-// with the row: a row's bits depend on the row alone.
+// out = (raw - centre) * feature_scale. The last numbers go as a vector that ends with the row: a row's bits depend on
+// the row alone.
 template <class Raw, class T>
-inline double fold_row(const Raw* raw, const double* centre, const double* feature_scale, int64_t d, T* out) {
+inline void fold_row(const Raw* raw, const double* centre, const double* feature_scale, int64_t d, T* out) {
     constexpr int lanes = LANES<double>;
     const auto fold = [&](int64_t c) {
         store_narrow(out + c, (load_wide(raw + c) - load<double>(centre + c)) * load<double>(feature_scale + c));
@@ -37,7 +37,6 @@ inline double fold_row(const Raw* raw, const double* centre, const double* featu
         fold(d - lanes);
     else if (d < lanes)
         for (int64_t c = 0; c < d; ++c) out[c] = T((double(raw[c]) - centre[c]) * feature_scale[c]);
-    return squared_length(out, d);
 }
 
 // half and factor of n rows from -h in `factor`; returns how many are too far out, or not finite: factor 0.
@@ -67,7 +66,12 @@ inline int64_t finish_folding(int64_t norm, double scale, int64_t n, T* half, do
 template <class Raw, class T>
 inline int64_t fold_rows(const Raw* raw, const double* centre, const double* feature_scale, int64_t norm, double scale,
                          int64_t n, int64_t d, T* out, T* half, double* factor) {
-    for (int64_t i = 0; i < n; ++i) factor[i] = 0.5 * fold_row(raw + i * d, centre, feature_scale, d, out + i * d);
+    // A row's length waits until its numbers have left the processor's queue of stores: two of them overlap.
+    constexpr int64_t behind = 16;
+    for (int64_t i = 0; i < n + behind; ++i) {
+        if (i < n) fold_row(raw + i * d, centre, feature_scale, d, out + i * d);
+        if (i >= behind) factor[i - behind] = 0.5 * squared_length(out + (i - behind) * d, d);
+    }
     const int64_t n_far = finish_folding(norm, scale, n, half, factor);
     if (n_far)
         for (int64_t i = 0; i < n; ++i)

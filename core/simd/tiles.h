@@ -36,14 +36,17 @@ struct Shared {
 template <class T, class Step, int WIDTH = VECTORS>
 SLIMSVM_INLINE void tile_sums(const T* const (&rows)[ROWS], const T* panel, int64_t n_features, const T* base,
                               Vec<T> (&S)[ROWS][WIDTH]) {
+    Vec<T> sums[ROWS][WIDTH];  // apart from S, which may lie in memory: these stay in registers
     for (int r = 0; r < ROWS; ++r)
-        for (int v = 0; v < WIDTH; ++v) S[r][v] = load<T>(base + v * LANES<T>);
+        for (int v = 0; v < WIDTH; ++v) sums[r][v] = load<T>(base + v * LANES<T>);
     for (int64_t c = 0; c < n_features; ++c, panel += PANEL<T>) {
         Vec<T> p[WIDTH];
         for (int v = 0; v < WIDTH; ++v) p[v] = load<T>(panel + v * LANES<T>);
         for (int r = 0; r < ROWS; ++r)
-            for (int v = 0; v < WIDTH; ++v) S[r][v] = Step::template add<T>(S[r][v], rows[r][c], p[v]);
+            for (int v = 0; v < WIDTH; ++v) sums[r][v] = Step::template add<T>(sums[r][v], rows[r][c], p[v]);
     }
+    for (int r = 0; r < ROWS; ++r)
+        for (int v = 0; v < WIDTH; ++v) S[r][v] = sums[r][v];
 }
 
 // The same for one dense row and PANELS panels, `apart` numbers from one to the next.

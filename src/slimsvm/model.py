@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import (
     KERNELS,
     FeatureRows,
@@ -127,7 +127,7 @@ class KernelExpansion:
         """
         raw, scorer = self._plain(X)
         if raw is not None and scorer is not None:
-            scores, n_far = scorer.scores(raw, resolve_n_jobs(n_jobs))
+            scores, n_far = scorer.scores(raw, n_jobs)
             if check is not None and n_far:
                 check(X)
                 self._check_scores(X, scores)
@@ -184,7 +184,7 @@ class KernelExpansion:
         """
         raw, scorer = self._plain(X)
         if raw is not None and scorer is not None:
-            labels, n_far = scorer.labels(raw, classes, resolve_n_jobs(n_jobs))
+            labels, n_far = scorer.labels(raw, classes, n_jobs)
             if check is not None and n_far:
                 check(X)
                 self._check_scores(X, self.scores(X, n_jobs))

@@ -12,6 +12,7 @@ has is 0, or may be given.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -43,7 +44,6 @@ class Structure:
         self.layout, self.arguments = layout, arguments
         self.memory = layout.memory()
         fill_quickly(layout, arguments, self.memory, {})
-        _check_complete(layout, arguments)
         self.address = ctypes.addressof(self.memory)
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:
@@ -81,20 +81,35 @@ def constants() -> dict[str, int]:
     return parse_constants(_header())
 
 
-def fill_quickly(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:
-    """The same as `fill`, by code made for these arguments' names; ``names`` stays as it is."""
+def fill_quickly(
+    layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: Iterable[str] = ()
+) -> None:
+    """The same as `fill`, by code made for these arguments' names, and nothing may be missing.
+
+    ``names`` stays as it is; ``before`` are arguments that the memory has already.
+    """
+    check = layout.checks.get((*arguments, None, *names))
+    if check is None or not check(memory, names, **arguments):
+        _fill_first(layout, arguments, memory, names, before)
+
+
+def _fill_first(
+    layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: Iterable[str]
+) -> None:
+    """As `fill_quickly` where arguments come together for the first time, some are None, or something is wrong."""
+    missing = layout.required.difference(before, arguments)
+    if missing:
+        raise CoreError(f"{layout.name} needs {', '.join(sorted(missing))}")
     given = {name: value for name, value in arguments.items() if value is not None}
-    key = (*given, None, *names)
-    check = layout.checks.get(key)
-    if check is None:
-        if not given.keys() <= layout.by_name.keys():
-            return fill(layout, arguments, memory, dict(names))
-        check = layout.checks[key] = quick_check(layout, given, names)
-    if len(given) < len(arguments) and not arguments.keys() - given.keys() <= layout.optional:
-        return fill(layout, arguments, memory, dict(names))
-    if not check(memory, names, **given):
-        return fill(layout, arguments, memory, dict(names))
-    return None
+    is_known = given.keys() <= layout.by_name.keys() and arguments.keys() - given.keys() <= layout.optional
+    if is_known:
+        key = (*given, None, *names)
+        check = layout.checks.get(key)
+        if check is None:
+            check = layout.checks[key] = quick_check(layout, given, names)
+        if check(memory, names, **given):
+            return
+    fill(layout, arguments, memory, dict(names))
 
 
 def fill(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:
@@ -203,12 +218,6 @@ def _check_against_names(layout: Layout, field: Field, array: np.ndarray, names:
             raise CoreError(f"{layout.name}: {field.name} must rise from 0 to at most {last}, not so at {at}")
 
 
-def _check_complete(layout: Layout, *arguments: Any) -> None:
-    missing = layout.required.difference(*arguments)
-    if missing:
-        raise CoreError(f"{layout.name} needs {', '.join(sorted(missing))}")
-
-
 class Function:
     """A function of the library."""
 
@@ -224,7 +233,6 @@ class Function:
         """Call it; returns the numbers that slimsvm.h marks with ->: none, one, or a tuple."""
         memory = self.layout.memory()
         fill_quickly(self.layout, arguments, memory, {})
-        _check_complete(self.layout, arguments)
         return self.run(memory)
 
     def prepare(self, **arguments: Any) -> Prepared:
@@ -259,11 +267,8 @@ class Prepared:
 
     def __call__(self, **arguments: Any) -> Any:
         """Call it with the other arguments."""
-        layout = self.function.layout
-        _check_complete(layout, self.arguments, arguments)
-        memory = layout.memory.from_buffer_copy(self.memory)
-        if arguments:
-            fill_quickly(layout, arguments, memory, self.names)
+        memory = self.function.layout.memory.from_buffer_copy(self.memory)
+        fill_quickly(self.function.layout, arguments, memory, self.names, self.arguments)
         return self.function.run(memory)
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:

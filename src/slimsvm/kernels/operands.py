@@ -26,7 +26,7 @@ from slimsvm.core import (
     ROWS_PER_TILE,
     panel_of,
 )
-from slimsvm.core.threads import one_blas_thread
+from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.rows import Block, is_sparse
 
@@ -174,16 +174,16 @@ class RawScorer:
         self._row_work = max(1, len(points) * (len(centre) + 16))
         self._n_outputs = n_outputs
 
-    def sums(self, raw: np.ndarray, out: np.ndarray, n_jobs: int) -> int:
+    def sums(self, raw: np.ndarray, out: np.ndarray, n_jobs: int | None) -> int:
         """`FoldedRows.scores`; returns how many of the rows may not be finite: 0 if all are."""
         return self._run(raw, n_jobs, {"sums": out.reshape(len(raw), -1) if out.size else out.reshape(0, 0)})
 
-    def scores(self, raw: np.ndarray, n_jobs: int) -> tuple[np.ndarray, int]:
+    def scores(self, raw: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, int]:
         """Scores of shape (n, m), float64, and how many of the rows may not be finite."""
         scores = np.empty((len(raw), self._n_outputs))
         return scores, self._run(raw, n_jobs, {"scores": scores})
 
-    def labels(self, raw: np.ndarray, classes: np.ndarray, n_jobs: int) -> tuple[np.ndarray, int]:
+    def labels(self, raw: np.ndarray, classes: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, int]:
         """Class of the greatest score of each row, or of the only score's sign, and how many may not be finite.
 
         Compiled code copies classes of whole words itself.
@@ -195,7 +195,7 @@ class RawScorer:
         n_far = self._run(raw, n_jobs, {"labels": labels}, classes=words)
         return labels.reshape(-1).view(classes.dtype) if is_copied else classes[labels[:, 0]], n_far
 
-    def _run(self, raw: np.ndarray, n_jobs: int, results: dict[str, np.ndarray], **others: Any) -> int:
+    def _run(self, raw: np.ndarray, n_jobs: int | None, results: dict[str, np.ndarray], **others: Any) -> int:
         n, step = len(raw), max(ROWS_PER_TILE, CALL_WORK // self._row_work)
         if n <= step:
             return self._run_part(raw, n_jobs, results, others) if n else 0
@@ -206,10 +206,10 @@ class RawScorer:
         return n_far
 
     def _run_part(
-        self, raw: np.ndarray, n_jobs: int, results: dict[str, np.ndarray], others: dict[str, np.ndarray]
+        self, raw: np.ndarray, n_jobs: int | None, results: dict[str, np.ndarray], others: dict[str, np.ndarray]
     ) -> int:
         work = len(raw) * self._row_work
-        threads = 1 if work < SMALL_WORK else n_jobs
+        threads = 1 if work < SMALL_WORK else resolve_n_jobs(n_jobs)
         return self._call(raw=raw, n_threads=threads, microseconds=work / WORK_PER_MICROSECOND, **results, **others)
 
 

@@ -109,6 +109,13 @@ class SparseRows(Rows):
         return sp.csr_array(parts, shape=(hi - lo, self.n_features))
 
 
+def in_pieces(n: int, size: int) -> Iterator[slice]:
+    """Slices of at most ``size`` of n numbers (one where ``size`` is 0), one after another."""
+    size = max(1, size)
+    for lo in range(0, n, size):
+        yield slice(lo, min(n, lo + size))
+
+
 def plain_floats(X: np.ndarray) -> np.ndarray | None:
     """X as an array that compiled code reads without a copy: C-contiguous floats; None if it is no such.
 

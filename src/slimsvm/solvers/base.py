@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from slimsvm.core.threads import one_blas_thread
@@ -20,7 +20,7 @@ from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError
 from slimsvm.kernels.kernel import largest_entry
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import Rows
+from slimsvm.rows import Rows, in_pieces
 from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
@@ -351,7 +351,7 @@ def exact_objective(problem: Problem, rows: KernelRows, model: KernelExpansion) 
     if model.n_basis:
         scores += rows.scores(rows.points_of(model.basis), model.coef)
         basis = model.basis
-        for part in gen_batches(model.n_basis, 1 + NORM_PIECE // model.n_basis):
+        for part in in_pieces(model.n_basis, NORM_PIECE // model.n_basis):
             norm += float(np.sum(model.coef[part] * (between(rows, basis[part], basis) @ model.coef)))
     plain = np.zeros(0)
     augmented = problem.task.augment(scores, plain, problem.examples)

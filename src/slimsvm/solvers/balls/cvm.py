@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
+from slimsvm.rows import in_pieces
 from slimsvm.solvers.balls.enclosing_ball import BallRun, BallSolver
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import DualState
@@ -42,9 +42,9 @@ class CoreVectorRun(BallRun):
         self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "CVM")
         rows, alpha, _ = self.latest
         self.g = np.empty(len(rows))
-        for part in gen_batches(len(rows), 1 + PIECE // len(rows)):
+        for part in in_pieces(len(rows), PIECE // len(rows)):
             self.insert(rows[part])
-        for part in gen_batches(len(rows), 1 + PIECE // len(rows)):
+        for part in in_pieces(len(rows), PIECE // len(rows)):
             self.g[part] = -(self.table.values[part, : len(rows)].astype(np.float64) @ alpha)
         self.keep(rows, *self.solve(alpha))
 

@@ -21,10 +21,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
+from slimsvm.rows import in_pieces
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.decomposition.dual import DualState
@@ -70,7 +70,7 @@ class BallRun:
     def products(self, of: Array, rows: Array, alpha: Array) -> Array:
         """(Qα)_i of some rows, with α on ``rows``."""
         values = np.empty(len(of))
-        for part in gen_batches(max(1, len(of)), 1 + PIECE // len(rows)):
+        for part in in_pieces(len(of), PIECE // len(rows)):
             block = self.kernel_rows.block(self.kernel_rows.points(of[part]), rows=rows).astype(np.float64)
             values[part] = (block + self.offset).T @ (alpha * self.y[rows])
         values *= self.y[of]

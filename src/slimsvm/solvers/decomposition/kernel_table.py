@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isqrt
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from slimsvm.kernels import KernelRows
+from slimsvm.rows import in_pieces
 
 Array = np.ndarray
 
@@ -57,7 +57,7 @@ class KernelTable:
         self._reserve(int(slots.max(initial=-1)) + 1)
         self.row[slots] = rows
         others = np.concatenate([used, slots])
-        for part in gen_batches(max(1, len(rows)), 1 + PIECE // len(others)):
+        for part in in_pieces(len(rows), PIECE // len(others)):
             block = self.kernel_rows.block(self.kernel_rows.points(rows[part]), rows=self.row[others])
             self.values[np.ix_(others, slots[part])] = block
             self.values[np.ix_(slots[part], others)] = block.T
@@ -73,7 +73,7 @@ class KernelTable:
         if size > len(self.values):
             new = min(self.most, max(size, 2 * len(self.values)))
             values, row = np.zeros((new, new), self.values.dtype), np.full(new, -1)
-            for part in gen_batches(max(1, self.top), 1 + PIECE // new):
+            for part in in_pieces(self.top, PIECE // new):
                 values[part, : self.top] = self.values[part, : self.top]
             row[: self.top] = self.row[: self.top]
             self.values, self.row = values, row
