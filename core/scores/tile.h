@@ -219,8 +219,13 @@ SLIMSVM_INLINE void add_exp2(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chos
 
 template <class T>
 SLIMSVM_INLINE void add_weighted(const Vec<T> (&S)[ROWS][VECTORS], const T* weights, Vec<T>* sums) {
-    for (int r = 0; r < ROWS; ++r)
-        for (int v = 0; v < VECTORS; ++v) sums[r] += S[r][v] * load<T>(weights + v * LANES<T>);
+    Vec<T> w[VECTORS];
+    for (int v = 0; v < VECTORS; ++v) w[v] = load<T>(weights + v * LANES<T>);
+    for (int r = 0; r < ROWS; ++r) {
+        Vec<T> sum = sums[r];
+        for (int v = 0; v < VECTORS; ++v) sum += S[r][v] * w[v];
+        sums[r] = sum;
+    }
 }
 
 // totals[r] += the lanes of sums[r]; sums = 0.

@@ -9,6 +9,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.calls import in_calls
+from slimsvm.core.products import add_transposed
 from slimsvm.kernels import FeatureRows, KernelRows
 from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.tasks import Augmented, Examples, Task
@@ -172,7 +173,9 @@ class KernelBook:
         if not len(rows):
             return np.zeros_like(self.scores)
         if self.matrix is not None:
-            return self.matrix[rows].T.astype(np.float64) @ coef
+            out = np.zeros_like(self.scores)
+            add_transposed(self.matrix[rows], coef, out, self.kernel_rows.n_jobs)
+            return out
         return self.kernel_rows.scores(self.kernel_rows.points(rows), coef).astype(np.float64)
 
     def scores_of(self, rows: Array) -> Array:
@@ -183,7 +186,7 @@ class KernelBook:
         """A step on each example of a batch."""
         rows = np.sort(self.examples.rows_of(batch))
         if self.matrix is not None:
-            K = self.matrix[np.ix_(rows, rows)]
+            K = self.matrix.take(rows[:, None] * len(self.matrix) + rows)  # half the time of indexing with np.ix_
         else:
             K = self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
         coef = np.zeros((len(rows), self.task.n_outputs))
