@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from slimsvm import core
+from slimsvm.cuts.bracket import Bracket
 from slimsvm.cuts.cut import Cut
 from slimsvm.cuts.oracles import Point
 from slimsvm.cuts.state import Solution
@@ -71,7 +72,7 @@ class BestPoint:
         return Point(beyond, plain + self.overshoot * (target.plain - plain))
 
     def _minimise(self, target: Point, linear: float, quadratic: float) -> tuple[float, float]:
-        """Root k ≥ 0 of the objective's slope along the line, by the Illinois method, and the objective there."""
+        """Root k ≥ 0 of the objective's slope along the line, and the objective there."""
         base = (self.now.point.scores, self.now.point.plain)
         direction = (target.scores - base[0], target.plain - base[1])
 
@@ -80,40 +81,32 @@ class BestPoint:
             value = 0.5 * (self.now.norm_squared + 2 * k * linear + k * k * quadratic) + self.price * loss
             return value, linear + k * quadratic + self.price * slope
 
-        low, (value, slope_low) = 0.0, at(0.0)
-        best = value, low
-        if slope_low >= 0:
-            return low, value
-        first = -slope_low
-        high, (value, slope_high) = 1.0, at(1.0)
-        target_value = value
-        best = min(best, (value, high))
-        while slope_high < 0 and high < MAX_STEP:
-            low, slope_low, high = high, slope_high, 2 * high
-            value, slope_high = at(high)
-            best = min(best, (value, high))
-        if slope_high < 0:
+        value, first = at(0.0)
+        if first >= 0:
+            return 0.0, value
+        target_value, slope = at(1.0)
+        best, bracket = min((value, 0.0), (target_value, 1.0)), Bracket(0.0, first, 1.0, slope)
+        while bracket.value_high < 0 and bracket.high < MAX_STEP:
+            k = 2 * bracket.high
+            value, slope = at(k)
+            bracket.climb(k, slope)
+            best = min(best, (value, k))
+        if bracket.value_high < 0:
             # Without end only where rounding alone tells w_t from w_b; a longer step would make more of the rounding.
             return 1.0, target_value
-        side, widths = 0, [np.inf, np.inf]
+        widths = [np.inf, np.inf]
         for _ in range(MAX_TRIALS):
-            if slope_high <= slope_low or high - low <= WIDTH_TOLERANCE * high:
+            width = bracket.high - bracket.low
+            if bracket.value_high <= bracket.value_low or width <= WIDTH_TOLERANCE * bracket.high:
                 break
             # At a kink, where the slope jumps, secants creep along one side of it: then halve the bracket.
-            k = (low * slope_high - high * slope_low) / (slope_high - slope_low)
-            if high - low > 0.5 * widths[-2]:
-                k, side = 0.5 * (low + high), 0
-            widths.append(high - low)
+            k = bracket.middle() if width > 0.5 * widths[-2] else bracket.secant()
+            widths.append(width)
             value, slope = at(k)
             best = min(best, (value, k))
-            if abs(slope) <= SLOPE_TOLERANCE * first:
+            if abs(slope) <= -SLOPE_TOLERANCE * first:
                 break
-            if slope < 0:
-                low, slope_low = k, slope
-                slope_high, side = (0.5 * slope_high if side < 0 else slope_high), -1
-            else:
-                high, slope_high = k, slope
-                slope_low, side = (0.5 * slope_low if side > 0 else slope_low), 1
+            bracket.narrow(k, slope)
         value, k = best
         return k, value
 

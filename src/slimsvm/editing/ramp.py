@@ -26,6 +26,7 @@ import numpy as np
 
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Best
 from slimsvm.solvers.checks import Need, check_needs
 from slimsvm.solvers.decomposition.dual import DualState
 
@@ -71,7 +72,7 @@ class Ramp(Solver):
         begun, clock = time.perf_counter(), Clock(problem.max_seconds)
         examples = problem.examples
         inner = Exact() if self.solver is None else self.solver
-        counting, best, kernel_evals = np.arange(examples.n_rows), None, 0
+        counting, best, kernel_evals = np.arange(examples.n_rows), Best(), 0
         history: list[dict[str, Any]] = []
         for _ in range(MAX_STEPS):
             part = problem if len(counting) == examples.n_rows else some_rows(problem, counting)
@@ -94,17 +95,15 @@ class Ramp(Solver):
                     "kernel_evals": kernel_evals,
                 }
             )
-            falls = best is None or objective < best[0] - STALL * abs(best[0])
-            if best is None or objective < best[0]:
-                best = objective, fit, rows, v
+            falls = best.found is None or objective < best.objective - STALL * abs(best.objective)
+            best = best.or_lower(objective, (fit, rows, v))
             before, counting = counting, np.flatnonzero(hinge <= 1.0 - self.s)
             same = len(before) == len(counting) and bool((before == counting).all())
             if same or not falls or fit.status != Status.CONVERGED or not len(counting):
                 break
             some = examples.take(counting)
             state = DualState(v[counting], problem.C, problem.task, some)
-        assert best is not None
-        objective, fit, rows, v = best
+        objective, (fit, rows, v) = best.objective, best.found
         counters = {"kernel_evals": kernel_evals, "seconds": time.perf_counter() - begun}
         full = DualState(v, problem.C, problem.task, examples)
         return Fit(fit.model, fit.status, objective, None, history, counters, full, rows)

@@ -196,6 +196,19 @@ class Fit:
         return len(self.history)
 
 
+@dataclass(frozen=True)
+class Best:
+    """What had the lowest objective so far. Another takes its place as a whole, so that an interrupt cannot tear it."""
+
+    objective: float = np.inf
+    found: Any = None
+
+    def or_lower(self, objective: float, found: Any, or_equal: bool = False) -> Best:
+        """What was found, if its objective is lower (or, where asked for, as low); the best so far otherwise."""
+        is_lower = objective <= self.objective if or_equal else objective < self.objective
+        return Best(objective, found) if is_lower else self
+
+
 class Run(Protocol):
     """One solver at work on one problem."""
 

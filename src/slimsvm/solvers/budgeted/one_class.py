@@ -27,7 +27,7 @@ import numpy as np
 from slimsvm.budget.steps import DUAL
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Status
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.decomposition.dual import Dual
 from slimsvm.tasks import Binary
@@ -100,7 +100,7 @@ class OneClassRun:
         self.above: tuple[float, float] | None = None
         self.state, self.converged, self.n_trials, self.bound = state, False, 0, -np.inf
         self.n_reported = 0
-        self.best: tuple[float, KernelExpansion, Fit] | None = None
+        self.best = Best()  # of a model and the fit that it comes of
 
     def step(self) -> dict[str, Any]:
         """One trial of C'."""
@@ -111,16 +111,15 @@ class OneClassRun:
         self.n_reported += fit.counters["report_kernel_evals"]
         self.state, self.n_trials = fit.state, self.n_trials + 1
         model, objective, share = self._scaled(fit.model, price)
-        if self.best is None or objective < self.best[0]:
-            self.best = objective, model, fit
+        self.best = self.best.or_lower(objective, (model, fit))
         if fit.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
         self._raise_bound(fit)
-        bound = min(self.bound, self.best[0]) if np.isfinite(self.bound) else None
+        bound = min(self.bound, self.best.objective) if np.isfinite(self.bound) else None
         record = {
             "objective": objective,
             "lower_bound": bound,
-            "gap": None if bound is None else self.best[0] - bound,
+            "gap": None if bound is None else self.best.objective - bound,
             "n_basis": model.n_basis,
             "C_box": price,
             "share": share,
@@ -176,9 +175,9 @@ class OneClassRun:
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best trial's model."""
-        if self.best is None:
+        if self.best.found is None:
             raise KeyboardInterrupt
-        objective, model, fit = self.best
+        objective, (model, fit) = self.best.objective, self.best.found
         bound = min(self.bound, objective) if np.isfinite(self.bound) else None
         counters = {"kernel_evals": self.kernel_rows.counter.n, "report_kernel_evals": self.n_reported}
         return Fit(model, status, objective, bound, history, counters, fit.state, fit.basis_rows)

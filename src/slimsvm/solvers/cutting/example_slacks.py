@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.solvers.base import Problem
+from slimsvm.solvers.base import Best, Problem
 from slimsvm.solvers.cutting.frank_wolfe import BCFW, BCFWRun, BCFWState
 
 Array = np.ndarray
@@ -56,9 +56,7 @@ class ExampleCutsRun(BCFWRun):
         super().__init__(problem, BCFW(tol_relative, weights=solver.weights), state)
         self.max_idle = solver.max_idle
         self.is_new = state is None
-        # The least objective that was seen, and the parameters that had it.
-        self.least = np.inf
-        self.best: tuple[Array, ...] = ()
+        self.best = Best()  # of parameters
 
     def step(self) -> dict[str, Any]:
         """One exact pass, and the dual over the cuts there are."""
@@ -66,18 +64,17 @@ class ExampleCutsRun(BCFWRun):
         norm = self.book.norm_squared
         loss = self.exact_pass()
         objective = 0.5 * norm + self.problem.C * loss
-        if objective < self.least:
-            self.least, self.best = objective, tuple(part.copy() for part in self.book.parameters())
-        self.left = max(self.least - self.lower_bound, 0.0)
-        self.converged = self.left <= self.allowed(self.least)
+        self.best = self.best.or_lower(objective, tuple(part.copy() for part in self.book.parameters()))
+        self.left = max(self.best.objective - self.lower_bound, 0.0)
+        self.converged = self.left <= self.allowed(self.best.objective)
         if not self.converged:
             self.improve_dual()
-            self.converged = self.left <= self.allowed(self.least)
+            self.converged = self.left <= self.allowed(self.best.objective)
         self.in_step = False
         return {
-            "objective": self.least,
+            "objective": self.best.objective,
             "lower_bound": self.lower_bound,
-            "gap": self.least - self.lower_bound,
+            "gap": self.best.objective - self.lower_bound,
             "loss": loss / self.examples.total_weight,
             "training_error": None,
             "n_planes": int(self.planes.n[0]),
@@ -99,12 +96,12 @@ class ExampleCutsRun(BCFWRun):
         for _ in range(self.solver.cached_passes):
             self.each_batch()
         self.lower_bound = max(self.lower_bound, self.planes.constants - 0.5 * self.book.norm_squared)
-        self.left = max(self.least - self.lower_bound, 0.0)
+        self.left = max(self.best.objective - self.lower_bound, 0.0)
         self.planes.age(self.max_idle)
 
     def settle(self) -> float:
         """Go to the w of the least objective that was seen."""
-        if not self.best:
+        if self.best.found is None:
             return super().settle()
-        self.book.set(self.best)
-        return self.least
+        self.book.set(self.best.found)
+        return self.best.objective

@@ -50,7 +50,7 @@ from slimsvm.cuts import (
 from slimsvm.cuts.oracles import MAX_REDRAWS
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion, LinearModel
-from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Status
 from slimsvm.solvers.checks import allowed_gap
 from slimsvm.tasks import Augmented, losses
 
@@ -111,7 +111,8 @@ class CuttingPlaneRun:
             self.centre = BestPoint(
                 self.task, self.examples, problem.C1, plan.overshoot, self.point, self.kernel_rows.n_jobs
             )
-        self.latest = self.best = Solution((), np.zeros(0), 0.0, None, self.point)
+        self.latest = Solution((), np.zeros(0), 0.0, None, self.point)
+        self.best = Best(np.inf, self.latest)
         self.at_zero = np.inf  # the objective of the model that is 0, which the first point is
         if oracle.needs_all_scores:
             self.at_zero = problem.C1 * reference_loss(self.task, self.point, self.examples)[1]
@@ -230,7 +231,8 @@ class CuttingPlaneRun:
         """
         self.restart_due = False
         self.working_set.put_best_here()
-        self.best = self.centre.start_at(self.latest)
+        now = self.centre.start_at(self.latest)
+        self.best = Best(now.objective, now)
         self.converged = self.within_tolerance(self.best.objective)
         return self.best.objective
 
@@ -318,8 +320,7 @@ class CuttingPlaneRun:
 
     def note(self, solution: Solution) -> None:
         """Remember a solution whose objective is known, if it is the best so far."""
-        if self.best.objective is None or solution.objective <= self.best.objective:
-            self.best = solution
+        self.best = self.best.or_lower(solution.objective, solution, or_equal=True)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best model found (the last one where objectives are not known) and what was counted."""
@@ -330,7 +331,7 @@ class CuttingPlaneRun:
             elif not self.converged:
                 loss = reference_loss(self.task, self.latest.point, self.examples)[1]
                 self.note(replace(self.latest, objective=0.5 * self.latest.norm_squared + self.problem.C1 * loss))
-            best = self.best
+            best = self.best.found
         else:
             best = self.latest
         model, objective, basis_rows = self.model(best, trim=status != Status.TIME_LIMIT)

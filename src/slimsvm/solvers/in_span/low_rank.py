@@ -117,7 +117,7 @@ class LowRankRun:
         record = known | {"lower_bound": None, "gap": None, "gap_in_basis": gap, "training_error": None}
         record["n_basis"] = self.finisher.whole.rank
         if gap is not None:
-            scores = self.finisher.best.scores
+            scores = self.finisher.best.found.scores
             task, examples = self.problem.task, self.problem.examples
             record["training_error"] = task.error(task.decode(scores, np.zeros(0), examples), examples)
             self.bound, self.converged = self.finisher.bound, self.finisher.converged
@@ -126,11 +126,11 @@ class LowRankRun:
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best point as a model, without the vectors that lie in the span of the others."""
         finisher, evals = self.finisher, self.kernel_rows.counter.n
-        u = finisher.best.u
+        u = finisher.best.found.u
         if status is Status.INTERRUPTED or finisher.on_the_way:
             objective = self._objective(u)
         else:
-            objective = finisher.objective
+            objective = finisher.best.objective
         if self.converged:
             warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, 3)
         coef, intercept = finisher.whole.coefficients(u)

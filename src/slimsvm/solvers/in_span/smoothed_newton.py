@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 
 from slimsvm.core.threads import one_blas_thread
+from slimsvm.cuts.bracket import Bracket
 from slimsvm.kernels import KernelRows
-from slimsvm.solvers.base import Problem
+from slimsvm.solvers.base import Best, Problem
 from slimsvm.solvers.checks import check_smoothable
 from slimsvm.solvers.in_span.newton_direction import CHEAP, EXACT, direction
 from slimsvm.solvers.in_span.whitened_span import Coefficients, Subspace
@@ -97,9 +98,10 @@ class ConvexFinish:
 
     Attributes
     ----------
-    best : Point
-    objective, bound : float
-        The lowest objective (that of ``best``) and the highest bound so far; on the sample, of the sample.
+    best : Best
+        Of points; on the sample, of the sample.
+    bound : float
+        The highest so far, likewise.
     converged : bool
     """
 
@@ -150,9 +152,9 @@ class ConvexFinish:
             self.go_on()
         known = not self.on_the_way
         return {
-            "objective": self.objective if known else None,
+            "objective": self.best.objective if known else None,
             "bound_in_basis": self.bound if known else None,
-            "gap": self.objective - self.bound if known else None,
+            "gap": self.best.objective - self.bound if known else None,
             "tau": self.tau,
             "sampled_rows": self.examples.n_rows if self.on_sample else None,
         }
@@ -161,11 +163,11 @@ class ConvexFinish:
         """Go on from the best point on all rows, or at the next price."""
         if self.on_sample:
             self.space, self.examples = self.whole, self.problem.examples
-            self._enter(self.best.u, NEXT_TAU)
+            self._enter(self.best.found.u, NEXT_TAU)
         else:
             self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
             self.kept_tau = self.tau
-            self._enter(self.best.u, NEXT_TAU)
+            self._enter(self.best.found.u, NEXT_TAU)
             self._judge(max(bound, self.bound))
 
     def arrive(self) -> None:
@@ -177,12 +179,13 @@ class ConvexFinish:
     def _judge(self, bound: float) -> None:
         """Take the bound, and see whether the present rows are done with."""
         self.bound = bound
-        self.converged = self.objective - bound <= self._tolerance() or self.idle >= STALL_STEPS
+        self.converged = self.best.objective - bound <= self._tolerance() or self.idle >= STALL_STEPS
 
     def _enter(self, u: Array, share: float) -> None:
         """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
-        self.best = self.point = Point(u, self.space.times(u))
-        self.objective, self.bound, self.converged, self.idle, self.n_steps = np.inf, -np.inf, False, 0, 0
+        self.point = Point(u, self.space.times(u))
+        self.best = Best(np.inf, self.point)
+        self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
         self.effort, self.decrement = 1.0, np.inf
         mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
@@ -223,14 +226,14 @@ class ConvexFinish:
     def _tolerance(self) -> float:
         """The gap at which the present rows are done with."""
         if self.on_the_way:
-            return FIRST_TOLERANCE * abs(self.objective)
-        return min(self.tol, self.tol_relative * abs(self.objective) if np.isfinite(self.tol_relative) else np.inf)
+            return FIRST_TOLERANCE * abs(self.best.objective)
+        return min(self.tol, self.tol_relative * abs(self.best.objective) if np.isfinite(self.tol_relative) else np.inf)
 
     def _smooth(self, point: Point, tau: float) -> Smoothed:
         return self.problem.task.smooth(point.scores, tau, self.examples, self.space.kernel_rows.n_jobs)
 
     def _search(self, along: Point, decrement: float) -> tuple[Point, Smoothed | None]:
-        """Where the smoothed objective's slope is small, and the loss there; by bracketing and the Illinois method."""
+        """Where the smoothed objective's slope is small, and the loss there."""
         there, smoothed = self.point, self.values.smoothed
 
         def slope(step: float) -> float:
@@ -240,25 +243,20 @@ class ConvexFinish:
             product = np.vdot(smoothed.residual, along.scores)
             return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * product)
 
-        low, slope_low, high, slope_high, side = 0.0, -decrement, 1.0, slope(1.0), 0
+        small, bracket = self.slope_share * decrement, Bracket(0.0, -decrement, 1.0, slope(1.0))
         for _ in range(MAX_TRIALS):
-            if abs(slope_high) <= self.slope_share * decrement or slope_high > 0:
+            if bracket.value_high >= -small:
                 break
-            low, slope_low = high, slope_high
-            high *= 2
-            slope_high = slope(high)
-        if slope_high <= self.slope_share * decrement:
+            bracket.climb(2 * bracket.high, slope(2 * bracket.high))
+        if bracket.value_high <= small:
             return there, smoothed
         for _ in range(MAX_TRIALS):
-            step = (low * slope_high - high * slope_low) / (slope_high - slope_low)
+            step = bracket.secant()
             value = slope(step)
-            if abs(value) <= self.slope_share * decrement:
+            if abs(value) <= small:
                 return there, smoothed
-            if value < 0:
-                low, slope_low, slope_high, side = step, value, (0.5 * slope_high if side < 0 else slope_high), -1
-            else:
-                high, slope_high, slope_low, side = step, value, (0.5 * slope_low if side > 0 else slope_low), 1
-        return self.point.at(low, along), None
+            bracket.narrow(step, value)
+        return self.point.at(bracket.low, along), None
 
     def _evaluate(self, smoothed: Smoothed | None = None) -> None:
         """Values at the present point and τ, where the loss may be known; the best so far."""
@@ -277,39 +275,36 @@ class ConvexFinish:
         linear, square = C * dual, float(np.sum(self.penalty * g * g))
         share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
         bound = share * linear - 0.5 * share**2 * square
-        improved = max(self.objective - objective, bound - self.bound) > ROUNDING * abs(objective)
+        improved = max(self.best.objective - objective, bound - self.bound) > ROUNDING * abs(objective)
         self.idle = 0 if improved else self.idle + 1
-        if objective < self.objective:
-            self.objective, self.best = objective, self.point
+        self.best = self.best.or_lower(objective, self.point)
         self._judge(max(self.bound, bound))
         self.values = Values(smoothed, self.penalty * u - g, objective, norm + C * smoothed.value, bound, smoothing_gap)
 
     def _balance(self) -> None:
         """Move a free intercept to where the residuals cancel, so that they are a dual point."""
 
-        def excess(shift: float) -> float:
-            return float(self._smooth(Point(self.point.u, self.point.scores + shift), self.tau).residual.sum())
+        def lack(shift: float) -> float:
+            return -float(self._smooth(Point(self.point.u, self.point.scores + shift), self.tau).residual.sum())
 
-        low, high, width = 0.0, 0.0, self.tau
-        e_low = e_high = excess(0.0)
-        while e_high > 0:
-            low, e_low, high, width = high, e_high, high + width, 2 * width
-            e_high = excess(high)
-        while e_low < 0:
-            high, e_high, low, width = low, e_low, low - width, 2 * width
-            e_low = excess(low)
-        side, shift = 0, low
+        width, here = self.tau, lack(0.0)
+        bracket = Bracket(0.0, here, 0.0, here)
+        while bracket.value_high < 0:
+            bracket.climb(bracket.high + width, lack(bracket.high + width))
+            width *= 2
+        while bracket.value_low > 0:
+            bracket.descend(bracket.low - width, lack(bracket.low - width))
+            width *= 2
+        shift = bracket.low
         for _ in range(MAX_TRIALS):
-            if e_low - e_high <= 0 or high - low <= 1e-15 * abs(self.point.u[-1, 0]):
+            narrowest = 1e-15 * abs(self.point.u[-1, 0])
+            if bracket.value_high <= bracket.value_low or bracket.high - bracket.low <= narrowest:
                 break
-            shift = (high * e_low - low * e_high) / (e_low - e_high)
-            value = excess(shift)
+            shift = bracket.secant()
+            value = lack(shift)
             if abs(value) <= 1e-12 * self.examples.total_weight:
                 break
-            if value > 0:
-                low, e_low, e_high, side = shift, value, (0.5 * e_high if side > 0 else e_high), 1
-            else:
-                high, e_high, e_low, side = shift, value, (0.5 * e_low if side < 0 else e_low), -1
+            bracket.narrow(shift, value)
         u = self.point.u.copy()
         u[-1] += shift
         self.point = Point(u, self.point.scores + shift)
@@ -383,8 +378,8 @@ def fit_coefficients(
             n_steps += 1
         if finish.on_the_way:
             finish.arrive()
-        coef, intercept = space.coefficients(finish.best.u)
-    return Coefficients(coef, intercept, finish.objective, finish.bound, n_steps, finish.converged)
+        coef, intercept = space.coefficients(finish.best.found.u)
+    return Coefficients(coef, intercept, finish.best.objective, finish.bound, n_steps, finish.converged)
 
 
 def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:

@@ -29,7 +29,7 @@ import numpy as np
 from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Status
 from slimsvm.solvers.cutting.cut_solvers import CuttingPlaneSolver
 from slimsvm.solvers.cutting.loop import CuttingPlaneRun, Plan
 from slimsvm.solvers.learned.closing_descent import most_lost, n_sweeps
@@ -52,7 +52,7 @@ class CPSPRun(CuttingPlaneRun):
         # Whitened coordinates, constant and point of the best point: one tuple, which an interrupt cannot tear.
         self.whole = np.zeros_like(self.book.coordinates), np.zeros(self.task.n_outputs), self.point
         # With full steps, which may lead away from it, the lowest objective on record and the point that has it.
-        self.lowest = np.inf, self.whole
+        self.lowest = Best(np.inf, self.whole)
         self.lower_bound = None
         if state is not None:
             self.restore(state)
@@ -71,8 +71,8 @@ class CPSPRun(CuttingPlaneRun):
         """One pass; beside the usual record the basis, the bound within it and what the last cut's vectors gained."""
         here = self.whole
         record = super().step()
-        if self.centre is None and record["objective"] <= self.lowest[0]:
-            self.lowest = record["objective"], here
+        if self.centre is None:
+            self.lowest = self.lowest.or_lower(record["objective"], here, or_equal=True)
         record["bound_in_basis"] = record["model_value"]
         record["n_basis"] = self.book.n_basis
         record["residual_gain"], record["refused"] = self.book.gained, self.book.refused
@@ -99,7 +99,7 @@ class CPSPRun(CuttingPlaneRun):
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best point over the basis."""
-        ends = (self.whole,) if self.centre is not None else (self.whole, self.lowest[1])
+        ends = (self.whole,) if self.centre is not None else (self.whole, self.lowest.found)
         objective, (coordinates, constant, point) = min(
             ((self._objective(end), end) for end in ends), key=itemgetter(0)
         )

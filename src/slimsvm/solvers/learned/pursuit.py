@@ -25,7 +25,7 @@ Parts: `solvers.in_span.smoothed_newton` (steps and bound), `solvers.in_span.whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ import numpy as np
 from slimsvm.bases.preimage import Residual
 from slimsvm.cuts import CutsState
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Status
 from slimsvm.solvers.checks import warn_of_a_gap
 from slimsvm.solvers.in_span.smoothed_newton import FIRST_TAU, ConvexFinish, Point
 from slimsvm.solvers.in_span.whitened_span import GrowingSubspace
@@ -93,14 +93,15 @@ class GrowingFinish(ConvexFinish):
     def aim(self, loss_share: float | None) -> None:
         """Set ``loss_share``, and judge by it."""
         self.loss_share = loss_share
-        self.converged = self.objective - self.bound <= self._tolerance()
+        self.converged = self.best.objective - self.bound <= self._tolerance()
 
     def widen(self, n: int) -> None:
         """Go on in a space that has n more coordinates, from the best point: what bounded the narrower one is void."""
-        best: Point = self.best
+        best: Point = self.best.found
         u = np.insert(best.u, [len(best.u) - 1] * n, 0.0, axis=0)
         self.penalty = np.vstack([np.ones((n, 1)), self.penalty])
-        self.best = self.point = Point(u, best.scores)
+        self.point = Point(u, best.scores)
+        self.best = replace(self.best, found=self.point)
         self.bound, self.converged, self.idle = -np.inf, False, 0
         self.decrement, self.effort = np.inf, 1.0
         self._evaluate()
@@ -110,8 +111,9 @@ class GrowingFinish(ConvexFinish):
         u = space.coordinates(coef, intercept)
         self.space = self.whole = space
         self.penalty = np.vstack([np.ones((space.rank, 1)), self.penalty[-1:]])
-        self.best = self.point = Point(u, space.times(u))
-        self.objective, self.bound, self.idle, self.decrement = np.inf, -np.inf, 0, np.inf
+        self.point = Point(u, space.times(u))
+        self.best = Best(np.inf, self.point)
+        self.bound, self.idle, self.decrement = -np.inf, 0, np.inf
         self._evaluate()
 
     @property
@@ -121,14 +123,14 @@ class GrowingFinish(ConvexFinish):
 
     def loss(self) -> float:
         """C Σ ω_e ℓ_e of the best point, at the present price."""
-        return max(0.0, self.objective - self._norm())
+        return max(0.0, self.best.objective - self._norm())
 
     def objective_at(self, C: float) -> float:
         """Objective of the best point at a price; of what it bounds at the present one it does at a higher one."""
-        return self.objective if C == self.problem.C else self._norm() + C / self.problem.C * self.loss()
+        return self.best.objective if C == self.problem.C else self._norm() + C / self.problem.C * self.loss()
 
     def _norm(self) -> float:
-        u = self.best.u
+        u = self.best.found.u
         return 0.5 * float(np.sum(self.penalty * u * u))
 
     def _tolerance(self) -> float:
@@ -356,10 +358,10 @@ class PursuitRun:
         if as_they_are and not self.growing and objective > self.found.objective:
             return
         basis = self.seen.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
-        predicted = problem.task.decode(newton.best.scores, np.zeros(0), problem.examples)
+        predicted = problem.task.decode(newton.best.found.scores, np.zeros(0), problem.examples)
         self.found = Found(
             basis,
-            *space.coefficients(newton.best.u),
+            *space.coefficients(newton.best.found.u),
             objective,
             newton.bound,
             newton.loss() / newton.problem.C1,

@@ -36,7 +36,7 @@ import numpy as np
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number
 from slimsvm.solvers.in_span.best_coefficients import best_coefficients, check_finish
 from slimsvm.solvers.in_span.whitened_span import Coefficients
@@ -110,7 +110,7 @@ class RefineRun:
         limit = n_epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
         self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, solver.averaging), n_epochs, 0
-        self.best, self.best_flat, self.n_restarts = self.unit, self.descent.parameters.flat.copy(), 0
+        self.best, self.n_restarts = Best(self.unit, self.descent.parameters.flat.copy()), 0
 
     def _rates(self, basis: Any) -> Rates:
         """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""
@@ -195,12 +195,11 @@ class RefineRun:
 
     def _watch(self, value: float) -> None:
         """Remember the best sweep; after one that diverged go back to it with half the rates."""
-        if value <= DIVERGED * self.best:
-            if value < self.best:
-                self.best, self.best_flat = value, self.descent.parameters.flat.copy()
+        if value <= DIVERGED * self.best.objective:
+            self.best = self.best.or_lower(value, self.descent.parameters.flat.copy())
             return
         self.n_restarts += 1
-        self.descent.set(self.best_flat)
+        self.descent.set(self.best.found)
         self.descent.slow_down()
 
     def _fit_into_time(self, seconds: float) -> None:
