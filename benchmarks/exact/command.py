@@ -131,7 +131,7 @@ def problems(args: argparse.Namespace):
 
 
 def some_rows(n: int, size: int | None) -> Array:
-    """Numbers of so many rows drawn at random, or of all, in their order."""
+    """Numbers of rows drawn at random, or of all, in their order."""
     if size is None or size >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, size, replace=False))

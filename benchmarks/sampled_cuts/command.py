@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--svc-max-n",
         type=options.positive_integer,
         metavar="N",
-        help="leave scikit-learn's SVC, which knows no time limit, out above so many rows (default: 100,000, "
+        help="leave scikit-learn's SVC, which knows no time limit, out above N rows (default: 100,000, "
         "and 60,000 of covtype among the peers)",
     )
     parser.add_argument(

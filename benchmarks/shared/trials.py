@@ -37,7 +37,7 @@ class Problem:
     intercept : {"none", "regularized"}
         Of our methods; others have their own.
     svc_max_n : int
-        Above so many training rows scikit-learn's SVC is left out.
+        Training rows above which scikit-learn's SVC is left out.
     """
 
     data: str

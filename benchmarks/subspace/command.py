@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number,
         default=USUAL.svc_max_n,
         metavar="N",
-        help="leave scikit-learn's SVC, which knows no time limit, out above so many rows (default: %(default)s)",
+        help="leave scikit-learn's SVC, which knows no time limit, out above N rows (default: %(default)s)",
     )
     results.add_arguments(parser)
 

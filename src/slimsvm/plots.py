@@ -16,7 +16,7 @@ Array = np.ndarray
 
 CONVERGENCE_AXES = {"seconds": "seconds", "kernel_evals": "kernel evaluations"}
 GRID = 201  # points per side of a decision surface
-MOST_TICKS = 10  # so many numbers of vectors are named on their axis
+MOST_TICKS = 10  # numbers named on the axis of vectors
 ACROSS = "--", ":", "-.", (0, (1, 4)), (0, (8, 3, 1, 3, 1, 3))  # lines of models of full size
 
 

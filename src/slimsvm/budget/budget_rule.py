@@ -46,5 +46,5 @@ class BudgetRule(BaseEstimator):
         return core.BudgetRule(code=self.code, max_points=max_basis, pairs=1)
 
     def work(self, n_basis: int) -> int:
-        """Multiply-adds that making room among as many points takes beside their kernel values, about."""
+        """Multiply-adds, about, of making room among ``n_basis`` points, beside their kernel values."""
         return 10 * n_basis

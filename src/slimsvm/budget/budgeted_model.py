@@ -1,4 +1,4 @@
-"""A kernel expansion of at most so many points, which compiled code adds rows to."""
+"""A kernel expansion with a cap on its points, which compiled code adds rows to."""
 
 from __future__ import annotations
 

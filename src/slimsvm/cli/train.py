@@ -82,7 +82,7 @@ def _add_problem_options(group: Any) -> None:
     group.add_argument(
         "--window",
         type=options.not_negative_integer,
-        help="sequence: so many rows before and after a row are features of it too (default: 1)",
+        help="sequence: rows before and after each row whose features it has as well (default: 1)",
     )
     group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
     group.add_argument(
@@ -146,7 +146,7 @@ def _add_solver_options(group: Any) -> None:
         type=options.positive_integer,
         default=argparse.SUPPRESS,
         metavar="N",
-        help="at most so many basis vectors in the model (default: the solver's; most have no cap)",
+        help="most basis vectors in the model (default: the solver's; most have no cap)",
     )
     group.add_argument(
         "--tol",
@@ -178,7 +178,7 @@ def _add_solver_options(group: Any) -> None:
         help="a parameter of the solver, listed below; may be given several times",
     )
     group.add_argument(
-        "--max-iter", type=options.positive_integer, default=None, help="stop after so many iterations (default: none)"
+        "--max-iter", type=options.positive_integer, default=None, help="most iterations (default: none)"
     )
     group.add_argument(
         "--max-seconds",

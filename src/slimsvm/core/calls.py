@@ -8,7 +8,7 @@ CALL_MICROSECONDS = 30_000.0
 
 
 def in_calls(n: int, microseconds: float, multiple: int = 1) -> Iterator[slice]:
-    """Slices of n things, each of so many that a call does them in time.
+    """Slices of n things, each small enough for one call.
 
     Parameters
     ----------

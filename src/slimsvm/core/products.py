@@ -1,4 +1,4 @@
-"""Products of many rows with a few columns, and with each other, in as many calls as Ctrl-C asks for.
+"""Products of many rows with a few columns, and with each other, in calls short enough for Ctrl-C.
 
 The same bits whatever the number of threads, and however the rows are cut (of `add_transposed`: at multiples of
 SUM_ROWS).

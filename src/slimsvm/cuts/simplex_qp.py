@@ -254,7 +254,7 @@ class SimplexQP:
 
 
 def _arrays(capacity: int) -> dict[str, np.ndarray]:
-    """Arrays of a ``struct slimsvm_simplex_qp`` for so many coordinates."""
+    """Arrays of a ``struct slimsvm_simplex_qp`` of this capacity."""
     squares = {name: np.zeros((capacity, capacity)) for name in "GR"}
     return squares | {
         "h": np.zeros(capacity),

@@ -54,7 +54,8 @@ MOST_LOST = 0.01
 PAPERS_VARIANCES = 1.0
 # With fewer validation rows than this every part of the rows judges the prices of few vectors in its turn.
 ENOUGH = 300
-# The lowest price whose machine has at most so many times the fewest vectors: a higher one only fits more closely.
+# Of the prices whose machines have at most AS_FEW times the fewest vectors the lowest is taken: a higher one only fits
+# more closely.
 AS_FEW = 1.1
 
 
@@ -136,7 +137,7 @@ class CrossTrainer(Solver):
     balance : bool
         Whether the smaller class gets rows back.
     max_basis : int, "auto" or None
-        At most so many vectors for the last machine; see `editing.growing`. None: all that it has on the kept rows.
+        Cap on the vectors of the last machine; see `editing.growing`. None: all that it has on the kept rows.
     second_stage : bool
         False: the mean of the first machines instead of a last one (bagging).
     """
@@ -193,7 +194,7 @@ class CrossTrainer(Solver):
         return self._edited(labels, parts, first, self.variances)
 
     def _edited(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
-        """Which rows are kept, by so many variances."""
+        """Which rows are kept; ``variances`` is the paper's κ."""
         mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
         wrong = mean + variances * variance < 0
         sure = ~wrong & (mean - variances * variance > 1)
@@ -327,7 +328,7 @@ class CrossTrainer(Solver):
 
 
 def further_parts(validating: Array, training: Array, rng: np.random.Generator) -> list[Array]:
-    """Where validation rows are too few to choose a price by: the other rows in parts of about as many, ascending."""
+    """The other rows, ascending, in parts of about the same size; none where validation rows can choose a price."""
     if len(validating) >= ENOUGH:
         return []
     n = max(1, len(training) // len(validating))

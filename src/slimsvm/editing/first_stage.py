@@ -24,11 +24,11 @@ from slimsvm.solvers import Fit, Problem, Solver, Status
 
 Array = np.ndarray
 
-# Prices that are tried, from the lowest; no more after so many in a row that do not lower the error (by a standard
-# error), or, for the last machine, err more. One is too few: at the lowest prices a machine that calls all rows the
-# larger class may seem good.
+# Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row that do not lower the error by
+# a standard error, or, for the last machine, that err more. One price is too few: at the lowest a machine that calls
+# all rows the larger class may seem good.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
-# Rows of a subset where the size is not given: at least so many, or half of all.
+# Least number of rows in a subset whose size is not given; half of all rows if that is more.
 LEAST_SIZE = 1000
 # Share of a class that some machine has not seen, below which only the validation rows judge.
 LEAST_UNSEEN = 0.75
@@ -174,7 +174,7 @@ def best_threshold(scores: Array, labels: Array) -> tuple[float, float]:
 
 
 def is_worse(wrong: Array, other: Array, deviations: float = 1.0) -> bool:
-    """Whether there are more errors than in another mask of the same rows, by so many standard errors of that."""
+    """Whether one mask of rows has more errors than another, by ``deviations`` standard errors of the difference."""
     return bool(np.sum(wrong) - np.sum(other) > deviations * np.sqrt(np.sum(wrong != other)))
 
 

@@ -8,7 +8,7 @@ by the machine itself:
             below 1); train;   until the limit is reached or no row is left to come
 
 The limit follows from the data: with "auto" the sample is what is kept of 2,000 rows, and there are to be as many
-vectors as these are rows. So there are about as many whatever n is.
+vectors as these are rows. So their number is about the same whatever n is.
 
 What that machine knows is little: it saw few rows, and none that the first machines call wrong. So it gives its vectors
 alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.in_span.low_rank`: a convex
@@ -30,23 +30,26 @@ from slimsvm.solvers.in_span.low_rank import LowRankState
 
 Array = np.ndarray
 
-# "auto": there are as many vectors as rows are kept of so many; from how many rows on (what 2,000 leave beside
-# validation rows).
+# max_basis="auto": the number of rows that are kept of REFERENCE_ROWS, where at least LEAST_ROWS can be used (what
+# 2,000 rows leave beside validation rows).
 REFERENCE_ROWS, LEAST_ROWS = 2000, 1500
 # A given number of vectors: the first sample has this share of it in rows.
 FIRST_SHARE = 0.25
-# Rows that come in one round: at most this share of the vectors there are.
+# Most rows that come in one round, as a share of the vectors there are.
 GROWTH = 0.3
 # Rows below these margins come, below a later one only where there are none below those before it.
 COMING = 0.0, 0.5, 1.0
-# So near to the limit is near enough.
+# The rounds end within this share of the limit.
 NEAR = 0.02
 MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Rows to begin with, and how many vectors there may be; ``filled``: so many, if need be no support vectors."""
+    """Rows to begin with, and the most vectors there may be.
+
+    ``filled``: rows that are no support vectors make up for missing ones.
+    """
 
     sample: Array
     most: int
@@ -163,7 +166,7 @@ def grow(
 
 
 def _of_both(rows: Array, kept: Array, labels: Array, least: int, rng: np.random.Generator) -> Array:
-    """Rows with at least so many kept ones of either class, where there are so many."""
+    """Rows with at least that number of kept ones of either class, where there are enough."""
     for sign in (-1, 1):
         own = kept[labels[kept] == sign]
         lacking = least - int(np.sum(labels[rows] == sign))

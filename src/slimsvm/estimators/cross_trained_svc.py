@@ -50,8 +50,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         Rows that thresholds and the last machine's price are chosen by; then they join in its last training. None: a
         third of subset_size. 0: no thresholds; C must be a number then.
     variances : float, default=0.0
-        Rows are discarded if their mean margin is beyond 0 or 1 by so many variances: 1 in the paper, which discards
-        less. 0 goes by the mean alone, unless few vectors will not do (``max_basis="auto"``).
+        Rows are discarded if their mean margin is beyond 0 or 1 by this number of variances. The paper has 1, which
+        discards less. 0 goes by the mean alone, unless few vectors will not do (``max_basis="auto"``).
     balance : bool, default=True
         Whether the smaller class of the kept rows gets surely right rows back.
     max_basis : int, "auto" or None, default="auto"

@@ -54,6 +54,6 @@ def check_degree(degree: Any) -> int:
         whole = False
     if not whole or degree < 1:
         raise ValueError(f"degree must be an integer of at least 1, got {degree!r}")
-    if degree > 1000:  # a power is made of so many products
+    if degree > 1000:  # a power takes one product for each degree
         raise ValueError(f"degree must be at most 1000, got {degree!r}")
     return int(degree)

@@ -25,9 +25,9 @@ from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
 
-# Up to this many rows everything is float64. Up to as many rows times outputs, and with several outputs so many
-# coefficients in a given basis, it is solved to SMALL_TOLERANCE; more would take up to minutes, and is to
-# NEARLY_TOLERANCE.
+# Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
+# SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
+# are solved to NEARLY_TOLERANCE.
 SMALL_N, SMALL_BASIS = 2000, 500
 SMALL_TOLERANCE, NEARLY_TOLERANCE = 1e-10, 1e-3
 # Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.

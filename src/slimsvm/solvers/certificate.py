@@ -2,7 +2,7 @@
 
 Any point of the dual is such a bound, whatever trained the model. Where every row has its own dual variables (two
 classes, several, regression, one class) one is found by `solvers.decomposition.block_ascent`; several classes by pairs
-are so many problems of two, whose objectives and bounds add up. For sequences and losses over all rows it is a
+are two-class problems of their own, whose objectives and bounds add up. For sequences and losses over all rows it is a
 nonnegative combination of exact cuts with Σ α ≤ C₁: the first cut is that of the model itself, the others come of
 `solvers.cutting.loop`, until its own gap, or the model's, is below GAP.
 

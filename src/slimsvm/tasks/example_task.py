@@ -54,7 +54,7 @@ class ExampleTask(Task):
         raise TypeError(f"{type(self).__name__} must define loss(y, other)")
 
     def labels(self, n_rows: int) -> Iterable[Any]:
-        """All labellings of so many rows, lowest first. Needed without `best`; with it, for `check_task` only."""
+        """All labellings of ``n_rows`` rows, lowest first. Needed without `best`; with it, for `check_task` only."""
         raise TypeError(f"{type(self).__name__} must define labels(n_rows), or best(scores, plain, y=None)")
 
     def best(self, scores: Array, plain: Array, y: Any = None) -> Any:

@@ -22,7 +22,7 @@ class Checkpoint:
         "{iteration}" in it becomes the number of the epoch (of the trial, for `OneClassSVM`), so that all are kept;
         format specifications such as "{iteration:03d}" are Python's.
     every : int, default=1
-        Write after every so many iterations only.
+        Iterations from one writing to the next.
 
     Raises
     ------

@@ -14,11 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import solvers, tasks
 from slimsvm.rows import as_rows
 
-# Prices that are tried, from the lowest; no more after so many in a row without a lower error.
+# Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
-# One row (or sequence, query, example) in so many validates, which takes at least so many rows, or so many examples of
-# several rows; and the most rows of either part.
-EVERY, MIN_ROWS, MIN_EXAMPLES, MAX_TRAINING, MAX_VALIDATION = 5, 20, 10, 50_000, 20_000
+# One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
+# of several rows.
+EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
+# Most rows of either part.
+MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
 # Of max_seconds, the share of one trial.
 TRIAL_SHARE = 0.1
 

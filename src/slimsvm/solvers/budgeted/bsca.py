@@ -25,7 +25,7 @@ from slimsvm.solvers.budgeted.budgeted_solver import BudgetedSolver
 
 
 class BSCA(BudgetedSolver):
-    """Budgeted stochastic coordinate ascent: the dual, one row at a time, with at most so many vectors.
+    """Budgeted stochastic coordinate ascent: the dual, one row at a time, with at most ``max_basis`` vectors.
 
     Two classes, several (each against the rest; the finish solves Crammer and Singer's problem over the vectors found),
     and regression; dense and sparse rows. Problems with at most ``max_basis`` rows are solved by plain dual
@@ -53,7 +53,7 @@ class BSCA(BudgetedSolver):
         0 takes the paper's steps. By default 4 for classes, 1 for regression and 0 for one class, whose price changes.
         `partial_fit` damps nothing: its rows are met once.
     patience : int or None, default=None
-        Stop after so many epochs that lowered neither the primal objective nor the weight degradation by 1 %.
+        Stop after this number of epochs that lowered neither the primal objective nor the weight degradation by 1 %.
     average : bool, default=True
         The model of an epoch is the mean of those after each of its last ``max_basis`` steps, not the last. It changes
         no step, and the finish makes its own coefficients; without the finish it takes most of the dips away.

@@ -21,7 +21,7 @@ from slimsvm.solvers.budgeted.budgeted_solver import BudgetedSolver
 
 
 class BSGD(BudgetedSolver):
-    """Budgeted stochastic gradient descent: the primal, one row at a time, with at most so many vectors.
+    """Budgeted stochastic gradient descent: the primal, one row at a time, with at most ``max_basis`` vectors.
 
     Tasks, rows, and problems with at most ``max_basis`` rows: as in `BSCA`.
 
@@ -41,7 +41,7 @@ class BSGD(BudgetedSolver):
     selection : {"permutation", "uniform"}, default="permutation"
         Every row once per epoch in random order, or rows drawn with replacement as in the papers.
     patience : int or None, default=None
-        Stop after so many epochs that lowered neither the primal objective nor the weight degradation by 1 %.
+        Stop after this number of epochs that lowered neither the primal objective nor the weight degradation by 1 %.
     average : bool, default=True
         The model of an epoch is the mean of those after each of its last ``max_basis`` steps, not the last. It changes
         no step, and the finish makes its own coefficients; without the finish it takes most of the dips away.

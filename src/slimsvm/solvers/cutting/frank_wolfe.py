@@ -54,7 +54,7 @@ NEEDS = (
         "BCFW needs a loss that is a sum over examples, found {task}; solver='exact-cuts' trains losses over all rows",
     ),
 )
-# Planes without weight for so many passes are forgotten.
+# Passes without weight after which a plane is forgotten.
 MAX_IDLE = 10
 
 

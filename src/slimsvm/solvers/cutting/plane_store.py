@@ -92,7 +92,7 @@ class Planes:
         self._compiled = None
 
     def age(self, max_idle: int) -> None:
-        """Forget the planes that had no weight for so many passes."""
+        """Forget the planes that had no weight for ``max_idle`` passes."""
         core.forget_planes(planes=self.compiled, max_idle=max_idle)
 
     def coefficients(self, examples: Examples, task: Task) -> tuple[Array, Array]:

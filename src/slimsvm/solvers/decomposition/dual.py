@@ -24,13 +24,11 @@ Array = np.ndarray
 ROUNDING = 1e-12
 # A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
 ZERO = 1e-6
-# A fit ends after so many steps for pairs of rows, or so many for each row if that is more. (LIBSVM has 10 million and
-# 100.) Large sets at C = 1000 take 50 to 100 for each row.
+# A fit ends after MOST_STEPS steps on pairs of rows, or MOST_STEPS_PER_ROW steps for each row if that is more. LIBSVM
+# has 10 million and 100. Large sets at C = 1000 take 50 to 100 steps for each row.
 MOST_STEPS, MOST_STEPS_PER_ROW = 2_000_000, 1000
-
-
-# At tol a fit goes on at a tenth of it, and a tenth of that, while the gap is more than the share GAP of the objective;
-# for no more than MORE_STEPS times as many steps as that took, and not below the share LEAST_TOL of tol.
+# Where tol is met and the gap is more than the share GAP of the objective, tol is divided by 10, again and again: down
+# to the share LEAST_TOL of it, and for at most MORE_STEPS times the steps that tol itself took.
 GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
 
 

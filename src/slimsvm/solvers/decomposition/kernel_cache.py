@@ -19,8 +19,9 @@ Array = np.ndarray
 
 # Lines computed in one call: enough for every thread, and a small temporary array.
 LINES_PER_BLOCK = 96
-# Of rows that are in memory folded: so many lines over so many columns, which are then put where they belong.
-# Columns are the rows then and lines the points: those stay in the caches, and rows come from memory once for all.
+# Rows that lie folded in memory: LINES_AT_ONCE lines over COLUMNS_AT_ONCE columns are computed, then put where they
+# belong. Lines are then the points, which stay in the caches; columns are the rows, which come from memory once for
+# all.
 LINES_AT_ONCE, COLUMNS_AT_ONCE = 256, 2048
 # Numbers in a dense row up to which values are computed anew each time, and up to which blocks are, rather than
 # gathered from lines.

@@ -39,24 +39,25 @@ from slimsvm.tasks import Examples, Smoothed
 
 Array = np.ndarray
 
-# A stage ends when a Newton step is expected to gain less than this share of the gap that comes of the smoothing, a
-# line search when the slope has fallen to this share of itself. The second values are for gaps below THOROUGH.
+# STAGE_SHARES: a stage ends when the next Newton step is expected to gain less than this share of the smoothing's gap.
+# SLOPE_SHARES: a line search ends when the slope has fallen to this share. The second values are for gaps below
+# THOROUGH.
 STAGE_SHARES, SLOPE_SHARES, THOROUGH = (0.1, 1e-3), (0.3, 0.1), 1e-6
 # τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
 TAU_FACTOR, GAP_SHARE = 0.3, 0.4
-# The first τ, as a share of the mean loss, from 0 and from where somebody has been before.
+# The first τ as a share of the mean loss: of a fit from 0, and of one from given coefficients.
 FIRST_TAU, NEXT_TAU = 1.0, 0.3
 # Directions are made of twice as many rows, and of rows of a quarter of the curvature, after a step that left more than
 # this share of what a step can gain.
 SLOW, MORE, MOST_EFFORT = 0.2, 2.0, 1e6
 MAX_TRIALS = 20
-# A higher price than this is reached from it, by this factor at a time.
+# Prices above FIRST_PRICE are reached from there, each PRICE_FACTOR times the one before.
 FIRST_PRICE, PRICE_FACTOR = 1e3, 10.0
-# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows; to this gap, as those
-# at a lower price.
+# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows. They end at a gap of
+# the share FIRST_TOLERANCE of the objective, as do steps at a price below the problem's.
 SAMPLE_STEP, MIN_SAMPLE, FIRST_TOLERANCE = 16, 2000, 0.05
-# The end is reached when this many steps in a row neither raised the bound nor lowered τ, the objective or the smoothed
-# objective, by this share of it; or this many at one τ.
+# The end is reached after STALL_STEPS steps in a row that neither raised the bound nor lowered τ, the objective or the
+# smoothed objective by the share ROUNDING of it, or after MOST_STEPS steps at one τ.
 STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
 
 

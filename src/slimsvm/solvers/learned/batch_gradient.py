@@ -54,7 +54,7 @@ class Parameters:
 
     @classmethod
     def zeros(cls, shape: tuple[int, int, int], n_plain: int, dtype: np.dtype) -> Parameters:
-        """Room for k vectors of d features and m outputs, shape = (d, k, m), and so many plain parameters."""
+        """Room for k vectors of d features and m outputs, shape = (d, k, m), and for ``n_plain`` plain parameters."""
         d, k, m = shape
         sizes = d * k, k * m, m, d, n_plain
         flat = np.zeros(sum(sizes), dtype)

@@ -28,11 +28,12 @@ Array = np.ndarray
 
 # Share of k(b, b) added to the diagonal of K_BB where coefficients are made small.
 SHRINK = 0.1
-# sweeps="auto": so many for up to so many vectors, growing with their number, if there are so many rows (1,000 steps of
-# 512 rows) and they are dense; else none.
+# sweeps="auto": AUTO_SWEEPS for up to AUTO_VECTORS vectors, growing with their number, for dense rows; none for fewer
+# than AUTO_ROWS rows, which make 1,000 steps of 512 rows.
 AUTO_SWEEPS, AUTO_VECTORS, AUTO_ROWS = 20, 500, 25_600
-# None where small coefficients lose more than this share of ‖w‖²: sweeps did not make up for it (Adult, cod-rna with
-# 500 vectors; ijcnn1 loses up to 35 %). Few vectors gain more by being moved (MNIST 0 with 20 and 50, cod-rna 200).
+# sweeps="auto": none where small coefficients lose more than this share of ‖w‖², since sweeps then did not make up for
+# it. Up to FEW_VECTORS vectors, which gain more by being moved, the share is FEW_LOSS
+# (docs/experiments/subspace_pursuit.md).
 AUTO_LOSS, FEW_LOSS, FEW_VECTORS = 0.4, 0.6, 200
 
 
@@ -60,7 +61,7 @@ def most_lost(max_basis: int) -> float:
 def closing_descent(
     problem: Problem, rows: KernelRows, model: KernelExpansion, sweeps: int, most_lost: float, seed: int
 ) -> RefineRun | None:
-    """A descent of so many sweeps from a model, whose coefficients are made small; each of its steps is a sweep.
+    """A descent of ``sweeps`` sweeps from a model, whose coefficients are made small; each of its steps is a sweep.
 
     None where that loses more than the share ``most_lost`` of ‖w‖², or there is no vector.
     """

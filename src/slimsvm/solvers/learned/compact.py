@@ -62,30 +62,31 @@ Array = np.ndarray
 MAX_REFERENCE = 100_000
 # Ways to find vectors, and the fewest rows of which one is held out.
 VECTORS, LEAST_ROWS = ("refine", "fixed-point", "training-rows"), 3
-# Where none of the sizes does, the exact SVM of the four fifths is thinned out to this share of its vectors (a fifth of
-# those that all rows would have), if that leaves so many and the mere projection onto them errs at most so many times
-# the slack more. Not that of wide rows, whose sweeps take longer than solving exactly.
+# Where none of the sizes does, the exact SVM of four fifths of the rows is thinned out to the share THIN_SHARE of its
+# vectors: a fifth of those that all rows would have. That must leave LEAST_THINNED vectors, and the mere projection
+# onto them may exceed the exact SVM's error by at most PROMISING times the slack. Wide rows are not thinned: their
+# sweeps take longer than solving exactly.
 THIN_SHARE, LEAST_THINNED, PROMISING = 0.24, 1000, 15.0
-# `Refine`'s rate, which falls with the root of the number of vectors; of dense rows with so many features and one gamma
-# only up to so many vectors.
+# `Refine`'s rate. It falls with the root of the number of vectors, but for dense rows of at least WIDE features with
+# one gamma only up to STEADY_VECTORS vectors.
 RATE, WIDE, STEADY_VECTORS = 0.1, 200, 49
-# The reference of two classes is solved for to so many times ``tol``: a gap of about a hundredth, as exact cuts have.
+# The reference of two classes is solved to REFERENCE_TOL times ``tol``: a gap of about a hundredth, as exact cuts have.
 REFERENCE_TOL = 10
 # Rows up to which an exact solution takes the place of learned vectors that do not do; sampled cuts above.
 MAX_EXACT_ROWS = 300_000
 # Of max_seconds, the shares of the exact SVM and of each size.
 REFERENCE_SHARE, SIZE_SHARE = 0.4, 0.5
-# One row in so many is held out, at most so many.
+# One row in EVERY is held out, at most MAX_HELD rows.
 EVERY, MAX_HELD = 5, 20_000
 # Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
 FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
-# What a model may err more than the exact SVM: this share of what that gains over a constant answer; for classes at
-# most so much, and at most this share of the exact SVM's error, unless that is less than so much; for regression at
-# most that share of it.
+# A model may err more than the exact SVM by the share GAIN_SHARE of what that gains over a constant answer. For classes
+# this is capped at MAX_SLACK and at the share ERROR_SHARE of the exact SVM's error, or LEAST_SLACK if that is more; for
+# regression at the share REGRESSION_SHARE of the error.
 GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.003, 0.25, 0.0005
 REGRESSION_SHARE = 0.01
-# The search is given up where more than so many times that is expected at the largest size; and the last but one, which
-# is nearly as dear, is passed over where more than so many times that is expected of it.
+# The search is given up where the excess expected of the largest size is over HOPELESS times what is allowed. The last
+# size but one, which costs nearly as much, is passed over where that expected of it is over UNLIKELY times.
 HOPELESS, UNLIKELY = 2.5, 1.5
 
 
@@ -419,7 +420,7 @@ def sizes_for(n_exact: int) -> list[int]:
 
 
 def hopeless(trials: list[Trial], least: float, most: float, size: int) -> bool:
-    """Whether the excess over the least error will still be over ``most`` with so many vectors."""
+    """Whether the excess over the least error will still be over ``most`` with ``size`` vectors."""
     if len(trials) < 2 or not trials[-2].n_basis:
         return False
     (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])

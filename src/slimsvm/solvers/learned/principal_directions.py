@@ -26,15 +26,20 @@ from slimsvm.solvers.base import Problem
 
 Array = np.ndarray
 
-# directions="auto": so many and one more for so many vectors, at most this share of the features, and none below
-# MIN_FEATURES features; they must hold this share of the variance of the rows that they are found from, and leave at
-# most so much of it, times γ: where vectors can come no nearer to rows, kernel values vanish.
-DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES, LEAST_HELD, MOST_LEFT = 64, 16, 1 / 6, 192, 0.8, 0.5
-# Rows that directions are found from (at least so many, and so many for each), by one power iteration; rows turned at a
-# time where they are not kept folded; share of the memory limit that the rows seen along them may take, as they are and
-# folded.
-SAMPLE_ROWS, ROWS_PER_DIRECTION, BLOCK_ROWS, MEMORY_SHARE = 1024, 4, 1 << 14, 1 / 4
-# Folded rows are features times √γ times this; and the r of those too far from c for the kernel's type.
+# directions="auto": DIRECTIONS of them and one more for every VECTORS_PER_DIRECTION vectors, at most the share SHARE of
+# the features; none below MIN_FEATURES features.
+DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES = 64, 16, 1 / 6, 192
+# Least share of the rows' variance that the directions must hold. Most of it, times γ, that they may leave: where
+# vectors can come no nearer to rows, kernel values vanish.
+LEAST_HELD, MOST_LEFT = 0.8, 0.5
+# Rows that directions are found from, by one power iteration: SAMPLE_ROWS, or ROWS_PER_DIRECTION for each if that is
+# more.
+SAMPLE_ROWS, ROWS_PER_DIRECTION = 1024, 4
+# Rows turned at a time where they are not kept folded.
+BLOCK_ROWS = 1 << 14
+# Share of the memory limit that the rows seen along directions may take, as they are and folded together.
+MEMORY_SHARE = 1 / 4
+# Folded rows are features times √γ times FOLDED_SCALE. Rows too far from c for the kernel's type get r = OUT_OF_SIGHT.
 FOLDED_SCALE, OUT_OF_SIGHT = np.sqrt(2.0 * LOG2_E), 2000.0
 
 

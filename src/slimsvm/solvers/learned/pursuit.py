@@ -43,14 +43,15 @@ from slimsvm.solvers.learned.refine import RefineRun
 
 Array = np.ndarray
 
-# Vectors added at a time: while fewer than EARLY of max_basis are there this share of them, at least so many, since
-# those that come later make up for the choice; then a share of max_basis, at least LEAST_VECTORS. Of a small basis
-# LEAST_VECTORS all along.
+# Vectors added at a time. While the basis has less than the share EARLY of max_basis: EARLY_GROWTH of those there are,
+# at least EARLY_VECTORS, since later ones make up for the choice. Then LATE_SHARE of max_basis, at least LEAST_VECTORS.
+# Where max_basis is below SMALL_BASIS the latter holds all along.
 EARLY, EARLY_GROWTH, EARLY_VECTORS, SMALL_BASIS = 0.6, 0.25, 8, 80
 LATE_SHARE, LEAST_VECTORS = 0.05, 4
-# And where all are moved in the end: this share of those there are, at least so many.
+# Where all are moved in the end: MOVED_GROWTH of those there are, at least MOVED_FIRST.
 MOVED_GROWTH, MOVED_FIRST = 0.5, 8
-# While the basis grows Newton's steps end at a gap of this share of the loss, or after so many.
+# While the basis grows Newton's steps end at a gap of the share GROWING_SHARE of the loss, or after GROWING_STEPS
+# steps.
 GROWING_SHARE, GROWING_STEPS = 0.02, 3
 # Soft argmaxes below this share of the largest are left out of a residual.
 NEGLIGIBLE = 1e-6

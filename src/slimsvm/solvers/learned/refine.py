@@ -48,26 +48,30 @@ from slimsvm.tasks import losses
 
 Array = np.ndarray
 
-# epochs="auto": this many steps for 100 vectors, growing with this power of their number, in so many sweeps.
+# epochs="auto": AUTO_STEPS steps for 100 vectors, growing with the power STEPS_POWER of their number; the sweeps that
+# make them lie within AUTO_EPOCHS.
 AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
-# batch_size="auto": this many examples, or as many as make AUTO_STEPS in so many sweeps.
+# batch_size="auto": examples of MIN_BATCH rows, or, if that is more, the number with which BATCH_EPOCHS sweeps have
+# AUTO_STEPS steps.
 MIN_BATCH, BATCH_EPOCHS = 512, 20
-# Rates relative to that of the basis: of coefficients, for one vector and a unit of the score; of the intercept.
+# Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the intercept.
 COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
-# The rate is that of so many vectors; it falls with the root of their number beyond.
+# The rate is that of up to RATE_VECTORS vectors; beyond it falls with the root of their number.
 RATE_VECTORS = 25
-# Pull of the metric: that of this share of the mean loss for so many vectors, falling with the root of their number
-# beyond; and on each feature at least that of one row's loss.
+# Pull of the metric on all features together: the share LOSS_SHARE of the mean loss for up to PULL_VECTORS vectors;
+# beyond it falls with the root of their number. On each feature it is at least one row's loss.
 LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
-# Where score columns compete in a loss of several rows, or one that only the task knows, all coefficients of a column
-# together may push a score by so many units in a step: labels that overtake each other by more than that at the start
-# never settle. And rows and vectors that this is estimated from.
+# Where score columns compete in a loss of several rows, or in one that only the task knows, all coefficients of a
+# column together push a score by at most MAX_PUSH units in a step: labels that overtake each other by more at the start
+# never settle. PUSH_SAMPLE rows, and as many vectors, are what this is estimated from.
 MAX_PUSH, PUSH_SAMPLE = 2.0, 500
-# epochs="auto" for examples of several rows: so many sweeps, or as many as make so many steps.
+# epochs="auto" for examples of several rows: LONG_EPOCHS sweeps, or the number that makes LONG_STEPS steps if that is
+# more.
 LONG_EPOCHS, LONG_STEPS = 80, 1000
-# noise="auto": that of dense rows of so many features, where classes are learned in the kernel's own metric.
+# noise="auto": AUTO_NOISE standard deviations for dense rows of at least NOISE_FEATURES features, where classes are
+# learned in the kernel's own metric.
 AUTO_NOISE, NOISE_FEATURES = 0.4, 200
-# A sweep whose objective is this many times the best so far means that the rate is too high.
+# The rate is too high where a sweep's objective is over DIVERGED times the best so far.
 DIVERGED = 2.0
 # Rows that the features' spread is taken from.
 SPREAD_ROWS = 20_000
@@ -203,7 +207,7 @@ class RefineRun:
         self.descent.slow_down()
 
     def _fit_into_time(self, seconds: float) -> None:
-        """Plan as many sweeps of the time of the last one as max_seconds allows, of those that there would be."""
+        """Plan the sweeps that max_seconds has time for, if each takes as long as the last; never more than before."""
         if self.problem.max_seconds is None or self.schedule.done:
             return
         left = (1 - FINISH_SHARE) * self.problem.max_seconds - (time.perf_counter() - self.begun)
@@ -278,12 +282,12 @@ class Refine(Solver):
         (k, d), or an earlier model with at most ``max_basis`` vectors, which rows that it has losses on join up to that
         number. A warm start goes on from the last fit's model in the same way.
     epochs : int or "auto", default="auto"
-        Sweeps over the rows. "auto": as many as make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
+        Sweeps over the rows. "auto": those that make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
         10 at the least and 1,000 at the most; where examples have several rows no more than 80, or than make 1,000
         steps. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the rates come to their end all the
         same.
     batch_size : int or "auto", default="auto"
-        Examples per step. "auto": as many as have 512 rows, or a 300th of the examples if that is more, since noisy
+        Examples per step. "auto": the number that has 512 rows, or a 300th of the examples if that is more, since noisy
         labels ask for it.
     rate : float, default=0.1
         Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors; it

@@ -47,7 +47,7 @@ SEEDS = 5
 BATCH, BATCH_SHARE = 64, 1 / 16
 # Chosen rows are processed in fewer, so that the choice knows of the rows before.
 CHOSEN_BATCH = 8
-# Rows that join S after a look at all rows: at most this many, or as many as S has.
+# Most rows that join S after a look at all rows; the number that S has if that is more.
 MOST_ADDED = 1024
 # Steps of the finishing between two looks at the limits.
 SETTLING_STEPS = 10_000
