@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import naive
+from kernel_cases import with_metric
 from slimsvm.datasets import checkerboard
 from slimsvm.kernels import KERNELS, RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed
 from slimsvm.rows import as_rows
@@ -25,8 +26,7 @@ def cosine(X, Z):
 
 
 PSD_KERNELS = {
-    "rbf": RBF(0.5),
-    "rbf, a gamma per feature": RBF((0.1, 0.5, 1.0, 0.2)),
+    **with_metric(0.5, (0.1, 0.5, 1.0, 0.2)),
     "laplacian": Laplacian(0.3),
     "poly": Polynomial(3, 0.3, 1.0),
     "linear": Linear(),
@@ -147,7 +147,7 @@ def mean_ratio(problem, solver, r):
         ("binary", "callable"),
         ("multiclass", "laplacian"),
         ("multiclass", "linear"),
-        ("regression", "rbf, a gamma per feature"),
+        ("regression", "rbf-per-feature"),
         ("regression", "precomputed"),
     ],
 )
