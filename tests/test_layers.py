@@ -20,6 +20,7 @@ ORDER = [
     ["model"],
     ["tasks"],
     ["cuts", "bases", "budget"],
+    ["solvers.rounding"],
     ["solvers.base"],
     ["solvers.checks", "solvers.chunks"],
     ["solvers.cutting", "solvers.decomposition"],

@@ -35,7 +35,8 @@ def test_reported_objectives_are_those_of_their_definitions():
     norm += float(fit.model.intercept[0]) ** 2
     assert record["dual_of_model"] == pytest.approx(alpha.sum() - 0.5 * norm, rel=1e-6)
     assert record["primal"] == record["objective"] == pytest.approx(fit.objective, rel=1e-9)
-    assert fit.lower_bound == max(r["dual"] for r in fit.history) < ExactCuts().solve(larger()).objective
+    best = max(r["dual"] for r in fit.history)
+    assert best * (1 - 1e-9) <= fit.lower_bound <= best < ExactCuts().solve(larger()).objective
     assert 0 < record["zero_step_fraction"] < 1
     assert 0 < record["merge_fraction"] < 1
     assert record["degradation"] > 0

@@ -21,6 +21,7 @@ from slimsvm.kernels.kernel import largest_entry
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, in_pieces
+from slimsvm.solvers.rounding import sure_bound
 from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
@@ -221,7 +222,8 @@ class Run(Protocol):
         An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
         runs with a true attribute ``ends_in_passes``. Others plan their time themselves. Of a run with a true attribute
         ``has_models`` `finish` may be asked after every step, and the run goes on. A run with a limit of its own says
-        in ``spent`` which one it has come to.
+        in ``spent`` which one it has come to. A run with a bound says in ``dual_point()`` which dual point it is
+        that of, or in ``sure_bound()`` what is sure of it (`solvers.rounding`), once `finish` was asked.
         """
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
@@ -270,7 +272,7 @@ class Solver(BaseEstimator):
                 if hasattr(callback, "watch"):
                     callback.watch(run)
             status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
-            fit = finite(run.finish(status, history), problem, getattr(self, "final_objective", True))
+            fit = surely(finite(run.finish(status, history), problem, getattr(self, "final_objective", True)), run)
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit
 
@@ -289,6 +291,17 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
         f"{problem.C * problem.examples.weights.max(initial=0.0):.3g}, {kernel}: scale X, lower C, the weights, "
         "degree, gamma or coef0"
     )
+
+
+def surely(fit: Fit, run: Run) -> Fit:
+    """The fit with the bound that is sure; kernel evaluations for it are those of the report."""
+    if fit.lower_bound is None:
+        return fit
+    before = run.kernel_rows.counter.n
+    fit.lower_bound = sure_bound(run, fit.lower_bound, fit.objective)
+    if n_evals := run.kernel_rows.counter.n - before:
+        fit.counters["report_kernel_evals"] = fit.counters.get("report_kernel_evals", 0) + n_evals
+    return fit
 
 
 class _Bar:

@@ -26,6 +26,7 @@ from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts
 from slimsvm.solvers.decomposition.block_ascent import BoxAscent, ClassAscent, DualAscent
 from slimsvm.solvers.decomposition.one_vs_one import problem_of_pair, rows_of_pair
+from slimsvm.solvers.rounding import sure_bound, warn_of_doubt
 from slimsvm.tasks import losses
 
 Array = np.ndarray
@@ -121,6 +122,7 @@ def _bound_by_ascent(
     ascent = ASCENTS[problem.task.bounded_by](problem, end)
     ascent.start(model, scores, objective)
     ascent.climb()
+    warn_of_doubt(ascent.kernel_rows, ascent.value, ascent.bound, objective)
     return ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
 
 
@@ -171,4 +173,4 @@ def _bound_by_cuts(
             n_cuts += 1
             bar.update()
             bar.set_postfix({"bound": run.lower_bound}, refresh=False)
-    return run.lower_bound, n_cuts, run.kernel_rows.counter.n
+    return sure_bound(run, run.lower_bound, objective, anew=False), n_cuts, run.kernel_rows.counter.n

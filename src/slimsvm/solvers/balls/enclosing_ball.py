@@ -29,6 +29,7 @@ from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.kernel_table import PIECE
+from slimsvm.solvers.rounding import Doubt
 from slimsvm.tasks import losses
 
 Array = np.ndarray
@@ -178,7 +179,7 @@ class BallRun:
         exact = replace(self.problem, precision="float64").bind()
         coef = (a * self.y[rows])[:, None]
         scores = exact.scores(exact.points(rows), coef, rows=rows)[:, 0] + self.offset * coef.sum()
-        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2)
+        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2) + Doubt(exact, rows).of(coef)
         return 0.5 * float(a.sum()) ** 2 / square * (1.0 - ROUNDING), exact.counter.n
 
 

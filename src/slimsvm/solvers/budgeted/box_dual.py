@@ -18,6 +18,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.checks import Need, no_free_intercept
+from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
 
@@ -113,6 +114,14 @@ def linear_part(steps: Steps, alpha: Array) -> Array:
         return np.sum(steps.labels[:, None] * alpha - steps.epsilon * np.abs(alpha), axis=1)
     sign = signs(steps, np.arange(len(alpha)), alpha.shape[1])
     return np.sum(np.where(sign > 0, steps.cost_positive, steps.cost_negative) * alpha, axis=1)
+
+
+def dual_point(steps: Steps, alpha: Array, value: float) -> DualPoint:
+    """Dual variables of all rows, whose dual objective was found to be ``value``."""
+    rows = np.flatnonzero(alpha.any(axis=1))
+    V = (signs(steps, np.arange(len(alpha)), alpha.shape[1]) * alpha)[rows]
+    rest = float(linear_part(steps, alpha).sum()) - 0.5 * steps.constant * float(np.sum(V.sum(axis=0) ** 2))
+    return DualPoint(rows, V, rest, 2.0 * (rest - value))
 
 
 def row_losses(steps: Steps, index: Array, scores: Array) -> Array:

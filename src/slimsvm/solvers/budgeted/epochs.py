@@ -23,6 +23,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status, exact_objective
 from slimsvm.solvers.budgeted.box_dual import (
     BudgetState,
+    dual_point,
     expansion,
     linear_part,
     relative_error,
@@ -33,6 +34,7 @@ from slimsvm.solvers.budgeted.box_dual import (
 from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
 from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.refine import Refine
+from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Task
 
 Array = np.ndarray
@@ -83,6 +85,7 @@ class BudgetedRun:
         limit = solver.epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, self.n_epochs = limit < solver.epochs, min(limit, solver.epochs)
         self.epoch, self.converged, self.lower_bound, self.idle = 0, False, -np.inf, 0
+        self.best_alpha: Array | None = None  # whose dual value the bound is
         self.best = {"primal": np.inf, "degradation": np.inf, "dual": np.inf}
         if solver.descent_epochs:
             check_kernel(self.kernel_rows, learn_metric=False)
@@ -207,8 +210,13 @@ class BudgetedRun:
             size = self.model.diagonal + steps.constant
             record["relative_error"] = relative_error(steps, self.alpha[:, 0], size, of_alpha[:, 0], of_model[:, 0])
         if is_exact and not steps.is_against_the_rest:
-            self.lower_bound = max(self.lower_bound, dual)
+            if dual > self.lower_bound:
+                self.lower_bound, self.best_alpha = dual, self.alpha.copy()
             record |= {"lower_bound": self.lower_bound, "gap": primal - self.lower_bound}
+
+    def dual_point(self) -> DualPoint | None:
+        """The best dual variables."""
+        return None if self.best_alpha is None else dual_point(self.steps, self.best_alpha, self.lower_bound)
 
     def _squared_norm(self, linear: Array) -> float:
         """‖Σ α_i y_i φ(x_i)‖², from the rows of the report by regression on what each has in the linear term."""

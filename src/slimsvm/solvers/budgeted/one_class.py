@@ -30,6 +30,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Best, Fit, Problem, Status
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.decomposition.dual import Dual
+from slimsvm.solvers.rounding import DualPoint, sure_value
 from slimsvm.tasks import Binary
 
 Array = np.ndarray
@@ -149,7 +150,8 @@ class OneClassRun:
         v = dual.feasible(v * (dual.total / max(v.sum(), 1e-300)))
         rows = np.flatnonzero(v)
         scores = self.kernel_rows.scores(self.kernel_rows.points(rows), v[rows, None], rows=rows)[:, 0]
-        self.bound = max(self.bound, -0.5 * float(v[rows] @ scores))
+        point = DualPoint(rows, v[rows, None], 0.0, float(v[rows] @ scores))
+        self.bound = max(self.bound, sure_value(self.kernel_rows, point))
 
     def _next_price(self, share: float) -> None:
         """Where to look next: within the bracket by interpolation, every third time in its middle."""

@@ -20,10 +20,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import core
+from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.budget.steps import DUAL
+from slimsvm.core import EPSILON_INSENSITIVE
 from slimsvm.solvers.base import NEARLY_TOLERANCE, SMALL_TOLERANCE, Fit, Problem, Status, exact_objective
 from slimsvm.solvers.budgeted.box_dual import (
     BudgetState,
+    dual_point,
     expansion,
     linear_part,
     row_losses,
@@ -32,6 +35,7 @@ from slimsvm.solvers.budgeted.box_dual import (
 )
 from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
+from slimsvm.solvers.rounding import sure_value
 
 Array = np.ndarray
 
@@ -135,6 +139,24 @@ class PlainAscentRun:
                 stacklevel=6,
             )
         self.converged = True
+
+    def sure_bound(self) -> float:
+        """Of the dual variables, or of the finish, whose span lacks directions that few vectors are left over in."""
+        sure: Any = -np.inf
+        if not self.steps.is_against_the_rest:
+            value = float(linear_part(self.steps, self.alpha).sum()) - 0.5 * float(np.sum(self.beta * self.scores))
+            points = [dual_point(self.steps, self.alpha, value)]
+            if self.found is not None:  # at the optimum coefficients are dual variables
+                alpha = signs(self.steps, np.arange(len(self.alpha)), 1) * self.found.coef
+                price = self.steps.price[:, None]
+                alpha = np.clip(alpha, -price if self.steps.loss == EPSILON_INSENSITIVE else 0.0, price)
+                points.append(dual_point(self.steps, alpha, 0.0))
+            sure = max(sure_value(self.kernel_rows, point) for point in points)
+        if self.found is not None:
+            most = self.problem.C * float(self.problem.examples.weights @ np.sqrt(np.abs(self.kernel_rows.diag())))
+            most *= 1 if self.beta.shape[1] == 1 else 2  # of all classes together
+            sure = max(sure, self.found.bound_in_basis - 0.5 * RANK_TOLERANCE[self.kernel_rows.dtype] * most**2)
+        return sure
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model over the rows with coefficients."""

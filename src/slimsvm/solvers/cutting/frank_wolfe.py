@@ -35,6 +35,7 @@ from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.cutting.explicit_weights import resolve_weights
 from slimsvm.solvers.cutting.plane_store import KernelBook, Planes, Step, WeightBook
+from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Augmented, Examples, Task, losses
 from slimsvm.tasks.same_loss import check_same_loss
 
@@ -194,6 +195,19 @@ class BCFWRun:
         if self.average is not None:
             self.book.set(self.average)
         return objective
+
+    def dual_point(self) -> DualPoint:
+        """The planes with their weights."""
+        coef, plain = self.planes.coefficients(self.examples, self.task)
+        rows = np.flatnonzero(coef.any(axis=1))
+        sure = float(plain @ plain)
+        if self.problem.intercept == "regularized":
+            sure += float(np.sum(coef.sum(axis=0) ** 2))
+        rest = self.planes.constants - 0.5 * sure
+        if isinstance(self.book, WeightBook):
+            seen = float(np.sum(self.book.features.gather(coef) ** 2))
+            return DualPoint(rows, coef[rows], rest, seen, is_weights=True)
+        return DualPoint(rows, coef[rows], rest, 2.0 * (rest - self.lower_bound))
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The machine, with its objective."""

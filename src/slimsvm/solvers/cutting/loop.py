@@ -52,6 +52,7 @@ from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.solvers.base import Best, Fit, Problem, Status
 from slimsvm.solvers.checks import allowed_gap
+from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Augmented, losses
 
 Array = np.ndarray
@@ -342,6 +343,21 @@ class CuttingPlaneRun:
         # Where the two cross, rounding is all there is between them.
         bound = None if self.lower_bound is None else min(self.lower_bound, objective)
         return Fit(model, status, objective, bound, history, counters, state, basis_rows)
+
+    def dual_point(self) -> DualPoint | None:
+        """The QP's last solution; none where a bound is not that of exact cuts."""
+        working_set = self.working_set
+        active = np.flatnonzero(working_set.alpha)
+        if self.lower_bound is None or self.warming_up or not len(active):
+            return None
+        total = weighted_sum([working_set.cuts[j] for j in active], working_set.alpha[active])
+        used = total.coef.any(axis=1)
+        sure = float(total.plain @ total.plain)
+        if self.book.intercept:
+            sure += float(total.intercept @ total.intercept)
+        norm_squared, is_weights = working_set.norm_squared, isinstance(self.book, WeightScores)
+        rest = working_set.value + 0.5 * (norm_squared - sure)
+        return DualPoint(total.rows[used], total.coef[used], rest, norm_squared - sure, is_weights)
 
     def state(self) -> CutsState:
         """What a later fit can go on from."""

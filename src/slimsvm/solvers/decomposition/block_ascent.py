@@ -33,6 +33,7 @@ from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import Dual
 from slimsvm.solvers.decomposition.working_set import CALL_WORK, TINY, KernelBlock, solve_set
+from slimsvm.solvers.rounding import Doubt
 from slimsvm.tasks import Multiclass
 
 Array = np.ndarray
@@ -78,6 +79,7 @@ class DualAscent:
         self.V, self.F = np.zeros(shape), np.zeros(shape)
         self.value, self.bound, self.n_passes = 0.0, 0.0, 0  # value: D(V); the bound may be that of other points
         self.objective = np.inf
+        self.doubt: Doubt | None = None
 
     # -- what kinds of problems differ in ---------------------------------------------------------------------------
 
@@ -161,7 +163,8 @@ class DualAscent:
             V = self.feasible(part)
             F = self.kernel_rows.scores(points, V[rows], rows=rows) + self.offset * V.sum(axis=0)
             gain, curvature = self.linear(V), float(np.sum(V[rows] * F))
-            self.bound = max(self.bound, self.best_value(gain, curvature)[1])
+            t, value = self.best_value(gain, curvature)
+            self.raise_bound(value, t * V)
             alone = float(np.sum(diagonal * V[rows] ** 2))
             values.append(self.best_value(ratio * gain, ratio**2 * (curvature - alone) + ratio * alone)[1])
         return int(np.argmax(values))
@@ -194,9 +197,15 @@ class DualAscent:
     def take(self, V: Array, F: Array) -> None:
         """Go on from V, scaled as is best, if it is better than what there is."""
         t, value = self.best_value(self.linear(V), float(np.sum(V * F)))
-        self.bound = max(self.bound, value)
+        self.raise_bound(value, t * V)
         if value > self.value:
             self.value, self.V, self.F = value, t * V, t * F
+
+    def raise_bound(self, value: float, V: Array) -> None:
+        """The value of a dual point is a bound, less what rounding can have added."""
+        if self.doubt is None:
+            self.doubt = Doubt(self.kernel_rows)
+        self.bound = max(self.bound, value - 0.5 * self.doubt.of(V))
 
     def best_value(self, gain: float, curvature: float) -> tuple[float, float]:
         """The best t, and D(tV)."""
@@ -268,7 +277,7 @@ class DualAscent:
             self.F += kernel_rows.scores(kernel_rows.points(rows[moved]), change[moved])
             self.F += self.offset * change.sum(axis=0)
             self.value = self.linear(self.V) - 0.5 * float(np.sum(self.V * self.F))
-            self.bound = max(self.bound, self.value)
+            self.raise_bound(self.value, self.V)
 
 
 class BoxAscent(DualAscent):

@@ -14,6 +14,7 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.solvers.base import Problem
+from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
 from slimsvm.tasks.task import RowDual
@@ -127,6 +128,12 @@ class Dual(RowDual):
     def value(self, v: Array, g: Array) -> float:
         """D(v)."""
         return float(0.5 * v @ (self.target + g) - self.epsilon * np.abs(v).sum())
+
+    def point(self, v: Array, g: Array) -> DualPoint:
+        """v, with what of D(v) is sure and what rests on kernel values."""
+        rows = np.flatnonzero(v)
+        seen = float(v @ (self.target - g)) - self.offset * float(v.sum()) ** 2
+        return DualPoint(rows, v[rows, None], self.value(v, g) + 0.5 * seen, seen)
 
     def penalty(self, g: Array, intercept: float) -> float:
         """C Σ ω ℓ of the scores t − g + intercept: what D's bounds leave of the loss."""

@@ -40,6 +40,7 @@ from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_value
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.solvers.decomposition.shared_kernel import SharedKernelRun, fits_in_memory
 from slimsvm.solvers.decomposition.working_set import solve_set
+from slimsvm.solvers.rounding import DualPoint
 
 Array = np.ndarray
 
@@ -320,6 +321,10 @@ class ExactRun:
         intercept = dual.intercept(self.v, self.g) if dual.balanced else 0.0
         error = task.error(task.decode((scores + intercept)[:, None], np.zeros(0), examples), examples)
         return 0.5 * norm_squared + dual.total * intercept + dual.penalty(self.g, intercept), error
+
+    def dual_point(self) -> DualPoint:
+        """The last v."""
+        return self.dual.point(self.v, self.g)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model of v, its objective and D(v)."""

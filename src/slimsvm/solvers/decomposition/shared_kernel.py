@@ -15,6 +15,7 @@ from slimsvm.solvers.base import SMALL_N, Problem, Solver, Status
 from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairFit, PairStates
 from slimsvm.solvers.decomposition.working_set import CALL_WORK, KernelBlock, Solved, solve_set
+from slimsvm.solvers.rounding import Doubt, sure_value
 from slimsvm.tasks import Binary, Examples
 
 Array = np.ndarray
@@ -115,6 +116,8 @@ class SharedKernelRun(OneVsOneRun):
         labels = problem.examples.labels
         self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
         self.K: Array | None = None
+        self.doubt: Doubt | None = None
+        self.sure = 0.0
         self.workspace = np.empty(0, np.uint8)
 
     def rows_of(self, pair: tuple[int, int]) -> Array:
@@ -131,4 +134,23 @@ class SharedKernelRun(OneVsOneRun):
         seconds = self.problem.max_seconds
         rows = self.rows_of(self.pairs[k])
         pair = PairProblem(self.problem, rows, self.of_class[self.pairs[k][0]][rows], self.states[k], self.K)
-        return pair.fit(pair.solve(self.workspace, None if seconds is None else self.begun + seconds))
+        fit = pair.fit(pair.solve(self.workspace, None if seconds is None else self.begun + seconds))
+        self.sure += self.sure_of(pair, rows)
+        return fit
+
+    def sure_of(self, pair: PairProblem, rows: Array) -> float:
+        """What is sure of a pair's bound."""
+        assert self.K is not None
+        point = pair.dual.point(pair.v, pair.g)
+        if self.K.dtype != np.float64:
+            return max(0.0, min(pair.lower_bound, sure_value(self.kernel_rows, replace(point, rows=rows[point.rows]))))
+        if self.doubt is None:
+            self.doubt = Doubt(self.kernel_rows)
+        V, used = np.zeros((len(self.K), 1)), rows[point.rows]
+        V[used] = point.V
+        total = float(point.V[:, 0] @ (self.K[np.ix_(used, used)] @ point.V[:, 0]))
+        return max(0.0, min(pair.lower_bound, point.rest - 0.5 * (total + self.doubt.of(V))))
+
+    def sure_bound(self) -> float:
+        """The sum of what is sure of the pairs."""
+        return self.sure

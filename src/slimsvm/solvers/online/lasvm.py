@@ -30,12 +30,13 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate
+from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, surely
 from slimsvm.solvers.checks import TWO_CLASSES, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
 from slimsvm.solvers.decomposition.working_set import KernelBlock, solve_set
 from slimsvm.solvers.online.lasvm_chunks import Joined, OnlineState
+from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import losses
 
 Array = np.ndarray
@@ -264,12 +265,17 @@ class LasvmRun:
             self.is_settled = False
         return seen
 
+    def dual_point(self) -> DualPoint | None:
+        """The last point that was judged."""
+        return None if self.judged is None else self.dual.point(self.judged.v, self.judged.g)
+
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model of the latest dual point, its objective and D."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         seen = self.judged
         if seen is None or seen.rows is not self.latest[0]:
             seen = self.judge()
+        self.judged = seen
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         order = np.argsort(seen.rows)
         rows, problem = seen.rows[order], self.problem
@@ -382,7 +388,7 @@ class LASVM(Solver):
             offered = np.arange(joined.n_earlier, joined.problem.rows.n_rows)
             run = LasvmRun(joined.problem, once, offered, joined.v, None if state is None else joined.kept)
             status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
-            fit = finite(run.finish(status, history), joined.problem)
+            fit = surely(finite(run.finish(status, history), joined.problem), run)
         inside = np.flatnonzero(run.inside)
         fit.state, fit.basis_rows = joined.left(run.table.row[inside], run.v[inside]), None
         return fit
