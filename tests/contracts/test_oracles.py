@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from slimsvm.cuts import ORACLES, CutState, ExactOracle, UniformOracle, ViolatedOracle, reference_loss
+from slimsvm.cuts import CutState, ExactOracle, UniformOracle, ViolatedOracle, oracles, reference_loss
 from slimsvm.kernels import RBF
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem, UniformCuts
@@ -25,9 +25,9 @@ WITHOUT_REDRAW = {
 }
 
 
-def test_every_registered_oracle_is_tested():
+def test_every_oracle_is_tested():
     tested = {type(make(5)) for make in WITHOUT_REDRAW.values()}
-    assert set(ORACLES.values()) == tested
+    assert {found for found in vars(oracles).values() if hasattr(found, "needs_all_scores")} == tested
 
 
 @pytest.fixture(params=sorted(CASES))

@@ -18,10 +18,7 @@ from slimsvm.cuts.state import CutsState, Solution
 from slimsvm.cuts.weight_scores import WeightScores
 from slimsvm.cuts.working_set import WorkingSet
 
-ORACLES = {"exact": ExactOracle, "uniform": UniformOracle, "violated": ViolatedOracle}
-
 __all__ = [
-    "ORACLES",
     "BestPoint",
     "Cut",
     "CutState",

@@ -18,6 +18,7 @@ from slimsvm.datasets.tables import parse_csv
 DENSE_FROM = 1 / 20
 
 
+# Most of its lines are the docstring.
 def read_data(
     path: str | os.PathLike,
     n_features: int | None = None,

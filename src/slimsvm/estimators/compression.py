@@ -50,6 +50,7 @@ class Compression:
     score_error: float | None
 
 
+# Most of its lines are the docstring.
 def compress(
     model,
     max_basis=100,
