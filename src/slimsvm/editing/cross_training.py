@@ -158,7 +158,7 @@ class CrossTrainer(Solver):
         self.second_stage = second_stage
 
     @property
-    def inner(self) -> Solver:
+    def machine_solver(self) -> Solver:
         """The solver of all machines."""
         return Exact() if self.solver is None else self.solver
 
@@ -190,7 +190,7 @@ class CrossTrainer(Solver):
             raise ValueError("validation_size=0 leaves nothing to choose C by: give it as a number")
         labels = problem.examples.labels
         parts = split(labels, self.n_subsets, self.subset_size, self.validation_size, rng)
-        first = train(problem, self.inner, parts, self.first_C, int(rng.integers(2**30)), clock)
+        first = train(problem, self.machine_solver, parts, self.first_C, int(rng.integers(2**30)), clock)
         return self._edited(labels, parts, first, self.variances)
 
     def _edited(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
@@ -267,7 +267,7 @@ class CrossTrainer(Solver):
 
         def train_on(rows: Array, price: float, callbacks: tuple = (), verbose: int = 0) -> Fit:
             part = some_rows(problem, rows, C=price, max_seconds=clock.left())
-            return self.inner.solve(replace(part, verbose=verbose), callbacks=callbacks)
+            return self.machine_solver.solve(replace(part, verbose=verbose), callbacks=callbacks)
 
         choice, spent = Choice(self.C, 0.0, []), 0
         if len(edited.split.validating):
@@ -315,7 +315,7 @@ class CrossTrainer(Solver):
 
         def fit_to(rows: Array) -> Fit:
             part = some_rows(problem, rows, C=edited.first.C, max_seconds=clock.left(), random_state=rng)
-            return self.inner.solve(part)
+            return self.machine_solver.solve(part)
 
         kept, labels = np.intersect1d(edited.kept, usable), problem.examples.labels
         limit = Limit.of(self.max_basis, kept, usable, labels, rng)

@@ -71,12 +71,12 @@ class Ramp(Solver):
             raise ValueError(f"s must be below 1, found {self.s!r}")
         begun, clock = time.perf_counter(), Clock(problem.max_seconds)
         examples = problem.examples
-        inner = Exact() if self.solver is None else self.solver
+        solver = Exact() if self.solver is None else self.solver
         counting, best, kernel_evals = np.arange(examples.n_rows), Best(), 0
         history: list[dict[str, Any]] = []
         for _ in range(MAX_STEPS):
             part = problem if len(counting) == examples.n_rows else some_rows(problem, counting)
-            fit = inner.solve(replace(part, max_seconds=clock.left()), state=state, callbacks=callbacks)
+            fit = solver.solve(replace(part, max_seconds=clock.left()), state=state, callbacks=callbacks)
             rows = counting if fit.basis_rows is None else counting[fit.basis_rows]
             scores = scores_of(fit.model, problem.rows, problem.n_jobs)
             hinge = np.maximum(0.0, 1.0 - examples.labels * scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
-from slimsvm.estimators._shared.files import read_estimator
+from slimsvm.estimators._shared.estimator_files import read_estimator
 
 
 def load(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from slimsvm.estimators._shared.files import save
+from slimsvm.estimators._shared.estimator_files import save
 from slimsvm.estimators._shared.validation import check_at_least
 
 

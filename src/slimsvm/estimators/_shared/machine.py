@@ -413,7 +413,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         OSError
             The file cannot be written; an older file of that name is left as it was.
         """
-        from slimsvm.estimators._shared.files import save
+        from slimsvm.estimators._shared.estimator_files import save
 
         check_is_fitted(self, "model_")
         save(self, path)

@@ -9,7 +9,7 @@ Tsang, Kwok, Cheung, "Core Vector Machines: Fast SVM Training on Very Large Data
 is at most the radius of the smallest ball around all rows, and (1 + ε) R at least that.
 
 Parts: `solvers.balls.enclosing_ball` (the problem, the search), `solvers.decomposition.kernel_table`,
-`solvers.decomposition.working_set` (pairs of rows).
+`solvers.decomposition.row_set` (pairs of rows).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slimsvm.solvers.balls.enclosing_ball import BallRun, BallSolver
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.kernel_table import PIECE, KernelTable
-from slimsvm.solvers.decomposition.working_set import KernelBlock, solve_set
+from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
 
 Array = np.ndarray
 

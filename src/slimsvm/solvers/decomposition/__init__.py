@@ -1,6 +1,7 @@
 """Decomposition: duals with one variable per row, solved block by block to the optimum.
 
 dual          the dual of two classes, of regression and of one class
+row_set       the dual over some rows, solved by pairs or single rows
 kernel_cache  blocks of the kernel matrix over the active rows
 kernel_table  kernel values between rows that come and go, for `online` and `balls`
 one_vs_one    several classes by the problems of all pairs

@@ -15,7 +15,7 @@ F = KV. Two classes and regression are in `solvers.decomposition.dual`; several 
 
 One class (`tasks.OneClass`) has linear(V) = 0 and Σ V fixed: D is negative, and nothing is scaled.
 
-Parts: `solvers.decomposition.working_set` (pairs or single rows, two classes and regression),
+Parts: `solvers.decomposition.row_set` (pairs or single rows, two classes and regression),
 `core/decomposition/class_ascent.cc` (several classes).
 """
 
@@ -32,7 +32,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.decomposition.dual import Dual
-from slimsvm.solvers.decomposition.working_set import CALL_WORK, TINY, KernelBlock, solve_set
+from slimsvm.solvers.decomposition.row_set import CALL_WORK, TINY, KernelBlock, solve_set
 from slimsvm.solvers.rounding import Doubt
 from slimsvm.tasks import Multiclass
 

@@ -23,7 +23,7 @@ Three levels, each in the next one:
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
-`solvers.decomposition.kernel_cache`, `solvers.decomposition.working_set`.
+`solvers.decomposition.kernel_cache`, `solvers.decomposition.row_set`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from slimsvm.solvers.checks import Need, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
+from slimsvm.solvers.decomposition.row_set import solve_set
 from slimsvm.solvers.decomposition.shared_kernel import SharedKernelRun, fits_in_memory
-from slimsvm.solvers.decomposition.working_set import solve_set
 from slimsvm.solvers.rounding import DualPoint
 
 Array = np.ndarray

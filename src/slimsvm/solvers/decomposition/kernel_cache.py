@@ -13,7 +13,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
-from slimsvm.solvers.decomposition.working_set import KernelBlock
+from slimsvm.solvers.decomposition.row_set import KernelBlock
 
 Array = np.ndarray
 

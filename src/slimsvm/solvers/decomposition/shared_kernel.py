@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm.solvers.base import SMALL_N, Problem, Solver, Status
 from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairFit, PairStates
-from slimsvm.solvers.decomposition.working_set import CALL_WORK, KernelBlock, Solved, solve_set
+from slimsvm.solvers.decomposition.row_set import CALL_WORK, KernelBlock, Solved, solve_set
 from slimsvm.solvers.rounding import Doubt, sure_value
 from slimsvm.tasks import Binary, Examples
 

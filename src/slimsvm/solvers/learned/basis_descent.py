@@ -179,7 +179,7 @@ class Descent:
         cuts = np.arange(n_batches + 1) * len(order) // n_batches
         steps = np.arange(self.n_steps + 1, self.n_steps + n_batches + 1)
         schedule = np.column_stack([steps, factors, shares]).astype(np.float64)
-        step = self._given if self.gradient.loss is None else self._known
+        step = self._step_by_task if self.gradient.loss is None else self._steps_in_core
         for a, b in self._parts(n_batches):
             step(order[cuts[a] : cuts[b]], cuts[a : b + 1] - cuts[a], schedule[a:b], stats)
         self.n_steps += n_batches
@@ -199,7 +199,7 @@ class Descent:
         for a in range(0, n_batches, size):
             yield a, min(n_batches, a + size)
 
-    def _known(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
+    def _steps_in_core(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
         """Steps on batches of examples whose loss compiled code knows."""
         loss, chosen, ends = self.gradient.loss, self.examples.rows_of(part), None
         assert loss is not None
@@ -213,7 +213,7 @@ class Descent:
             cuts = np.append(0, last)[cuts]
         self.gradient.descend(self.adam, rows, index, cuts, ends, loss, schedule, stats)
 
-    def _given(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
+    def _step_by_task(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
         """One step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
         task, examples, gradient = self.problem.task, self.examples, self.gradient
         batch, chosen, plain = examples.take(part), examples.rows_of(part), self.parameters.plain.astype(np.float64)
@@ -224,7 +224,7 @@ class Descent:
         weights = batch.weights * (examples.n_examples / examples.total_weight)
         r = -augmented.coef * (weights[batch.example_of_rows()] / len(part))[:, None]
         lossy, norm = np.flatnonzero(r.any(axis=1)), np.zeros(3)
-        gradient.given(rows, index[lossy], r[lossy], int(number), self.adam.rates.pull, norm)
+        gradient.by_slopes(rows, index[lossy], r[lossy], int(number), self.adam.rates.pull, norm)
         if augmented.plain is not None:
             gradient.gradient[-len(plain) :] = plain / self.problem.C1 - weights @ augmented.plain / len(part)
         core.adam_step(descent=gradient.data, adam=self.adam.data, number=number, factor=factor, averaging=averaging)

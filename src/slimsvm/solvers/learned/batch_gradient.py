@@ -221,7 +221,7 @@ class BatchGradient:
             call(index=index[part], out=out[part])
         return out
 
-    def given(self, rows: Any, index: Array, r: Array, step: int, pull: float, stats: Array) -> None:
+    def by_slopes(self, rows: Any, index: Array, r: Array, step: int, pull: float, stats: Array) -> None:
         """Set the gradient to that of losses whose gradients in the scores (n, m) are given."""
         call = core.batch_gradient.prepare(
             descent=self.data, rows=rows, index=index, given=r.astype(self.kernel_rows.dtype), step=step, pull=pull,

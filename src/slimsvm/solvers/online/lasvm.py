@@ -16,7 +16,7 @@ the gap, and rows that violate join S, until it is small enough. That also cures
 S are at their bounds (a small C), no single new row finds a partner to move with.
 
 Parts: `solvers.decomposition.kernel_table` (kernel values between the rows of S), `core/decomposition/lasvm.cc`
-(steps), `solvers.decomposition.working_set` (finishing), `solvers.online.lasvm_chunks` (rows in chunks).
+(steps), `solvers.decomposition.row_set` (finishing), `solvers.online.lasvm_chunks` (rows in chunks).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, 
 from slimsvm.solvers.checks import TWO_CLASSES, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
-from slimsvm.solvers.decomposition.working_set import KernelBlock, solve_set
+from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
 from slimsvm.solvers.online.lasvm_chunks import Joined, OnlineState
 from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import losses
