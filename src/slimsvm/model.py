@@ -203,7 +203,8 @@ class KernelExpansion:
         if prepared is None:
             rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=1)
             points = rows.points_of(self.basis)
-            prepared = _Prepared(rows.centre, points, rows.scorer(points, self.coef, self.intercept))
+            scorer = None if len(points.far) else rows.scorer(points, self.coef, self.intercept)
+            prepared = _Prepared(rows.centre, points, scorer)
             self._prepared[key] = prepared
         return prepared
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
+from slimsvm.kernels.far import centre_of, far_from_centre, values_between
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
@@ -83,7 +85,8 @@ class KernelRows:
     counter : EvalCounter or None
         Counter to add to (None: a new one).
     centre : ndarray of shape (d,) or None
-        What shift-invariant kernels on dense rows subtract first, against cancellation. None: the mean of the rows.
+        What shift-invariant kernels on dense rows subtract first, against cancellation. None: the mean of the rows, or
+        where a few far rows pull it away from all others a median (`slimsvm.kernels.far`).
         Scores are the same bits in two objects only if centre and points are.
 
     Attributes
@@ -134,7 +137,7 @@ class KernelRows:
         self._centred = self._folding is not None and self._folding.shift_invariant and not self.rows.is_sparse
         if not self._centred:
             centre = np.zeros(self.n_features)
-        self.centre = self._mean() if centre is None else np.asarray(centre, np.float64)
+        self.centre = self._centre() if centre is None else np.asarray(centre, np.float64)
         self._kept: FoldedRows | None = None
         if self._folding is not None and self.rows.in_memory and self._folded_bytes() <= memory_limit:
             self._kept = self._folded(Selection(self.n_rows))
@@ -151,6 +154,9 @@ class KernelRows:
             centre = np.zeros(X.shape[1])
             if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
                 centre = np.asarray(Z, np.float64).mean(axis=0)
+                folding = kernel.folding(X.shape[1])
+                if folding is not None and folding.shift_invariant and not is_sparse(X):
+                    centre = centre_of(folding, as_rows(Z), centre)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
 
     @cached_property
@@ -232,7 +238,7 @@ class KernelRows:
         result_shape = (shape[0], shape[2]) if segments is None else shape
         out = _result(out, result_shape, self.dtype)
         table = out.reshape(shape)
-        if rows is None and self.raw is not None:
+        if rows is None and self.raw is not None and not len(points.far):
             assert self._folding is not None
             scorer = RawScorer(self._folding, self.centre, points, coef, offsets)
             self.may_be_infinite = scorer.sums(self.raw, table, self.n_jobs) > 0
@@ -240,7 +246,14 @@ class KernelRows:
             return out
 
         def sum_up(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
-            operand.scores(selection, points, coef, offsets, table[at : at + selection.n], n_jobs)
+            part = table[at : at + selection.n]
+            operand.scores(selection, points, coef, offsets, part, n_jobs)
+            if len(points.far):
+                far, found, values = self._far_values(operand, selection, choice, at, points)
+                change = values - found
+                for s, (lo, hi) in enumerate(pairwise(offsets)):
+                    own = (points.far >= lo) & (points.far < hi)
+                    part[far, s] += (change[:, own] @ coef[points.far[own]]).astype(self.dtype)
 
         self._for_parts(choice, k, sum_up)
         return out
@@ -252,6 +265,9 @@ class KernelRows:
 
         def fill(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
             operand.block(selection, points, out[at : at + selection.n], n_jobs)
+            if len(points.far):
+                far, _, values = self._far_values(operand, selection, choice, at, points)
+                out[at + far[:, None], points.far] = values
 
         self._for_parts(choice, len(points), fill)
         return out
@@ -278,6 +294,26 @@ class KernelRows:
         if self._kept is not None:
             return self._kept.rows, index
         return self._folded(Selection(len(index), 0, index)).rows, np.arange(len(index))
+
+    def _far_values(
+        self, operand: Any, selection: Selection, choice: Selection, at: int, points: Points
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which of the selected rows are far from the centre, and their values with the far points: as compiled code
+        has them, and as they are.
+        """
+        own = selection.index if len(selection.index) else np.arange(selection.first, selection.first + selection.n)
+        assert self._folding is not None
+        far = far_from_centre(self._folding, operand.rows.half[own])
+        found = np.zeros((len(far), len(points.far)), self.dtype)
+        if not len(far):
+            return far, found, found
+        operand.block(Selection(len(far), 0, own[far]), self.points_of(points.raw[points.far]), found, 1)
+        index = choice.index[at + far] if len(choice.index) else choice.first + at + far
+        return far, found, values_between(self.kernel, self.rows.take(index, np.float64), points.raw[points.far])
+
+    def _centre(self) -> np.ndarray:
+        assert self._folding is not None
+        return centre_of(self._folding, self.rows, self._mean())
 
     def _mean(self) -> np.ndarray:
         total = np.zeros(self.n_features)

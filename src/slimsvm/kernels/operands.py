@@ -27,6 +27,7 @@ from slimsvm.core import (
     panel_of,
 )
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
+from slimsvm.kernels.far import far_from_centre
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.rows import Block, is_sparse
 
@@ -49,10 +50,13 @@ class Points:
         Which product they are laid out for: INNER, … of `slimsvm.core`; -1 for none.
     data : core.Structure (points) or None
         What compiled code reads.
+    far : int64 ndarray
+        Positions of those that are far from the centre: their values with rows that are, too, are not what they should.
     """
 
-    def __init__(self, raw: Any, form: int = -1, data: Any = None):
+    def __init__(self, raw: Any, form: int = -1, data: Any = None, far: np.ndarray | None = None):
         self.raw, self.form, self.data = raw, form, data
+        self.far = np.empty(0, np.int64) if far is None else far
 
     def __len__(self) -> int:
         return self.raw.shape[0]
@@ -283,7 +287,8 @@ def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.d
     panels = np.zeros(n_panels * panel * d, dtype)
     core.pack_dense(values=folder.values, panels=panels)
     base = _base(folding, folder.half, n_panels, panel)
-    return Points(raw, form, core.Points(form=form, n_features=d, panels=panels, base=base))
+    data = core.Points(form=form, n_features=d, panels=panels, base=base)
+    return Points(raw, form, data, far_from_centre(folding, folder.half))
 
 
 def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
@@ -291,12 +296,12 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
     (k, d), panel = raw.shape, panel_of(dtype)
     folded = _fold_csr(raw if is_sparse(raw) else sp.csr_array(raw), folding.point_scale, folding, dtype)
     n_panels = -(-k // panel)
-    base = _base(folding, folded.half, n_panels, panel)
+    base, far = _base(folding, folded.half, n_panels, panel), far_from_centre(folding, folded.half)
     if not is_sparse(raw) or _mostly_dense(folded.columns, k, d, dtype.itemsize):
         panels = np.zeros(n_panels * panel * d, dtype)
         core.pack_csr(n_features=d, values=folded.values, columns=folded.columns, indptr=folded.indptr, panels=panels)
         form = CSR_MANHATTAN if folding.manhattan else CSR_INNER
-        return Points(raw, form, core.Points(form=form, n_features=d, panels=panels, base=base))
+        return Points(raw, form, core.Points(form=form, n_features=d, panels=panels, base=base), far)
     csc = sp.csr_array((folded.values, folded.columns, folded.indptr), shape=(k, d)).tocsc()
     form = CSC_MANHATTAN if folding.manhattan else CSC_INNER
     points = core.Points(
@@ -307,7 +312,7 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
         indices=csc.indices.astype(np.int32),
         indptr=csc.indptr.astype(np.int64),
     )
-    return Points(raw, form, points)
+    return Points(raw, form, points, far)
 
 
 def _mostly_dense(indices: np.ndarray, k: int, d: int, itemsize: int) -> bool:

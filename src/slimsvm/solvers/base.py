@@ -36,6 +36,8 @@ MAX_FLOAT32_RADIUS = 500.0
 # Kernel values above this are computed in float64 under precision="auto". Those that a type cannot work with: float32
 # holds 3e38, and sums are to have room.
 MAX_FLOAT32_VALUE = 1e15
+# And where they are so many times squared distances: all rows are on one side, far from the origin. From how many rows.
+MAX_FLOAT32_OFFSET, OFFSET_ROWS = 1e4, 64
 MAX_VALUE = {"float32": 1e30, "float64": 1e150}
 # (C · sum of weights)² · largest kernel value, which no norm and no loss is above.
 MAX_NORM = 1e300
@@ -129,12 +131,26 @@ class Problem:
 
         if self.precision == "float64" or self.is_small:
             return kernel_rows(np.float64)
-        if self.precision == "auto" and self.kernel.largest(self.rows) > MAX_FLOAT32_VALUE:
+        if self.precision == "auto" and (
+            self.kernel.largest(self.rows) > MAX_FLOAT32_VALUE or self._offset() > MAX_FLOAT32_OFFSET
+        ):
             return kernel_rows(np.float64)
         bound = kernel_rows(np.float32)
         if self.precision == "auto" and bound.radius > MAX_FLOAT32_RADIUS:
             return kernel_rows(np.float64)
         return bound
+
+    def _offset(self) -> float:
+        """Of some rows, the largest value of a kernel of inner products for the median squared distance of two."""
+        folding, n = self.kernel.folding(self.rows.n_features), self.rows.n_rows
+        if folding is None or folding.shift_invariant:
+            return 0.0
+        some = self.rows.take(np.arange(min(n, OFFSET_ROWS)) * n // min(n, OFFSET_ROWS), np.float64)
+        values = self.kernel.block(some, some)
+        diagonal = np.diagonal(values)
+        distances = diagonal[:, None] + diagonal - 2.0 * values
+        positive = distances[distances > 0]
+        return float(diagonal.max() / np.median(positive)) if len(positive) else 0.0
 
     def check_range(self) -> None:
         """Refuse what leads to numbers beyond float64, or beyond float32 where that is asked for, and name it."""

@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows
+from slimsvm.kernels.far import FAR
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray
@@ -93,7 +94,8 @@ class Doubt:
         X: Any = kernel_rows.rows.take(index, np.float64)
         if self.is_distance:
             X = X.multiply(folding.row_scale) if is_sparse(X) else (X - kernel_rows.centre) * folding.row_scale
-            return _sums(np.abs(X) if folding.manhattan else X * X if not is_sparse(X) else X.multiply(X))
+            size = _sums(np.abs(X) if folding.manhattan else X * X if not is_sparse(X) else X.multiply(X))
+            return np.minimum(size, 2.0 * FAR[np.dtype(np.float64)])  # beyond it values are taken about other centres
         squares = _sums(X.multiply(X) if is_sparse(X) else X * X)
         power = folding.degree if folding.code == core.POWER else 1
         return (np.abs(folding.point_scale) * squares + abs(folding.shift)) ** (0.5 * power)

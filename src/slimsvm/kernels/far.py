@@ -1,0 +1,80 @@
+"""Rows far from all others: a centre that they do not pull, and kernel values between rows that are far from it.
+
+A kernel of distances takes them from norms about a centre, which must be small against 1 / ε of the type. The mean of
+the rows serves, unless a few rows are very far away: then it is near none. And a row that is far from the centre may
+have others of its kind next to it, as where a large number stands for "missing".
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from slimsvm.kernels.kernel_form import Folding
+from slimsvm.rows import Rows, is_sparse
+
+# Rows, evenly spaced, that tell whether a mean is near any of them, and that a median is of where it is not.
+LOOKED_AT, MEDIAN_OF = 64, 1024
+# Exponents about the mean from which on it is doubted, and how much farther than half of the rows it is from the median
+# where it is not taken.
+DOUBTED, FARTHER = 50.0, 100.0
+# Half the exponent of a row about the centre from which on values are computed about another one: float64 then holds
+# exponents to 4e-6, float32 to 0.06; and how many such centres there are at most.
+FAR = {np.dtype(np.float32): 2.0**20, np.dtype(np.float64): 2.0**34}
+MOST_CENTRES = 256
+
+
+def exponents(folding: Folding, X: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """|x'|^2 or |x'|_1 of rows X folded about a centre, infinite beyond float64."""
+    with np.errstate(over="ignore"):
+        folded = (X - centre) * folding.row_scale
+        return np.abs(folded).sum(axis=1) if folding.manhattan else np.einsum("ij,ij->i", folded, folded)
+
+
+def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
+    """The mean of dense rows, or the median of some where the mean is far from nearly all."""
+    if not rows.n_rows:
+        return mean
+    some: Any = rows.take(_spaced(rows.n_rows, LOOKED_AT), np.float64)
+    if not exponents(folding, some, mean).min() > DOUBTED:
+        return mean
+    some = rows.take(_spaced(rows.n_rows, MEDIAN_OF), np.float64)
+    median = np.median(some, axis=0)
+    half = np.median(exponents(folding, some, median))
+    return median if exponents(folding, mean[None], median)[0] > FARTHER * half else mean
+
+
+def _spaced(n: int, most: int) -> np.ndarray:
+    return np.arange(min(n, most)) * n // min(n, most)
+
+
+def far_from_centre(folding: Folding, half: np.ndarray) -> np.ndarray:
+    """Positions of folded rows that are far from their centre."""
+    return np.flatnonzero(half <= -FAR[half.dtype]) if folding.norms else np.empty(0, np.int64)
+
+
+def values_between(kernel: Any, X: Any, Z: Any) -> np.ndarray:
+    """Kernel values of far rows, float64, about centres among the Z: 0 where two are near no common one."""
+    from slimsvm.kernels.kernel_rows import KernelRows
+
+    X, Z = (np.asarray(part.toarray() if is_sparse(part) else part, np.float64) for part in (X, Z))
+    folding, left, values = kernel.folding(X.shape[1]), np.arange(len(Z)), np.zeros((len(X), len(Z)))
+    for _ in range(MOST_CENTRES):
+        if not len(left):
+            break
+        centre = Z[left[0]]
+        with np.errstate(over="ignore"):
+            near = exponents(folding, Z[left], centre) < 2.0 * FAR[np.dtype(np.float64)]
+        rows = KernelRows(kernel, X, dtype=np.float64, n_jobs=1, memory_limit=0, centre=centre)
+        values[:, left[near]] = rows.block(rows.points_of(Z[left[near]]))
+        left = left[~near]
+    if len(left):
+        warnings.warn(
+            f"rows far from all others are in more than {MOST_CENTRES} places: kernel values of {len(left)} of them "
+            "are taken as 0, with themselves too; scale X, or look for values that stand for a missing one",
+            UserWarning,
+            stacklevel=2,
+        )
+    return values
