@@ -29,7 +29,10 @@ Array = np.ndarray
 
 # Pairs of rows that are summed up in float64: some 10 ms; rows that are the first of a pair where there are more, at
 # least; standard errors.
-PAIRS, LEAST_ROWS, ERRORS = 4_000_000, 256, 5.0
+PAIRS, LEAST_ROWS, ERRORS = 1_000_000, 256, 5.0
+# A float64 sum of which no greater share is in doubt is not summed up anew: steps on the way to it, each of which
+# rounds, count as this many sums.
+LITTLE, ON_THE_WAY = 1e-6, 4.0
 # Products of a sum that go to one lane, and operations beside them.
 LANES, OTHERS = 8, 4
 # A warning says so where rounding takes more of a bound than this share of the objective.
@@ -132,15 +135,16 @@ def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True) -> 
     doubt = Doubt(kernel_rows, rows)
     if point.is_weights:
         return point.rest - 0.5 * (point.seen + doubt.of_weights(V, point.seen))
-    if not anew:
-        total = point.seen
+    amount = doubt.of(V)
+    if kernel_rows.dtype == np.float64 and (not anew or amount <= LITTLE * abs(point.seen)):
+        total, amount = point.seen, ON_THE_WAY * amount
     elif len(rows) ** 2 <= PAIRS:
         total = float(np.sum(V * _products(kernel_rows, rows, V, None)))
     elif kernel_rows.dtype == np.float64:
         total = point.seen
     else:
         total = point.seen + _amiss(kernel_rows, rows, V)
-    return point.rest - 0.5 * (total + doubt.of(V))
+    return point.rest - 0.5 * (total + amount)
 
 
 def _products(kernel_rows: KernelRows, rows: Array, V: Array, chosen: Array | None) -> Array:
