@@ -144,19 +144,24 @@ class PlainAscentRun:
         """Of the dual variables, or of the finish, whose span lacks directions that few vectors are left over in."""
         sure: Any = -np.inf
         if not self.steps.is_against_the_rest:
-            value = float(linear_part(self.steps, self.alpha).sum()) - 0.5 * float(np.sum(self.beta * self.scores))
-            points = [dual_point(self.steps, self.alpha, value)]
+            duals = [self.alpha]
             if self.found is not None:  # at the optimum coefficients are dual variables
-                alpha = signs(self.steps, np.arange(len(self.alpha)), 1) * self.found.coef
-                price = self.steps.price[:, None]
-                alpha = np.clip(alpha, -price if self.steps.loss == EPSILON_INSENSITIVE else 0.0, price)
-                points.append(dual_point(self.steps, alpha, 0.0))
+                alpha, price = self._sign() * self.found.coef, self.steps.price[:, None]
+                duals.append(np.clip(alpha, -price if self.steps.loss == EPSILON_INSENSITIVE else 0.0, price))
+            points = [dual_point(self.steps, alpha, self._dual_value(alpha)) for alpha in duals]
             sure = max(sure_value(self.kernel_rows, point) for point in points)
         if self.found is not None:
             most = self.problem.C * float(self.problem.examples.weights @ np.sqrt(np.abs(self.kernel_rows.diag())))
             most *= 1 if self.beta.shape[1] == 1 else 2  # of all classes together
             sure = max(sure, self.found.bound_in_basis - 0.5 * RANK_TOLERANCE[self.kernel_rows.dtype] * most**2)
         return sure
+
+    def _sign(self) -> Array:
+        return signs(self.steps, np.arange(len(self.alpha)), self.alpha.shape[1])
+
+    def _dual_value(self, alpha: Array) -> float:
+        beta = self._sign() * alpha
+        return float(linear_part(self.steps, alpha).sum()) - 0.5 * float(np.sum(beta * (self.K @ beta)))
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model over the rows with coefficients."""
