@@ -204,14 +204,14 @@ class BatchGradient:
         stats: Array,
     ) -> None:  # fmt: skip
         """Steps over the batches index[cuts[b]:cuts[b + 1]] of folded rows, as slimsvm.h has them."""
-        call = core.descend.prepare(
-            descent=self.data, adam=adam.data, rows=rows, row_loss=loss.rows, sequence_loss=loss.sequences,
-            index=index, cuts=cuts, ends=ends, schedule=schedule, stats=stats, max_tiles=self.max_tiles,
-            **self._threads(len(schedule)),
-        )  # fmt: skip
         batch = tile = 0
         while batch < len(schedule):
-            batch, tile = call(batch=batch, tile=tile)
+            # Not prepared: that takes as long as a sweep over 150 rows, which is one call.
+            batch, tile = core.descend(
+                descent=self.data, adam=adam.data, rows=rows, row_loss=loss.rows, sequence_loss=loss.sequences,
+                index=index, cuts=cuts, ends=ends, schedule=schedule, stats=stats, max_tiles=self.max_tiles,
+                batch=batch, tile=tile, **self._threads(len(schedule)),
+            )  # fmt: skip
 
     def scores(self, rows: Any, index: Array, step: int) -> Array:
         """Scores (n, m) of the folded rows at ``index``, with the noise of a step."""
