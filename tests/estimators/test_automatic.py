@@ -4,16 +4,38 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import BCFW, CPSP, SVC, SVR, ExactCuts, Refine, ViolatedCuts
-from slimsvm.estimators._shared.automatic import MAX_EXACT_N, MAX_SMALL_N, MAX_SPARSE_FEATURES, choose_solver
+from slimsvm import BCFW, CPSP, SVC, SVR, Exact, ExactCuts, Refine, ViolatedCuts
+from slimsvm.estimators._shared import automatic
+from slimsvm.estimators._shared.automatic import (
+    MAX_CUTS_N,
+    MAX_SMALL_N,
+    MAX_SPARSE_FEATURES,
+    PER_VECTOR,
+    choose_solver,
+    exact_evals,
+)
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Compact
-from slimsvm.tasks import Binary, Multiclass, Regression
+from slimsvm.solvers import Compact, Problem
+from slimsvm.tasks import Binary, Examples, Multiclass, Multilabel, OneClass, OneVsOne, Regression
 from tasks_for_tests import Chain, ErrorRate
 
-ROWS = as_rows(np.zeros((10, 3)))
+ROWS = np.zeros((10, 3))
+
+
+def problem_of(X, kernel, task, labels=None, memory_limit=10**9):
+    """A problem whose labels do not matter, or are given."""
+    labels = np.zeros(X.shape[0]) if labels is None else labels
+    examples = Examples(labels=labels, weights=np.ones(X.shape[0]))
+    return Problem(as_rows(X), examples, task, kernel, memory_limit=memory_limit)
+
+
+def chosen(X, kernel=None, task=None, max_basis=None, learns_metric=False, memory_limit=10**9):
+    """The solver for such rows; two classes and the RBF kernel where nothing is said."""
+    problem = problem_of(X, kernel or RBF(1.0), task or Binary(), memory_limit=memory_limit)
+    return choose_solver(problem, max_basis, learns_metric)
 
 
 @pytest.mark.parametrize(
@@ -23,36 +45,92 @@ ROWS = as_rows(np.zeros((10, 3)))
     "task", [Binary(), Multiclass(3), Regression(0.1), Chain(3)], ids=lambda task: type(task).__name__
 )
 def test_vectors_are_learned_where_there_are_derivatives(kernel, task):
-    solver = choose_solver(ROWS, kernel, task, 7, False)
+    solver = chosen(ROWS, kernel, task, 7)
     assert (type(solver), solver.max_basis) == (Refine, 7)
 
 
 @pytest.mark.parametrize("kernel", [Laplacian(1.0), Precomputed(), CallableKernel(np.dot)], ids=lambda k: k.name)
 def test_other_kernels_are_pursued_with_training_rows(kernel):
-    solver = choose_solver(ROWS, kernel, Binary(), 7, False)
+    solver = chosen(ROWS, kernel, max_basis=7)
     assert (type(solver), solver.max_basis, solver.preimage) == (CPSP, 7, "training-rows")
 
 
 def test_losses_over_all_rows_are_pursued():
-    solver = choose_solver(ROWS, RBF(1.0), ErrorRate(), 7, False)
+    solver = chosen(ROWS, task=ErrorRate(), max_basis=7)
     assert (type(solver), solver.max_basis, solver.preimage) == (CPSP, 7, "fixed-point")
 
 
 def test_text_is_pursued_other_sparse_rows_are_learned():
-    few, many = (as_rows(sp.csr_array((10, MAX_SPARSE_FEATURES + more))) for more in (0, 1))
-    assert type(choose_solver(few, RBF(1.0), Binary(), 7, False)) is Refine
-    assert type(choose_solver(many, RBF(1.0), Binary(), 7, False)) is CPSP
-    dense = as_rows(np.zeros((10, MAX_SPARSE_FEATURES + 1)))
-    assert type(choose_solver(dense, RBF(1.0), Binary(), 7, False)) is Refine
+    few, many = (sp.csr_array((10, MAX_SPARSE_FEATURES + more)) for more in (0, 1))
+    assert type(chosen(few, max_basis=7)) is Refine
+    assert type(chosen(many, max_basis=7)) is CPSP
+    dense = np.zeros((10, MAX_SPARSE_FEATURES + 1))
+    assert type(chosen(dense, max_basis=7)) is Refine
 
 
-def test_without_a_cap_few_rows_are_solved_for():
-    few, many = (as_rows(np.zeros((MAX_SMALL_N + more, 1))) for more in (0, 1))
-    assert type(choose_solver(few, RBF(1.0), Binary(), None, False)) is ExactCuts
-    assert type(choose_solver(many, RBF(1.0), Binary(), None, False)) is Compact
+@pytest.mark.parametrize(
+    ("task", "solver"),
+    [
+        (Binary(), Exact),
+        (Binary(cost_positive=2.0), Exact),
+        (OneVsOne(3), Exact),
+        (Regression(0.1), Exact),
+        (OneClass(0.5), Exact),
+        (Multiclass(3), ExactCuts),
+        (Multilabel(3), ExactCuts),
+        (Chain(3), ExactCuts),
+        (ErrorRate(), ExactCuts),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF(1.0), RBF((1.0, 2.0, 3.0)), Linear(), Laplacian(1.0), Precomputed(), CallableKernel(np.dot)],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_without_a_cap_the_machine_is_the_exact_one(kernel, task, solver):
+    for X in (np.zeros((10, 3)), np.zeros((30_000, 3)), sp.csr_array((30_000, 3))):
+        in_weights = X.shape[0] > 10 and isinstance(kernel, Linear) and isinstance(task, Chain)
+        assert type(chosen(X, kernel, task)) is (BCFW if in_weights else solver)
 
 
-@pytest.mark.parametrize("task", [Binary(), Multiclass(3)], ids=lambda task: type(task).__name__)
+def test_rows_on_disk_are_solved_for_exactly(tmp_path):
+    mapped = np.memmap(tmp_path / "X", mode="w+", shape=(MAX_SMALL_N + 1, 2))
+    assert type(chosen(mapped)) is Exact
+
+
+def test_cuts_of_very_many_rows_are_sampled():
+    few, many = (np.zeros((MAX_CUTS_N + more, 1)) for more in (0, 1))
+    assert type(chosen(few, task=Multiclass(3))) is ExactCuts
+    assert type(chosen(many, task=Multiclass(3))) is ViolatedCuts
+
+
+@pytest.mark.parametrize("overlap", [0.0, 3.0])
+def test_what_the_exact_machine_would_take_is_estimated_by_a_sample(overlap, monkeypatch):
+    monkeypatch.setattr(automatic, "MAX_EVALS", 2e7)
+    monkeypatch.setattr(automatic, "SAMPLE", 200)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = np.where(X[:, 0] + overlap * rng.normal(size=len(X)) > 0, 1, -1)
+    problem = problem_of(X, RBF(0.1), Binary(), y)
+    estimate = exact_evals(problem)
+    assert estimate <= PER_VECTOR * len(X) ** 2
+    if not overlap:
+        assert estimate <= automatic.MAX_EVALS
+        assert type(choose_solver(problem, None, False)) is Exact
+        return
+    with pytest.warns(
+        ConvergenceWarning, match=r"exact machine of 4000 rows takes some 4e.07 kernel evaluations.*max_basis='auto'"
+    ):
+        assert type(choose_solver(problem, None, False)) is Compact
+    own = problem_of(X, CallableKernel(lambda A, B: A @ B.T), Binary(), y)
+    with pytest.warns(ConvergenceWarning, match="solver='violated-cuts'"):
+        assert type(choose_solver(own, None, False)) is ViolatedCuts
+    matrix = problem_of(np.eye(4000), Precomputed(), Binary(), y)
+    assert type(choose_solver(matrix, None, False)) is Exact
+
+
+@pytest.mark.parametrize("task", [Binary(), Multiclass(3), Regression(0.1)], ids=lambda task: type(task).__name__)
 @pytest.mark.parametrize(
     ("kernel", "n_sparse", "vectors"),
     [
@@ -64,42 +142,40 @@ def test_without_a_cap_few_rows_are_solved_for():
         (Polynomial(2, 1.0, 1.0), MAX_SPARSE_FEATURES + 1, "training-rows"),
     ],
 )
-def test_without_a_cap_few_vectors_are_looked_for(kernel, n_sparse, vectors, task):
-    X = sp.csr_array((MAX_SMALL_N + 1, n_sparse)) if n_sparse else np.zeros((MAX_SMALL_N + 1, 3))
-    assert choose_solver(as_rows(X), kernel, task, None, False).vectors == vectors
+def test_a_cap_of_auto_searches_for_few_vectors(kernel, n_sparse, vectors, task):
+    X = sp.csr_array((50, n_sparse)) if n_sparse else np.zeros((50, 3))
+    assert chosen(X, kernel, task, "auto").vectors == vectors
 
 
-def test_without_a_cap_cuts_solve_what_cannot_be_searched(tmp_path):
-    X = np.zeros((MAX_SMALL_N + 1, 2))
-    rows, mapped = as_rows(X), as_rows(np.memmap(tmp_path / "X", mode="w+", shape=X.shape))
-    for kernel, task, seen in (
-        (Precomputed(), Binary(), rows),
-        (CallableKernel(np.dot), Binary(), rows),
-        (RBF(1.0), Chain(3), rows),
-        (RBF(1.0), ErrorRate(), rows),
-        (RBF(1.0), Regression(0.1), rows),
-        (RBF(1.0), Binary(), mapped),
-    ):
-        assert type(choose_solver(seen, kernel, task, None, False)) is ExactCuts
-    assert type(choose_solver(rows, RBF(1.0), Binary(), None, False, X.nbytes)) is Compact
-    assert type(choose_solver(rows, RBF(1.0), Binary(), None, False, X.nbytes - 1)) is ExactCuts
-    many = as_rows(np.zeros((MAX_EXACT_N + 1, 1)))
-    assert type(choose_solver(many, RBF(1.0), Binary(), None, False)) is Compact
-    assert type(choose_solver(many, CallableKernel(np.dot), Binary(), None, False)) is ViolatedCuts
+def test_a_search_needs_room_for_a_copy_of_the_rows(tmp_path):
+    X = np.zeros((100, 2))
+    mapped = np.memmap(tmp_path / "X", mode="w+", shape=X.shape)
+    assert type(chosen(X, max_basis="auto", memory_limit=X.nbytes)) is Compact
+    with pytest.raises(ValueError, match=r"max_basis='auto' holds rows out .* 1,600 bytes.*memory_limit"):
+        chosen(X, max_basis="auto", memory_limit=X.nbytes - 1)
+    with pytest.raises(ValueError, match="max_basis='auto' holds rows out"):
+        chosen(mapped, max_basis="auto")
+
+
+def test_auto_is_for_the_automatic_solver():
+    X, y = make_moons(60, random_state=0)
+    with pytest.raises(ValueError, match=r"max_basis='auto' goes with solver='auto', found solver='exact'"):
+        SVC(max_basis="auto", solver="exact").fit(X, y)
+    with pytest.raises(ValueError, match="max_basis"):
+        SVC(max_basis="few").fit(X, y)
 
 
 def test_a_metric_is_learned_by_refine():
-    assert choose_solver(ROWS, RBF(1.0), Binary(), None, True).get_params() == Refine().get_params()
-    assert choose_solver(ROWS, RBF(1.0), Binary(), 7, True).max_basis == 7
+    assert chosen(ROWS, learns_metric=True).get_params() == Refine().get_params()
+    assert chosen(ROWS, max_basis=7, learns_metric=True).max_basis == 7
 
 
 def test_with_a_metric_to_be_learned_many_rows_are_searched_too():
     X = np.zeros((MAX_SMALL_N + 1, 2))
-    chosen = choose_solver(as_rows(X), RBF(1.0), Binary(), None, True)
-    assert chosen.get_params() == Compact("refine", learn_metric=True).get_params()
-    assert choose_solver(as_rows(X), RBF(1.0), Binary(), 7, True).get_params() == Refine(7).get_params()
-    assert type(choose_solver(as_rows(X), RBF(1.0), Binary(), None, True, X.nbytes - 1)) is Refine
-    assert type(choose_solver(as_rows(X), RBF(1.0), Regression(), None, True)) is Refine
+    assert chosen(X, learns_metric=True).get_params() == Compact("refine", learn_metric=True).get_params()
+    assert chosen(X, max_basis=7, learns_metric=True).get_params() == Refine(7).get_params()
+    assert type(chosen(X, learns_metric=True, memory_limit=X.nbytes - 1)) is Refine
+    assert type(chosen(X, task=Regression(), learns_metric=True)) is Refine
 
 
 @pytest.mark.parametrize(
@@ -125,11 +201,10 @@ def test_the_cap_is_checked():
 
 
 def test_linear_machines_without_a_cap_have_weights_where_they_are_cheaper():
-    many, few = as_rows(np.zeros((3000, 5))), as_rows(np.zeros((2000, 5)))
-    wide = as_rows(np.zeros((2500, 4)))
-    for task, solver in ((Binary(), ExactCuts), (ErrorRate(), ExactCuts), (Chain(3), BCFW)):
-        assert type(choose_solver(many, Linear(), task, None, False)) is solver
-        assert type(choose_solver(few, Linear(), task, None, False)) is ExactCuts
-    assert type(choose_solver(many, Linear(), Chain(3), 7, False)) is Refine
+    many, few, wide = np.zeros((3000, 5)), np.zeros((2000, 5)), np.zeros((2500, 4))
+    for task, solver in ((Multiclass(3), ExactCuts), (ErrorRate(), ExactCuts), (Chain(3), BCFW)):
+        assert type(chosen(many, Linear(), task)) is solver
+        assert type(chosen(few, Linear(), task)) is ExactCuts
+    assert type(chosen(many, Linear(), Chain(3), 7)) is Refine
     # The weights take more than a quarter of the memory.
-    assert type(choose_solver(wide, Linear(), Chain(3), None, False, memory_limit=300)) is ExactCuts
+    assert type(chosen(wide, Linear(), Chain(3), memory_limit=300)) is ExactCuts

@@ -38,6 +38,11 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
+def size(text: str) -> int | str:
+    """An integer >= 1, or `auto`."""
+    return text if text == "auto" else positive_integer(text)
+
+
 def not_negative_integer(text: str) -> int:
     """An integer >= 0."""
     if not text.isascii() or not text.isdigit():

@@ -23,7 +23,7 @@ from slimsvm.cli.forms import FORMS, ROWS, read_form
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.scoring import describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
-from slimsvm.estimators._shared.automatic import MAX_EXACT_N, MAX_SMALL_N
+from slimsvm.estimators._shared.automatic import MAX_CUTS_N
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS, Solver
 
@@ -125,10 +125,10 @@ def _add_problem_options(group: Any) -> None:
     )
     group.add_argument(
         "--intercept",
-        choices=("regularized", "free", "none"),
+        choices=("auto", "regularized", "free", "none"),
         default=DEFAULTS["intercept"],
-        help="a constant whose weight counts in the norm, one that does not (where the solver can), or none "
-        "(default: %(default)s)",
+        help="a constant whose weight counts in the norm, one that does not (where the solver can), or none; auto: "
+        "free with the exact solver, regularized with others (default: %(default)s)",
     )
 
 
@@ -137,16 +137,17 @@ def _add_solver_options(group: Any) -> None:
         "--solver",
         choices=("auto", *SOLVERS),
         default="auto",
-        help="auto: refine with --gamma learn or --max-basis (cpsp for other kernels and for text); without a cap "
-        f"exact-cuts up to {MAX_SMALL_N:,} rows; above, for classes, as few learned vectors as do as well on rows held "
-        f"out, for other tasks exact-cuts up to {MAX_EXACT_N:,} rows and then violated-cuts (default: auto)",
+        help="auto: exact (for sequences, rankings and losses over all rows exact-cuts, above "
+        f"{MAX_CUTS_N:,} rows violated-cuts); with --max-basis or --gamma learn refine, or cpsp for kernels without "
+        "derivatives and for text (default: auto)",
     )
     group.add_argument(
         "--max-basis",
-        type=options.positive_integer,
+        type=options.size,
         default=argparse.SUPPRESS,
         metavar="N",
-        help="most basis vectors in the model (default: the solver's; most have no cap)",
+        help="at most this many basis vectors in the model; auto: as few as do as well on rows held out (default: the "
+        "solver's; most have no cap)",
     )
     group.add_argument(
         "--tol",

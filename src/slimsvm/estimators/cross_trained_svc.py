@@ -242,7 +242,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     def _cap(self) -> None:
         """``max_basis`` is this estimator's own matter, not that of the machines' solver."""
 
-    def _resolve_solver(self, rows, task):
+    def _resolve_solver(self, problem):
         """Cross-training with the solver that ``solver`` stands for."""
         if self._learns_metric:
             raise ValueError("gamma='learn' is not offered with cross-training, found gamma='learn'")
@@ -268,7 +268,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         if isinstance(variances, bool) or not isinstance(variances, (int, float)) or not 0 <= variances < np.inf:
             raise ValueError(f"variances must be a number >= 0, found {variances!r}")
         return CrossTrainer(
-            self._named_solver(rows, task),
+            self._named_solver(problem),
             variances=variances,
             balance=self.balance,
             second_stage=self.second_stage,

@@ -145,9 +145,9 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         problem = super()._set_up(X, examples, task, weights)
         return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
 
-    def _named_solver(self, rows, task):
+    def _named_solver(self, problem):
         """See `KernelMachine`; only those that know this problem."""
-        solver = super()._named_solver(rows, task)
+        solver = super()._named_solver(problem)
         if not isinstance(solver, self._solvers):
             raise ValueError(
                 "OneClassSVM is trained by solver='exact' or an Exact object, or on a budget 'bsca' or 'bsgd', found "

@@ -184,7 +184,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         random_state=None,
         solver="auto",
         max_basis=None,
-        intercept="regularized",
+        intercept="auto",
         cost_matrix=None,
         loss="hinge",
         max_seconds=None,
@@ -259,6 +259,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self._solve(X, y, task.encode(y, weights), task, weights, index)
             return self
         self.classes_, codes = found_classes(y)
+        self.multi_class_ = self._resolve_multi_class()
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
         self.class_weight_ = self._class_weights(y, weights)
@@ -305,7 +306,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if self.loss != "hinge":
             return self._task_of_ramp(k) if self.loss == "ramp" else self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
-        if self._is_pairwise:
+        if k > 2 and getattr(self, "multi_class_", "crammer-singer") == "ovo":
             if cost is None:
                 return tasks.OneVsOne(k)
             raise ValueError("cost_matrix goes with multi_class='crammer-singer', found pairs of classes ('ovo')")
@@ -313,12 +314,14 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             return tasks.Multiclass(k, cost)
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
-    @property
-    def _is_pairwise(self) -> bool:
-        """Whether there is a problem, and a score, for each pair of classes."""
+    def _resolve_multi_class(self) -> str:
+        """What ``multi_class`` stands for: pairs where the exact solver is taken, and costs do not ask for scores."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
-        is_exact = isinstance(self.solver, solvers.Exact) or (isinstance(self.solver, str) and self.solver == "exact")
-        return len(self.classes_) > 2 and (self.multi_class == "ovo" or (self.multi_class == "auto" and is_exact))
+        if self.multi_class != "auto":
+            return self.multi_class
+        is_default = self.max_basis is None and not self._learns_metric and self.cost_matrix is None
+        is_exact = isinstance(self.solver, solvers.Exact) or self.solver == "exact"
+        return "ovo" if is_exact or (self.solver == "auto" and is_default) else "crammer-singer"
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """What ``loss`` stands for."""
@@ -380,7 +383,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             return scores
         if len(self.classes_) == 2:
             return scores[:, 0]
-        if self._is_pairwise:
+        if self.multi_class_ == "ovo":
             return pair_scores(scores, len(self.classes_), self.decision_function_shape)
         if self.decision_function_shape == "ovo":
             return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(scores.shape[1]), 2)], axis=1)
@@ -400,7 +403,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         self._check_fitted()
         if self.multilabel_:
             return (self._scores(X) > 0).astype(np.int64)
-        if len(self.classes_) > 2 and self._is_pairwise:
+        if len(self.classes_) > 2 and self.multi_class_ == "ovo":
             shape, break_ties = self.decision_function_shape, self.break_ties
             return self.classes_[pair_labels(self._scores(X), len(self.classes_), shape, break_ties)]
         return self._classes_of(X, self.classes_)

@@ -69,7 +69,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         random_state=None,
         solver="auto",
         max_basis=None,
-        intercept="regularized",
+        intercept="auto",
         max_seconds=None,
         precision="auto",
         memory_limit=2000,
@@ -129,7 +129,8 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         """See `KernelMachine._encode`; the intercept is measured from the mean of y."""
         task, y = tasks.Regression(self.epsilon), np.asarray(y, dtype=np.float64)
         check_finite(y[:, None], "y")
-        centre = float(np.average(y, weights=weights)) if self.intercept == "regularized" else 0.0
+        is_centred = self.intercept in ("auto", "regularized")
+        centre = float(np.average(y, weights=weights)) if is_centred else 0.0
         return task, task.encode(y - centre, weights), centre
 
     def predict(self, X):

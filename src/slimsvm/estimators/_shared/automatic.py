@@ -2,68 +2,138 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import kernels, solvers, tasks
-from slimsvm.rows import Rows
+from slimsvm import solvers
+from slimsvm.rows import Rows, as_rows
 
-# Rows up to which a fit without a cap is exact, and up to which it is where few vectors cannot be looked for: above,
-# cuts over all violated rows get too long.
-MAX_SMALL_N, MAX_EXACT_N = 5_000, 300_000
+# Kernel evaluations that the exact machine may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
+# times rows times vectors. Where that could be more, the share of rows that are vectors is that of a sample.
+MAX_EVALS, PER_VECTOR, SAMPLE = 1e12, 3, 2000
+# Rows up to which a loss without a decomposition is solved for by exact cuts: of more rows they get too long.
+MAX_CUTS_N = 300_000
+# Rows up to which a metric is learned with 100 vectors, not with a search for their number.
+MAX_SMALL_N = 5_000
 # Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
 MAX_SPARSE_FEATURES = 1000
 
 
-def choose_solver(
-    rows: Rows,
-    kernel: kernels.Kernel,
-    task: tasks.Task,
-    max_basis: int | None,
-    learns_metric: bool,
-    memory_limit: float = np.inf,
-) -> solvers.Solver:
+def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_metric: bool) -> solvers.Solver:
     """The solver for a problem of that kind.
 
-    With a cap on vectors they are learned by descent where the kernel has a derivative, the loss is a sum over examples
-    (that of sequences is) and rows are not sparse with many features; otherwise found by subspace pursuit. Without a
-    cap, up to 5,000 rows are solved for by exact cuts. More, of two classes or several, are left to `Compact`, which
-    learns as few vectors as do as well as the exact SVM on rows held out, and solves exactly where none do, unless the
-    kernel is a function or a matrix, or a copy of the rows does not fit into memory: then, and for other losses, the
-    problem is solved by exact cuts, or above 300,000 rows by sampled ones. So is regression: what few vectors lose
-    shows in every target, not only near a boundary, and the search costs more than the exact solution. A linear machine
-    without a cap, where explicit weights are cheaper (`solvers.cutting.explicit_weights`), is solved by exact cuts in
-    them, and sequences by block-coordinate Frank-Wolfe. Where a metric is to be learned it is `Refine` with a cap or
-    where there can be no search, and `Compact` otherwise.
+    Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,
+    regression, one class); elsewhere exact cuts, or above 300,000 rows sampled ones, and sequences in explicit weights
+    by block-coordinate Frank-Wolfe. More rows than the exact machine can be had of (`exact_evals`) are left to
+    `next_best`, with a warning.
+
+    With a number, that many vectors are learned by descent where the kernel has a derivative, the loss is a sum over
+    examples and rows are not sparse with many features; otherwise they are found by subspace pursuit. With "auto" their
+    number is searched for (`Compact`). Where a metric is learned it is `Refine` with a number, and with 100 vectors
+    where there can be no search or rows are few.
 
     Parameters
     ----------
-    rows : Rows
-    kernel : Kernel
-    task : Task
-    max_basis : int or None
+    problem : Problem
+    max_basis : int, "auto" or None
     learns_metric : bool
-    memory_limit : float
-        Bytes that a copy of the rows may take.
 
     Returns
     -------
     Solver
+
+    Raises
+    ------
+    ValueError
+        There is no room for the copy of the rows that "auto" needs.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The exact machine would take more kernel evaluations than this rule allows.
     """
-    if learns_metric and max_basis is not None:
-        return solvers.Refine(max_basis)
-    n_bytes = rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
-    has_room = rows.in_memory and n_bytes <= memory_limit
-    may_search = rows.n_rows > MAX_SMALL_N and task.has_class_scores and task.is_smoothable and has_room
+    rows, task = problem.rows, problem.task
     if learns_metric:
-        return solvers.Compact("refine", learn_metric=True) if may_search else solvers.Refine()
-    folding = kernel.folding(rows.n_features)
-    is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
-    if max_basis is None and solvers.prefers_weights(rows, kernel, task.n_outputs, memory_limit):
-        return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
-    preimage = "fixed-point" if kernel.is_gaussian else "training-rows"
-    is_learned = kernel.has_gradient and task.decomposes and not is_text
+        if max_basis is not None and max_basis != "auto":
+            return solvers.Refine(max_basis)
+        searches = max_basis == "auto" or rows.n_rows > MAX_SMALL_N
+        may_search = task.has_class_scores and task.is_smoothable and has_room(problem)
+        return solvers.Compact("refine", learn_metric=True) if searches and may_search else solvers.Refine()
+    if max_basis == "auto":
+        if not has_room(problem):
+            raise ValueError(
+                f"max_basis='auto' holds rows out and needs room for a copy of them, {bytes_of(rows):,} bytes; found "
+                f"memory_limit={problem.memory_limit:,} bytes or rows on disk: give max_basis a number"
+            )
+        return solvers.Compact(way_to_vectors(problem))
     if max_basis is not None:
-        return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage)
-    if may_search and folding is not None:
-        return solvers.Compact("refine" if is_learned else preimage)
-    return solvers.ExactCuts() if rows.n_rows <= MAX_EXACT_N else solvers.ViolatedCuts()
+        vectors = way_to_vectors(problem)
+        is_learned = vectors == "refine" and task.decomposes
+        return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage(problem))
+    if task.has_dual:
+        n_evals = exact_evals(problem)
+        return solvers.Exact() if n_evals <= MAX_EVALS else next_best(problem, n_evals)
+    if task.class_pairs():
+        return solvers.Exact()
+    if solvers.prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
+        return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
+    return solvers.ExactCuts() if rows.n_rows <= MAX_CUTS_N else solvers.ViolatedCuts()
+
+
+def way_to_vectors(problem: solvers.Problem) -> str:
+    """How vectors are found, as `Compact` names it."""
+    rows = problem.rows
+    is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
+    return "refine" if problem.kernel.has_gradient and not is_text else preimage(problem)
+
+
+def preimage(problem: solvers.Problem) -> str:
+    """How subspace pursuit finds a vector."""
+    return "fixed-point" if problem.kernel.is_gaussian else "training-rows"
+
+
+def has_room(problem: solvers.Problem) -> bool:
+    """Whether a copy of the rows can be made."""
+    return problem.rows.in_memory and bytes_of(problem.rows) <= problem.memory_limit
+
+
+def bytes_of(rows: Rows) -> int:
+    """Bytes of a copy of rows."""
+    return rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
+
+
+def exact_evals(problem: solvers.Problem) -> float:
+    """Kernel evaluations that `Exact` takes, or something above: no more than where all rows are vectors."""
+    n = problem.rows.n_rows
+    most = PER_VECTOR * float(n) ** 2
+    if most <= MAX_EVALS or not problem.kernel.has_features:
+        return min(most, MAX_EVALS)
+    index = np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False))
+    labels = problem.examples.labels[index]
+    if problem.task.has_two_classes and len(np.unique(labels)) < 2:
+        return 0.0  # a class so rare leaves few vectors
+    rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
+    sample = replace(problem, rows=rows, examples=problem.examples.take(index), max_iter=None, max_seconds=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = solvers.Exact().solve(replace(sample, precision="float32", verbose=0, random_state=0))
+    return most * fit.model.n_basis / SAMPLE
+
+
+def next_best(problem: solvers.Problem, n_evals: float) -> solvers.Solver:
+    """What takes the place of the exact machine of very many rows."""
+    if problem.task.has_class_scores and has_room(problem) and problem.kernel.folding(problem.rows.n_features):
+        solver: solvers.Solver = solvers.Compact(way_to_vectors(problem))
+        what = "as few learned vectors as do as well on rows held out are searched for (max_basis='auto')"
+    else:
+        solver, what = solvers.ViolatedCuts(), "cuts of sampled rows are taken (solver='violated-cuts')"
+    warnings.warn(
+        f"the exact machine of {problem.rows.n_rows} rows takes some {n_evals:.0e} kernel evaluations, solver='auto' "
+        f"allows {MAX_EVALS:.0e}: {what}; solver='exact' takes them all the same",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
+    return solver

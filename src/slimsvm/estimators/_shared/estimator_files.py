@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import SOLVERS, Solver
+from slimsvm.solvers import SOLVERS, Exact, Solver
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.tasks import TASKS, Examples, Task
 
@@ -28,6 +28,8 @@ def save(estimator, path, with_state: bool = False) -> None:
     }
     if getattr(estimator, "multilabel_", False):
         fitted["multilabel_"] = True
+    if hasattr(estimator, "multi_class_"):
+        fitted["multi_class_"] = estimator.multi_class_
     if hasattr(estimator, "C_"):
         fitted["C_"] = estimator.C_
     if hasattr(estimator, "feature_names_in_"):
@@ -74,10 +76,19 @@ def read_estimator(path, by_name: dict[str, type]):
         if value == UNSAVED:  # an objective that was not computed
             value = float("nan")
         setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
+    if "multi_class" in header["params"] and "multi_class_" not in fitted:
+        estimator.multi_class_ = _multi_class_before(estimator)
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
     return estimator
+
+
+def _multi_class_before(estimator: Any) -> str:
+    """What "auto" was when files did not say what it stood for: pairs of classes by the exact solver alone."""
+    is_exact = isinstance(estimator.solver, Exact) or estimator.solver == "exact"
+    given = estimator.multi_class
+    return ("ovo" if is_exact else "crammer-singer") if given == "auto" else given
 
 
 def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:

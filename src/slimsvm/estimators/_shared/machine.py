@@ -30,7 +30,7 @@ from slimsvm.estimators._shared.validation import (
     naming_rows_of,
     scale_gamma,
 )
-from slimsvm.rows import Rows, as_rows
+from slimsvm.rows import as_rows
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -143,17 +143,17 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             gamma = self.gamma
         return kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _resolve_solver(self, rows: Rows, task: tasks.Task) -> solvers.Solver:
+    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
-        solver = self._named_solver(rows, task)
-        return learning_metric(solver, rows.is_sparse) if self._learns_metric else solver
+        solver = self._named_solver(problem)
+        return learning_metric(solver, problem.rows.is_sparse) if self._learns_metric else solver
 
     @property
-    def _cap(self) -> int | None:
+    def _cap(self) -> int | str | None:
         """The solver's cap on vectors."""
         return self.max_basis
 
-    def _named_solver(self, rows: Rows, task: tasks.Task) -> solvers.Solver:
+    def _named_solver(self, problem: solvers.Problem) -> solvers.Solver:
         max_basis = self._cap
         if isinstance(self.solver, solvers.Solver):
             cap = self.solver.get_params(deep=False).get("max_basis")
@@ -163,12 +163,16 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                     f"max_basis={max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
                 )
             return self.solver
-        if max_basis is not None:
-            check_limit("max_basis", max_basis, integer=True)
         name = self.solver
-        if isinstance(name, str) and name == "auto":
-            memory = 1e6 * check_positive("memory_limit", self.memory_limit)
-            return choose_solver(rows, self.kernel_, task, max_basis, self._learns_metric, memory)
+        is_auto = isinstance(name, str) and name == "auto"
+        if isinstance(max_basis, str):
+            check_option("max_basis", max_basis, ("auto",))
+            if not is_auto:
+                raise ValueError(f"max_basis='auto' goes with solver='auto', found solver={name!r}")
+        elif max_basis is not None:
+            check_limit("max_basis", max_basis, integer=True)
+        if is_auto:
+            return choose_solver(problem, max_basis, self._learns_metric)
         if not isinstance(name, str) or name not in solvers.SOLVERS:
             known = ", ".join(["'auto'", *map(repr, solvers.SOLVERS)])
             raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
@@ -198,18 +202,18 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> solvers.Problem:
         """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
-        check_option("intercept", self.intercept, ("regularized", "free", "none"))
+        check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
         rows = as_rows(X)
         self.kernel_ = self._resolve_kernel(X, weights)
-        self.solver_ = self._resolve_solver(rows, task)
-        return solvers.Problem(
+        asked = "regularized" if self.intercept == "auto" else self.intercept
+        problem = solvers.Problem(
             rows=rows,
             examples=examples,
             task=task,
             kernel=self.kernel_,
             C=1.0 if is_chosen(self.C) else check_positive("C", self.C, " or 'validate'"),
-            intercept=self.intercept if task.has_threshold else "none",
+            intercept=asked if task.has_threshold else "none",
             tol=check_positive("tol", self.tol),
             precision=self.precision,
             max_iter=check_limit("max_iter", self.max_iter, integer=True),
@@ -219,6 +223,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
         )
+        self.solver_ = self._resolve_solver(problem)
+        if self.intercept == "auto" and task.has_threshold and isinstance(self.solver_, solvers.Exact):
+            problem = replace(problem, intercept="free")
+        return problem
 
     def _with_C(self, problem: solvers.Problem) -> solvers.Problem:
         """The problem at the price that C="validate" finds."""

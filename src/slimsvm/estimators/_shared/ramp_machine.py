@@ -6,7 +6,6 @@ from typing import Any
 
 from slimsvm import editing, solvers, tasks
 from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.rows import Rows
 
 
 class RampMachine(KernelMachine):
@@ -26,10 +25,10 @@ class RampMachine(KernelMachine):
                 f"loss={self.loss!r} is for two classes, found {n_classes} classes"
             )
 
-    def _resolve_solver(self, rows: Rows, task: tasks.Task) -> solvers.Solver:
+    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
         """See `KernelMachine._resolve_solver`; the ramp loss has one of its own."""
         if self.loss != "ramp":
-            return super()._resolve_solver(rows, task)
+            return super()._resolve_solver(problem)
         is_exact = isinstance(self.solver, solvers.Exact) or self.solver in ("auto", "exact")
         if not is_exact or self.max_basis is not None or self._learns_metric:
             raise ValueError(
