@@ -83,7 +83,7 @@ def test_default_fits_are_certified(name):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_are_the_expansion(n_classes):
     X, y = problem(n_classes=n_classes)
-    clf = SVC(gamma=0.7).fit(X, y)
+    clf = SVC(gamma=0.7, multi_class="crammer-singer").fit(X, y)
     scores = rbf_kernel(X, clf.basis_vectors_, gamma=0.7) @ clf.basis_coef_ + clf.intercept_
     np.testing.assert_allclose(clf.decision_function(X), scores[:, 0] if n_classes == 2 else scores, atol=1e-12)
 
@@ -145,8 +145,8 @@ def test_weights_are_repeats_and_zero_is_removal(name, n_classes):
 @BOTH
 def test_one_number_as_weight_scales_C(name):
     X, y = problem(name)
-    one = ESTIMATORS[name](C=3.0).fit(X, y, sample_weight=1.0)
-    three = ESTIMATORS[name](C=1.0).fit(X, y, sample_weight=3.0)
+    one = ESTIMATORS[name](C=3.0, tol=1e-9).fit(X, y, sample_weight=1.0)
+    three = ESTIMATORS[name](C=1.0, tol=1e-9).fit(X, y, sample_weight=3.0)
     assert three.objective_ == pytest.approx(one.objective_, rel=1e-9)
 
 
@@ -192,7 +192,7 @@ def test_labels_of_python_strings():
 
 def test_two_columns_for_three_classes():
     X, y = problem(n_classes=3)
-    ovr, ovo = (SVC(decision_function_shape=shape).fit(X, y) for shape in ("ovr", "ovo"))
+    ovr, ovo = (SVC(multi_class="crammer-singer", decision_function_shape=shape).fit(X, y) for shape in ("ovr", "ovo"))
     scores = ovr.decision_function(X)
     assert scores.shape == (len(X), 3)
     pairs = ovo.decision_function(X)
@@ -204,7 +204,7 @@ def test_two_columns_for_three_classes():
 def test_ties_go_to_the_lowest_label():
     """Rows that say nothing: equal scores for all."""
     X, y = np.zeros((6, 2)), np.array([0, 1, 2, 0, 1, 2])
-    clf = SVC(intercept="none", kernel="linear").fit(X, y)
+    clf = SVC(intercept="none", kernel="linear", multi_class="crammer-singer").fit(X, y)
     np.testing.assert_array_equal(clf.predict(X), 0)
     clf = SVC(intercept="none", kernel="linear").fit(X[:4], ["b", "a", "b", "a"])
     np.testing.assert_array_equal(clf.predict(X), "a")
@@ -224,7 +224,8 @@ def test_cost_matrix(labels):
     X, codes = problem(n=50, n_classes=len(labels))
     y = np.array(labels)[codes]
     cost = np.array([[0.0, 0.5, 2.0], [3.0, 0.0, 1.5], [1.0, 0.25, 0.0]])[: len(labels), : len(labels)]
-    clf = SVC(cost_matrix=cost, gamma=0.5, C=2.0).fit(X, y)
+    asked = {"gamma": 0.5, "intercept": "regularized", "multi_class": "crammer-singer", "tol": 1e-9}
+    clf = SVC(cost_matrix=cost, C=2.0, **asked).fit(X, y)
     written_out = []
     for i, label in enumerate(y):
         c = list(clf.classes_).index(label)
@@ -235,8 +236,8 @@ def test_cost_matrix(labels):
         written_out.append((np.array([i]), options, 1.0))
     primal, _ = naive.optimum(rbf_kernel(X, gamma=0.5), written_out, 2.0)
     assert clf.objective_ == pytest.approx(primal, rel=1e-8)
-    usual = SVC(cost_matrix=1 - np.eye(len(labels)), gamma=0.5).fit(X, y)
-    np.testing.assert_array_equal(usual.decision_function(X), SVC(gamma=0.5).fit(X, y).decision_function(X))
+    usual = SVC(cost_matrix=1 - np.eye(len(labels)), **asked).fit(X, y)
+    np.testing.assert_array_equal(usual.decision_function(X), SVC(**asked).fit(X, y).decision_function(X))
 
 
 # ---- kernels

@@ -79,7 +79,7 @@ def test_the_objective_is_that_of_the_fit(kind):
     weights = np.random.default_rng(1).integers(0, 3, 120).astype(float)
     for solver in ("exact", "exact-cuts", "violated-cuts", "refine"):
         capped = {"max_basis": 10} if solver == "refine" else {}
-        model = estimator_of(kind, C=3.0, solver=solver, **capped).fit(X, y, weights)
+        model = estimator_of(kind, C=3.0, solver=solver, intercept="regularized", **capped).fit(X, y, weights)
         found = model.certificate(X, y, weights)
         assert found.objective == pytest.approx(model.objective_, rel=1e-8)
         assert solver != "exact" or (found.n_passes, found.kernel_evals) == (0, 0)  # its own point closes the gap
@@ -106,7 +106,7 @@ def test_exact_models_are_certified_to_a_thousandth_and_all_others_to_nine_tenth
 
 def test_float32_fits_are_certified_in_float64():
     X, y = data("classes", 600)
-    model = SVC(C=100.0, gamma=0.5, solver="exact", precision="float32", tol=1e-4).fit(X, y)
+    model = SVC(C=100.0, gamma=0.5, solver="exact", precision="float32", intercept="regularized", tol=1e-4).fit(X, y)
     K = rbf_kernel(X, gamma=0.5) + 1.0
     v = np.zeros(600)
     v[model.support_] = model.dual_coef_[0]

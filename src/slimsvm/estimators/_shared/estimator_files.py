@@ -28,10 +28,9 @@ def save(estimator, path, with_state: bool = False) -> None:
     }
     if getattr(estimator, "multilabel_", False):
         fitted["multilabel_"] = True
-    if hasattr(estimator, "multi_class_"):
-        fitted["multi_class_"] = estimator.multi_class_
-    if hasattr(estimator, "C_"):
-        fitted["C_"] = estimator.C_
+    fitted |= {
+        name: getattr(estimator, name) for name in ("C_", "intercept_kind_", "multi_class_") if hasattr(estimator, name)
+    }
     if hasattr(estimator, "feature_names_in_"):
         fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
     if hasattr(estimator, "classes_"):

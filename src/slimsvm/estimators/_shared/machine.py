@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -204,6 +205,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
+        if not isinstance(self.random_state, np.random.Generator):
+            check_random_state(self.random_state)
         rows = as_rows(X)
         self.kernel_ = self._resolve_kernel(X, weights)
         asked = "regularized" if self.intercept == "auto" else self.intercept
@@ -226,6 +229,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.solver_ = self._resolve_solver(problem)
         if self.intercept == "auto" and task.has_threshold and isinstance(self.solver_, solvers.Exact):
             problem = replace(problem, intercept="free")
+        self.intercept_kind_ = problem.intercept
         return problem
 
     def _with_C(self, problem: solvers.Problem) -> solvers.Problem:
@@ -394,7 +398,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             task=task,
             kernel=model.kernel,
             C=C,
-            intercept=self.intercept if task.has_threshold else "none",
+            intercept=str(getattr(self, "intercept_kind_", self.intercept)) if task.has_threshold else "none",
             random_state=0,
             memory_limit=int(1e6 * self.memory_limit),
             n_jobs=self.n_jobs,

@@ -35,7 +35,7 @@ import numpy as np
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import Need, check_count, check_needs
-from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.solvers.decomposition.row_set import solve_set
@@ -212,7 +212,7 @@ class ExactRun:
             chosen[np.concatenate([places[free], places[~free]])[:room]] = True
         return np.flatnonzero(chosen), highest - lowest
 
-    def improve(self, places: Array, gap: float) -> None:
+    def improve(self, places: Array, tol: float, max_steps: int) -> None:
         """Solve for a working set, and bring g of all active rows up to date."""
         dual, rows = self.dual, self.cache.active[places]
         before = self.v_active[places]
@@ -226,8 +226,8 @@ class ExactRun:
             balanced=dual.balanced,
             offset=dual.offset,
             epsilon=dual.epsilon,
-            tol=0.5 * self.goal if is_all else max(0.5 * self.goal, SET_SHARE * gap),
-            max_steps=min(STEPS_PER_ROW * len(rows), STEP_WORK // len(rows)),
+            tol=tol,
+            max_steps=max_steps,
         )
         change = v - before
         moved = np.flatnonzero(change)
@@ -285,7 +285,9 @@ class ExactRun:
         places, gap = self.choose()
         objective, error = None, None
         if len(places) and self.stalled < STALL:
-            self.improve(places, gap)
+            is_all = len(places) == len(self.g_active)
+            tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, SET_SHARE * gap)
+            self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
         else:
             self.look()
             objective, error = self.evaluate()
@@ -294,7 +296,11 @@ class ExactRun:
             is_met = highest - lowest <= self.tol.now
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps)
             self.converged = self.stalled >= STALL or (is_met and not goes_on)
-            if not self.converged:
+            if self.converged and is_met and self.problem.is_small and len(self.g_active) <= self.size:
+                self.improve(np.arange(len(self.g_active)), FINER * self.tol.now, more_steps(self.n_steps, len(self.v)))
+                self.look()
+                objective, error = self.evaluate()
+            elif not self.converged:
                 self.select()
                 share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
                 self.goal = max(self.tol.now, min(self.goal, share * (highest - lowest)))

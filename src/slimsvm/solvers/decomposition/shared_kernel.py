@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from slimsvm.solvers.base import SMALL_N, Problem, Solver, Status
-from slimsvm.solvers.decomposition.dual import Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairFit, PairStates
 from slimsvm.solvers.decomposition.row_set import CALL_WORK, KernelBlock, Solved, solve_set
 from slimsvm.solvers.rounding import Doubt, sure_value
@@ -59,8 +59,8 @@ class PairProblem:
             self.g -= K[np.ix_(rows, rows[used])] @ self.v[used] + self.dual.offset * self.v.sum()
             self.objective, self.lower_bound = self.sides()
 
-    def improve(self, workspace: Array) -> Solved:
-        """Some steps: all that it takes, where they take little time."""
+    def improve(self, workspace: Array, tol: float, max_steps: int) -> Solved:
+        """Some steps."""
         dual = self.dual
         solved = solve_set(
             self.block,
@@ -69,8 +69,8 @@ class PairProblem:
             (dual.lo, dual.hi),
             balanced=dual.balanced,
             offset=dual.offset,
-            tol=self.tol.now,
-            max_steps=CALL_WORK // len(self.v),
+            tol=tol,
+            max_steps=max_steps,
             workspace=workspace,
         )
         self.n_steps, self.n_calls = self.n_steps + solved.n_steps, self.n_calls + 1
@@ -80,13 +80,16 @@ class PairProblem:
 
     def solve(self, workspace: Array, end: float | None) -> Status:
         """Steps until no more are needed, or a limit is reached."""
+        at_once = CALL_WORK // len(self.v)
         try:
             while True:
-                solved = self.improve(workspace)
+                solved = self.improve(workspace, self.tol.now, at_once)
                 if solved.violation > self.tol.now:
                     if solved.gain <= ROUNDING * abs(self.lower_bound):
                         return Status.CONVERGED
                 elif not self.tol.is_lowered(self.objective, self.lower_bound, self.n_steps):
+                    more = more_steps(self.n_steps, len(self.v))
+                    self.improve(workspace, FINER * self.tol.now, min(more, at_once))
                     return Status.CONVERGED
                 if limit_reached(self.n_steps, len(self.v)):
                     return Status.ITERATION_LIMIT
