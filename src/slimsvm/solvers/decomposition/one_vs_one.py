@@ -159,8 +159,10 @@ class OneVsOneRun:
     @property
     def spent(self) -> str | None:
         """See `solvers.base.Run`: of the pairs that came to it."""
+        if len(self.fits) < len(self.pairs):
+            return None
         at_limit = sum(fit.status == Status.ITERATION_LIMIT for fit in self.fits)
-        if not at_limit or len(self.fits) < len(self.pairs):
+        if not at_limit:
             return None
         return f"limit of steps for {at_limit} of {len(self.pairs)} pairs of classes"
 

@@ -1,7 +1,8 @@
-"""Pairs of classes of few rows: the kernel matrix of all rows is computed once, and each pair is one working set of it.
+"""Pairs of classes of few rows: each pair is one working set, of the kernel matrix of all rows or of its own.
 
-Of the exact solver's levels (`solvers.decomposition.exact`) only the lowest is left: one compiled call solves for a
-pair, or a few do where it takes long.
+The matrix of all rows, where they are few, is computed once. Of the exact solver's levels
+(`solvers.decomposition.exact`) only the lowest is left: one compiled call solves for a pair, or a few do where it takes
+long.
 """
 
 from __future__ import annotations
@@ -25,9 +26,15 @@ ROUNDING = 1e-16
 
 
 def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
-    """Whether there are few enough rows for it, and room for all kernel values twice."""
+    """Whether all pairs have few enough rows for it, and room for their kernel values twice."""
+    most = most_rows(problem)
+    return most <= SMALL_N and 2 * 8 * most**2 <= memory_limit and problem.rows.in_memory
+
+
+def most_rows(problem: Problem) -> int:
+    """Rows of the largest pair, or all where they are few."""
     n = problem.rows.n_rows
-    return n <= SMALL_N and 2 * 8 * n * n <= memory_limit
+    return n if n <= SMALL_N else int(np.sort(np.bincount(problem.examples.labels))[-2:].sum())
 
 
 class PairProblem:
@@ -41,10 +48,16 @@ class PairProblem:
         The pair's.
     positive : bool ndarray
         Which of them are of the first class.
+    K : ndarray
+        Kernel values.
+    places : int64 ndarray
+        Where the rows are in K.
     """
 
-    def __init__(self, problem: Problem, rows: Array, positive: Array, state: DualState | None, K: Array):
-        self.problem, self.block = problem, KernelBlock(K, rows, rows)
+    def __init__(
+        self, problem: Problem, rows: Array, positive: Array, state: DualState | None, K: Array, places: Array
+    ):
+        self.problem, self.block = problem, KernelBlock(K, places, places)
         weights = problem.examples.weights[rows]
         price = problem.C * weights
         self.examples = Examples(labels=np.where(positive, 1, -1).astype(np.int8), weights=weights)
@@ -56,7 +69,7 @@ class PairProblem:
         if state is not None:
             self.v = self.dual.feasible(state.v * (problem.C / state.C))
             used = np.flatnonzero(self.v)
-            self.g -= K[np.ix_(rows, rows[used])] @ self.v[used] + self.dual.offset * self.v.sum()
+            self.g -= K[np.ix_(places, places[used])] @ self.v[used] + self.dual.offset * self.v.sum()
             self.objective, self.lower_bound = self.sides()
 
     def improve(self, workspace: Array, tol: float, max_steps: int) -> Solved:
@@ -112,13 +125,13 @@ class PairProblem:
 
 
 class SharedKernelRun(OneVsOneRun):
-    """The pairs one after another, on one kernel matrix."""
+    """The pairs one after another, each in one working set."""
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         super().__init__(problem, solver, state)
         labels = problem.examples.labels
         self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
-        self.K: Array | None = None
+        self.K: Array | None = None  # of all rows
         self.doubt: Doubt | None = None
         self.sure = 0.0
         self.workspace = np.empty(0, np.uint8)
@@ -129,29 +142,36 @@ class SharedKernelRun(OneVsOneRun):
 
     def fit_pair(self, k: int) -> PairFit:
         """Solve for pair k."""
-        if self.K is None:
-            n = self.kernel_rows.n_rows
-            self.K = self.kernel_rows.block(self.kernel_rows.points(np.arange(n)))
+        if not len(self.workspace):
             most = sum(sorted(int(np.count_nonzero(rows)) for rows in self.of_class)[-2:])
-            self.workspace = np.empty(most * (most * self.K.itemsize + 32) + 64, np.uint8)
+            self.workspace = np.empty(most * (most * 8 + 32) + 64, np.uint8)
         seconds = self.problem.max_seconds
         rows = self.rows_of(self.pairs[k])
-        pair = PairProblem(self.problem, rows, self.of_class[self.pairs[k][0]][rows], self.states[k], self.K)
+        K, places = self.values_of(rows)
+        pair = PairProblem(self.problem, rows, self.of_class[self.pairs[k][0]][rows], self.states[k], K, places)
         fit = pair.fit(pair.solve(self.workspace, None if seconds is None else self.begun + seconds))
-        self.sure += self.sure_of(pair, rows)
+        self.sure += self.sure_of(pair, rows, K, places)
         return fit
 
-    def sure_of(self, pair: PairProblem, rows: Array) -> float:
+    def values_of(self, rows: Array) -> tuple[Array, Array]:
+        """A matrix with the kernel values of a pair's rows, and their places in it."""
+        n = self.kernel_rows.n_rows
+        if n > SMALL_N:
+            return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows), np.arange(len(rows))
+        if self.K is None:
+            self.K = self.kernel_rows.block(self.kernel_rows.points(np.arange(n)))
+        return self.K, rows
+
+    def sure_of(self, pair: PairProblem, rows: Array, K: Array, places: Array) -> float:
         """What is sure of a pair's bound."""
-        assert self.K is not None
         point = pair.dual.point(pair.v, pair.g)
-        if self.K.dtype != np.float64:
+        if self.K is None or K.dtype != np.float64:
             return max(0.0, min(pair.lower_bound, sure_value(self.kernel_rows, replace(point, rows=rows[point.rows]))))
         if self.doubt is None:
             self.doubt = Doubt(self.kernel_rows)
-        V, used = np.zeros((len(self.K), 1)), rows[point.rows]
+        V, used = np.zeros((len(K), 1)), places[point.rows]
         V[used] = point.V
-        total = float(point.V[:, 0] @ (self.K[np.ix_(used, used)] @ point.V[:, 0]))
+        total = float(point.V[:, 0] @ (K[np.ix_(used, used)] @ point.V[:, 0]))
         return max(0.0, min(pair.lower_bound, point.rest - 0.5 * (total + self.doubt.of(V))))
 
     def sure_bound(self) -> float:
