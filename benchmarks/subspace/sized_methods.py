@@ -113,7 +113,7 @@ def exact(cache_size: float = methods.SVC_CACHE) -> Method:
 
 
 def automatic() -> Method:
-    """What our estimator does of itself, without a cap on vectors."""
+    """As few learned vectors as do."""
     return _of_full_size(methods.automatic())
 
 

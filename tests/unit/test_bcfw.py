@@ -201,7 +201,7 @@ def test_classes_of_many_rows_have_weights(loss, tmp_path):
     rng = np.random.default_rng(0)
     X = sp.csr_array((rng.random((2500, 30)) < 0.2) * 1.0)
     y = np.where(X[:, [0]].toarray()[:, 0] + X[:, [1]].toarray()[:, 0] > 1, "yes", "no")
-    clf = SVC(kernel="linear", C=1.0, loss=loss).fit(X, y)
+    clf = SVC(kernel="linear", C=1.0, loss=loss, solver="exact-cuts").fit(X, y)
     assert isinstance(clf.model_, LinearModel)
     assert isinstance(clf.solver_, ExactCuts)
     assert clf.n_kernel_evals_ == 0

@@ -218,7 +218,7 @@ def test_peers_have_an_intercept_and_the_settings_of_the_tables(small_sets):
     ]
     assert {entry["problem"].intercept for entry in found} == {"regularized"}
     assert [entry["problem"].svc_max_n for entry in found] == [100_000, 100_000, 100_000, 60_000, 100_000]
-    assert found[0]["methods"][3:6] == ["decomposition", "learned, 100 vectors", 'solver="auto"']
+    assert found[0]["methods"][3:6] == ["decomposition", "learned, 100 vectors", 'max_basis="auto"']
     assert found[0]["methods"][6:] == ["scikit-learn SVC", "scikit-learn-intelex SVC", "100 boosted trees"]
 
 

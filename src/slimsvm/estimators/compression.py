@@ -200,7 +200,9 @@ def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
     for name in ("classes_", "class_weight_", "n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
             setattr(smaller, name, getattr(model, name))
-    smaller.lower_bound_ = None
+    smaller.lower_bound_, smaller.intercept_kind_ = None, "free"
+    if isinstance(model, svm.SVC):
+        smaller.multi_class_ = "ovo"
     smaller.kernel_ = expansion.kernel
     return smaller
 

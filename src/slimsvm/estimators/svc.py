@@ -54,8 +54,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     probability : False
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
     tol : float, default=1e-3
-        ε of the stopping rule on the mean loss (``solver="exact"``: LIBSVM's rule). With ``solver="auto"`` and up to
-        2,000 rows, times outputs if there are several, the fit goes on to a relative gap of 1e-10.
+        LIBSVM's, for the exact machine: how far the most violating pair of rows is from its optimality conditions. For
+        cuts the ε of their stopping rule on the mean loss.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
     verbose : bool or int, default=False
@@ -70,18 +70,20 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
     solver : str or Solver, default="auto"
         A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes, with ``max_basis``,
-        "refine" (learned vectors); "cpsp" for kernels or losses without derivatives and for sparse rows of more than
-        1,000 features. Without, up to 5,000 rows "exact-cuts" ("refine" with 100 vectors where ``gamma="learn"``). More
-        rows are searched for as few learned vectors as err no more than the exact SVM (by a quarter of a point) on a
-        fifth of them that is held out (with ``gamma="learn"`` in a metric of their own), and solved for by "exact" or
-        "exact-cuts" (above 300,000 rows "violated-cuts") if there are none, and for losses over all rows, functions of
-        yours as kernels, and rows on disk: see `slimsvm.solvers.Compact`. For the optimum
-        itself, whatever the number of vectors, ask for "exact" or "exact-cuts".
-    max_basis : int or None, default=None
-        At most this many learned vectors, whatever the number of rows. For solvers that have such a cap.
-    intercept : {"regularized", "free", "none"}, default="regularized"
-        A constant feature 1 whose weight counts in ‖w‖², LIBSVM's whose weight does not (``solver="exact"``), or none.
+        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" is the exact machine that the
+        other parameters name: "exact" for the hinge of two classes and of pairs of classes, "exact-cuts" for other
+        losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it is "refine" (learned vectors), or "cpsp" for
+        kernels or losses without derivatives and for sparse rows of more than 1,000 features. Where the exact machine
+        of two classes would take more than 10¹² kernel evaluations, estimated by a sample, a warning says so and
+        ``max_basis="auto"`` takes its place.
+    max_basis : int, "auto" or None, default=None
+        At most this many learned vectors, whatever the number of rows. For solvers that have such a cap. "auto": as few
+        as err no more than the exact machine (by a quarter of a point) on a fifth of the rows, which is held out; all
+        rows are solved exactly if there are none: see `slimsvm.solvers.Compact`. ``gamma="learn"`` without a number
+        searches likewise above 5,000 rows, and takes 100 vectors of fewer.
+    intercept : {"auto", "regularized", "free", "none"}, default="auto"
+        A constant feature 1 whose weight counts in ‖w‖², LIBSVM's whose weight does not, or none. "auto" is LIBSVM's
+        with the exact solver, and "regularized" with others.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
     loss : str or task, default="hinge"
@@ -91,8 +93,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         ``classes_[1]`` is the positive class; that measure is trained and scored; rows have no weights then. Losses
         that only rank set ``intercept_`` so that as many training rows are predicted positive as they ask for.
     max_seconds : float or None, default=None
-        Stop after about this time with the best model so far and a warning. What has to be compiled first (a minute and
-        more, once on a machine) does not count.
+        Stop after about this time with the best model so far and a warning.
     precision : {"auto", "float32", "float64"}, default="auto"
         Of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, float32 elsewhere;
         sums and objectives are always float64.
@@ -101,9 +102,10 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     n_jobs : int or None, default=None
         Threads; None takes all cores (one inside a joblib worker).
     multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
-        One problem with a score for each class, or as in LIBSVM one for each pair (a, b), a < b ("auto" with
-        ``solver="exact"``): ``basis_coef_`` has a column for each pair, positive for a, over a basis that the pairs
-        share; ``dual_coef_`` is its transpose, which scikit-learn packs into n_classes − 1 lines.
+        One problem with a score for each class, or as in LIBSVM one for each pair (a, b), a < b: ``basis_coef_`` has a
+        column for each pair, positive for a, over a basis that the pairs share; ``dual_coef_`` is its transpose, which
+        scikit-learn packs into n_classes − 1 lines. "auto" takes pairs with the exact solver, unless there is a
+        ``cost_matrix``, and one problem with others.
     warm_start : bool, default=False
         Go on from the cuts of the last fit of the same rows, e.g. along a path over C or gamma.
 
@@ -113,6 +115,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Of an indicator matrix the numbers of its columns.
     multilabel_ : bool
         Whether y was an indicator matrix.
+    multi_class_, intercept_kind_ : str
+        What ``multi_class`` and ``intercept`` stood for.
     n_basis_ : int
         Basis vectors of the model.
     basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
@@ -124,6 +128,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         The objective over all training rows; a bound that no model's can be under, or None (sampled cuts give none).
         Where few vectors were searched for their distance is what they cost, and the rows that the bound was had
         without; ``counters_["bound_in_basis"]`` bounds the models of these vectors.
+    gap_ : float or None
+        (``objective_`` − ``lower_bound_``) / abs(``objective_``); None without a bound.
     status_ : str
         "converged", "iteration limit", "time limit", "interrupted" or "stopped by a callback".
     history_ : list of dict

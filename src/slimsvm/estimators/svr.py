@@ -28,7 +28,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     epsilon : float, default=0.1
         Half-width of the tube in which residuals cost nothing, in the units of y.
     solver : str or Solver, default="auto"
-        As in `SVC`, but "auto" without ``max_basis`` does not look for few vectors: it solves by exact cuts.
+        As in `SVC`.
     random_state, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
         As in `SVC`.
 
