@@ -176,7 +176,8 @@ def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kep
     assert all(fit.history[k]["objective"] is None for k in free)
     whole = Exact(2048).solve(replace(problem, tol=1e-6))
     assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-7)
-    assert fit.history[-1]["lower_bound"] == pytest.approx(fit.lower_bound, rel=1e-9)
+    # The fit takes off what rounding leaves in doubt, the history does not.
+    assert fit.history[-1]["lower_bound"] == pytest.approx(fit.lower_bound, rel=1e-8)
 
 
 def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
