@@ -218,7 +218,7 @@ def test_examples_that_can_have_no_loss_are_not_counted():
     with pytest.raises(ValueError, match="needs at least 10, found 40, and only 2 that can have a loss"):
         RankSVM(C="validate").fit(X, y, groups=groups)
     with pytest.raises(ValueError, match=r"needs at least 10, found 1$"):
-        RankSVM(C="validate").fit(X, y)
+        RankSVM(C="validate").fit(X, y, groups=np.zeros(len(y)))
 
 
 def test_a_loss_over_all_rows_of_ones_own_holds_rows_out():

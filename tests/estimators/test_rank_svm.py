@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, ndcg_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import slimsvm
@@ -119,7 +119,7 @@ def test_a_pair_is_a_hinge_on_the_difference(loss):
     X = np.array([[1.0, 2.0], [0.5, -1.0]])
     difference, delta = X[0] - X[1], 1.0 if loss == "swaps" else 0.5
     for C in (0.01, 10.0):
-        clf = RankSVM(C=C, kernel="linear", loss=loss).fit(X, [1, 0])
+        clf = RankSVM(C=C, kernel="linear", loss=loss).fit(X, [1, 0], groups=[0, 0])
         alpha = min(C, delta / (difference @ difference))
         np.testing.assert_allclose(clf.basis_vectors_.T @ clf.basis_coef_[:, 0], alpha * difference, rtol=1e-9)
 
@@ -127,10 +127,10 @@ def test_a_pair_is_a_hinge_on_the_difference(loss):
 def test_one_query_of_two_grades_is_roc_area():
     X, y, _ = documents()
     y = (y > 0).astype(int)
-    ranked = RankSVM(C=150.0, gamma=0.5).fit(X, y)
+    ranked = RankSVM(C=150.0, gamma=0.5).fit(X, y, groups=np.zeros(len(y)))
     area = slimsvm.SVC(C=1.0, gamma=0.5, loss="roc_auc").fit(X, y)
     assert ranked.objective_ == pytest.approx(area.objective_, rel=1e-8)
-    assert ranked.score(X, y) == pytest.approx(area.score(X, y))
+    assert ranked.score(X, y, groups=np.zeros(len(y))) == pytest.approx(area.score(X, y))
 
 
 # ---- the estimator
@@ -206,6 +206,42 @@ def test_grid_search_with_groups():
     assert search.best_score_ > 0.85
 
 
+def test_queries_are_asked_for():
+    X, y, groups = documents()
+    asked = r"RankSVM.fit needs groups \(or qid\).*set_fit_request\(groups=True\)"
+    with pytest.raises(ValueError, match=asked):  # the search gives groups to its splitter alone
+        GridSearchCV(RankSVM(), {"C": [1.0]}, cv=GroupKFold(3), error_score="raise").fit(X, y, groups=groups)
+    clf = RankSVM().fit(X, y, groups=groups)
+    for call in (clf.score, clf.ndcg, clf.certificate):
+        with pytest.raises(ValueError, match=rf"RankSVM.{call.__name__} needs groups"):
+            call(X, y)
+        with pytest.raises(ValueError, match="two names of the same"):
+            call(X, y, groups=groups, qid=groups)
+
+
+def test_qid_is_another_name_of_groups():
+    X, y, groups = documents()
+    one, other = RankSVM().fit(X, y, groups=groups), RankSVM().fit(X, y, qid=groups)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    assert other.score(X, y, qid=groups) == one.score(X, y, groups=groups)
+    assert other.certificate(X, y, qid=groups).objective == pytest.approx(one.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_ndcg_is_scikit_learns_of_each_query(k):
+    X, y, groups = documents()
+    groups[5] = "alone"
+    clf = RankSVM().fit(X, y, groups=groups)
+    inside = [groups == name for name in np.unique(groups) if len(set(y[groups == name])) > 1]
+    expected = [ndcg_score([y[q]], [clf.predict(X)[q]], k=k) for q in inside]
+    assert clf.ndcg(X, y, groups=groups, k=k) == pytest.approx(np.mean(expected))
+    weights = np.unique(groups, return_inverse=True)[1] + 1.0
+    weighted = np.average(expected, weights=[weights[q][0] for q in inside])
+    assert clf.ndcg(X, y, groups=groups, sample_weight=weights, k=k) == pytest.approx(weighted)
+    with pytest.raises(ValueError, match="labels must be >= 0, of which NDCG makes gains; found -1"):
+        clf.ndcg(X, y - 1, groups=groups)
+
+
 def test_the_objective_is_that_of_the_problem():
     X, y, groups = documents()
     clf = RankSVM(C=2.0, gamma=0.4).fit(X, y, groups=groups)
@@ -266,12 +302,12 @@ def test_bad_parameters_are_named(params, message):
 def test_bad_scores_are_named():
     X, y, groups = GOOD
     with pytest.raises(NotFittedError):
-        RankSVM().score(X, y)
+        RankSVM().score(X, y, groups=groups)
     clf = RankSVM().fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="no query has two rows of different labels"):
         clf.score(X, y, groups=np.arange(20))
     with pytest.raises(ValueError, match=r"one label for each of the 20 rows of X, found shape \(3,\)"):
-        clf.score(X, y[:3])
+        clf.score(X, y[:3], groups=groups)
     with pytest.raises(ValueError, match="needs rows and a kernel of them, found kernel='precomputed'"):
         RankSVM(kernel="precomputed").fit(np.eye(20), y, groups=groups).certificate(np.eye(20), y, groups=groups)
 

@@ -56,17 +56,36 @@ def test_rankings(folder, tmp_path, capsys, loss):
     name = "share_in_order" if loss == "swaps" else "average_precision"
     assert trained["test"][name] == pytest.approx(value)
     assert value > 0.9
+    assert trained["test"]["ndcg"] == pytest.approx(clf.ndcg(X.toarray(), y, groups=groups))
     out, err = run(capsys, "predict", model, folder / "test.txt")
     np.testing.assert_allclose([float(line) for line in out.split()], clf.predict(X.toarray()))
     assert ("of the pairs of a query in order" if loss == "swaps" else "mean average precision") in err
+    assert f"NDCG {trained['test']['ndcg']:.4f}" in err
     found = run_json(capsys, "info", model, folder / "train.txt", "--certificate")
     assert found["certificate"]["gap"] < 0.01
     assert "RankSVM" in run(capsys, "info", model).out
 
 
+def test_rows_that_name_their_queries_are_ranked(folder, tmp_path, capsys):
+    compressed = tmp_path / "train.txt.bz2"
+    compressed.write_bytes(bz2.compress(b"# grades\n" + (folder / "train.txt").read_bytes()))
+    for data in (folder / "train.txt", compressed):
+        out, err = run(capsys, "train", data, tmp_path / "model.slim")
+        assert "its rows have qid:, so they are ranked; --task classification" in err
+        assert "9 queries" in out
+    trained = run_json(capsys, "train", data, tmp_path / "model.slim", "--task", "classification", "--quiet")
+    assert trained["estimator"] == "SVC"
+    plain = tmp_path / "plain.txt"
+    plain.write_text("1 1:2 # qid:3\n0 1:3\n")
+    assert run_json(capsys, "train", plain, tmp_path / "model.slim", "--quiet")["estimator"] == "SVC"
+    negative = tmp_path / "negative.txt"
+    negative.write_text("1 qid:1 1:2\n-1 qid:1 1:3\n")
+    assert "ndcg" not in run_json(capsys, "train", negative, tmp_path / "m", "--test", negative, "--quiet")["test"]
+
+
 def test_scores_need_no_queries(folder, tmp_path, capsys):
     model = tmp_path / "model.slim"
-    run(capsys, "train", folder / "train.txt", model, "--task", "ranking", "--quiet")
+    run(capsys, "train", folder / "train.txt", model, "--quiet")
     plain = tmp_path / "plain.txt"
     plain.write_text("0 1:0.5\n0 3:-1\n")
     out, err = run(capsys, "predict", model, plain)

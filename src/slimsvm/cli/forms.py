@@ -10,7 +10,7 @@ import numpy as np
 
 from slimsvm.cli.data import Part, dense_if_smaller, is_set, load_set, read_part
 from slimsvm.cli.output import CommandError
-from slimsvm.datasets import DataError, Dataset, hash_columns, load, read_columns, read_data
+from slimsvm.datasets import DataError, Dataset, has_queries, hash_columns, load, read_columns, read_data
 from slimsvm.estimators import RankSVM, SequenceSVM
 
 ROWS, QUERIES, SEQUENCES = "rows", "queries", "sequences"
@@ -23,6 +23,12 @@ def form_of(estimator: Any) -> str:
     """What an estimator's data are."""
     kinds = {RankSVM: QUERIES, SequenceSVM: SEQUENCES}
     return kinds.get(type(estimator), ROWS)
+
+
+def usual_task(source: str) -> str:
+    """The task where none is named: ranking of rows that name their queries, else classification."""
+    is_ranking = not is_set(source) and os.path.exists(source) and has_queries(source)
+    return "ranking" if is_ranking else "classification"
 
 
 def read_form(

@@ -19,7 +19,7 @@ def predict(estimator: Any, part: Part) -> np.ndarray:
 
 def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
     """What is said of predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the
-    measure of a ranking; mean absolute and root mean squared error of a regression.
+    measure of a ranking and its NDCG, where no label is negative; mean absolute and root mean squared error of a regression.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     y = part.y
     if isinstance(estimator, RankSVM):
         value = estimator.score(part.X, y, **part.extra)
-        return {"share_in_order" if estimator.loss == "swaps" else "average_precision": value}
+        values = {"share_in_order" if estimator.loss == "swaps" else "average_precision": value}
+        return values | ({"ndcg": estimator.ndcg(part.X, y, **part.extra)} if y.min() >= 0 else {})
     if not hasattr(estimator, "classes_"):
         residual = np.asarray(y, dtype=np.float64) - predicted
         return {
@@ -60,10 +61,11 @@ def describe_quality(values: dict[str, Any]) -> str:
         if "n_sequences" in values:
             wrong += f"; {values['n_sequences_wrong']:,} of {values['n_sequences']:,} sequences"
         return f"error {100 * values['error_rate']:.2f} % ({wrong})"
+    gain = f", NDCG {values['ndcg']:.4f}" if "ndcg" in values else ""
     if "share_in_order" in values:
-        return f"{100 * values['share_in_order']:.2f} % of the pairs of a query in order, on average"
+        return f"{100 * values['share_in_order']:.2f} % of the pairs of a query in order, on average{gain}"
     if "average_precision" in values:
-        return f"mean average precision {values['average_precision']:.4f}"
+        return f"mean average precision {values['average_precision']:.4f}{gain}"
     return (
         f"mean absolute error {values['mean_absolute_error']:.4g}, "
         f"root mean squared error {values['root_mean_squared_error']:.4g} ({values['n_rows']:,} rows)"

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set
-from slimsvm.cli.forms import FORMS, ROWS, read_form
+from slimsvm.cli.forms import FORMS, ROWS, read_form, usual_task
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.scoring import describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
@@ -70,9 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_problem_options(group: Any) -> None:
     group.add_argument(
         "--task",
-        choices=("classification", "regression", "ranking", "sequence"),
-        default="classification",
-        help="default: %(default)s",
+        choices=tuple(ESTIMATOR_OF),
+        help="default: ranking where the rows of the file have qid:, else classification",
     )
     group.add_argument(
         "--loss",
@@ -216,6 +215,10 @@ def _add_solver_options(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, train, save, test, report."""
+    if args.task is None:
+        args.task = usual_task(args.data)
+        if args.task == "ranking" and not args.quiet:
+            say(f"{args.data}: its rows have qid:, so they are ranked; --task classification would not look at it")
     estimator = make_estimator(args)
     check_model_path(args.model)
     train, test = read_parts(args)

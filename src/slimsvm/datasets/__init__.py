@@ -9,7 +9,7 @@ from slimsvm.datasets.columns import hash_columns, read_columns
 from slimsvm.datasets.files import DataError
 from slimsvm.datasets.generators import checkerboard, two_gaussians, waveform
 from slimsvm.datasets.loading import Dataset, DatasetInfo, available, find, load
-from slimsvm.datasets.readers import read_data
+from slimsvm.datasets.readers import has_queries, read_data
 from slimsvm.datasets.scaling import Scaling, fit_scaling
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "checkerboard",
     "find",
     "fit_scaling",
+    "has_queries",
     "hash_columns",
     "load",
     "read_columns",

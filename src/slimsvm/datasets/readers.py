@@ -129,8 +129,41 @@ def _is_csv(path: PurePath, content: bytes) -> bool:
         raise DataError(f"{path}: found {quote(content[:8])} where the zip archive of an .npz file begins")
     if suffixes and suffixes[-1] in {".csv", ".tsv"}:
         return True
-    first = next((line for line in io.BytesIO(content) if line.strip() and not line.startswith(b"#")), b"")
-    return not looks_like_svmlight(first)
+    return not looks_like_svmlight(_first_row(content))
+
+
+def _first_row(content: bytes) -> bytes:
+    return next((line for line in io.BytesIO(content) if line.strip() and not line.startswith(b"#")), b"")
+
+
+def has_queries(path: str | os.PathLike) -> bool:
+    r"""Whether a file is LIBSVM text whose first row names its query: `label qid:query index:value ...`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, compressed or not.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from slimsvm.datasets import has_queries
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "tiny.txt"
+        ...     _ = path.write_text("2 qid:1 1:0.5
+    1 qid:1 2:1
+    ")
+        ...     has_queries(path)
+        True
+    """
+    if read_start(path).startswith(b"PK"):
+        return False
+    content = read_content(path)
+    return not _is_csv(PurePath(path), content) and b"qid:" in _first_row(content).split(b"#")[0]
 
 
 def _read_npz(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
+from sklearn.metrics import ndcg_score
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
-from slimsvm.tasks.ranking import Ranking
+from slimsvm.tasks.ranking import Ranking, offsets_of
 
 Array = np.ndarray
 
@@ -65,6 +67,15 @@ class RankSVM(KernelMachine):
     np.int64(1)
     >>> clf.score(X, [1, 2, 3, 0, 1], groups=[7, 7, 7, 8, 8])
     1.0
+
+    A search by cross-validation needs to be told that queries are for the estimator, too, not for the splitter alone:
+
+    >>> from sklearn import config_context
+    >>> from sklearn.model_selection import GridSearchCV, GroupKFold
+    >>> with config_context(enable_metadata_routing=True):
+    ...     machine = RankSVM().set_fit_request(groups=True).set_score_request(groups=True)
+    ...     search = GridSearchCV(machine, {"C": [1.0, 10.0]}, cv=GroupKFold(2))
+    ...     _ = search.fit(np.tile(X, (2, 1)), [1, 2, 3, 0, 1] * 2, groups=[7, 7, 7, 8, 8, 9, 9, 9, 6, 6])
     """
 
     _y_numeric = True
@@ -110,7 +121,7 @@ class RankSVM(KernelMachine):
         self.warm_start = warm_start
 
     @with_callbacks
-    def fit(self, X, y, groups=None, sample_weight=None):
+    def fit(self, X, y, groups=None, sample_weight=None, qid=None):
         """Train.
 
         Parameters
@@ -118,10 +129,13 @@ class RankSVM(KernelMachine):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Grades, or relevances.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Which query each row belongs to: numbers or strings, in any order. None: all rows are one query.
+        groups : array-like of shape (n_samples,)
+            Which query each row belongs to: numbers or strings, in any order. Needed: one query of all rows is
+            ``groups=np.zeros(len(X))``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Factors ≥ 0 on the losses of the queries, the same for all rows of a query.
+        qid : array-like of shape (n_samples,)
+            Another name of ``groups``, as XGBoost and scikit-learn's readers of LIBSVM text have it.
 
         Returns
         -------
@@ -131,9 +145,11 @@ class RankSVM(KernelMachine):
         Raises
         ------
         ValueError
-            A parameter or a value is not as it must be, or no query has two rows of different labels.
+            A parameter or a value is not as it must be, queries are not given, or none of them has two rows of
+            different labels.
         """
         check_option("loss", self.loss, tuple(LOSSES))
+        groups = _queries_given("fit", groups, qid)
         X, y = self._check_X(X, reset=True, y=y)
         self._solve(*self._problem(X, y, groups, sample_weight))
         return self
@@ -156,14 +172,14 @@ class RankSVM(KernelMachine):
             )
         return X, y, examples, task, weights, index
 
-    def certificate(self, X, y, sample_weight=None, max_seconds=None, groups=None) -> Certificate:
+    def certificate(self, X, y, sample_weight=None, max_seconds=None, groups=None, qid=None) -> Certificate:
         """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
 
         The bound comes of exact cuts, of which the first is that of the model.
 
         Parameters
         ----------
-        X, y, groups, sample_weight
+        X, y, groups, sample_weight, qid
             The training rows, as in `fit`.
         max_seconds : float or None, default=None
             Stop with the bound so far after about this time.
@@ -181,6 +197,7 @@ class RankSVM(KernelMachine):
             A value is not as it must be; or the kernel is a matrix.
         """
         check_is_fitted(self, "model_")
+        groups = _queries_given("certificate", groups, qid)
         limit = check_limit("max_seconds", max_seconds, integer=False)
         if self._is_precomputed:
             raise ValueError("a certificate needs rows and a kernel of them, found kernel='precomputed'")
@@ -214,14 +231,14 @@ class RankSVM(KernelMachine):
         """
         return self.decision_function(X)
 
-    def score(self, X, y, groups=None, sample_weight=None):
+    def score(self, X, y, groups=None, sample_weight=None, qid=None):
         """Mean over queries of the share of pairs in the right order (equal scores half), or of average precision.
 
         Queries without a pair are left out of the mean.
 
         Parameters
         ----------
-        X, y, groups, sample_weight
+        X, y, groups, sample_weight, qid
             As in `fit`.
 
         Returns
@@ -231,9 +248,52 @@ class RankSVM(KernelMachine):
         Raises
         ------
         ValueError
-            No query has a pair.
+            Queries are not given, or none of them has a pair.
         """
+        scores, _, examples = self._scored("score", X, y, groups, sample_weight, qid)
+        return 1.0 - self._task().error(scores, examples)
+
+    def ndcg(self, X, y, groups=None, sample_weight=None, qid=None, k=None):
+        """Mean over queries of the normalised discounted cumulative gain, as `sklearn.metrics.ndcg_score` has it.
+
+        A row's gain is its label; queries without a pair are left out of the mean, as by `score`.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight, qid
+            As in `fit`, with labels ≥ 0.
+        k : int or None, default=None
+            Count the first k rows of each ranking only; None: all.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            Queries are not given, none of them has a pair, or a label is negative.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import RankSVM
+        >>> X, y, qid = np.array([[0.0], [1.0], [2.0], [0.5], [3.0]]), [1, 2, 3, 0, 1], [7, 7, 7, 8, 8]
+        >>> float(RankSVM(C=10.0, kernel="linear").fit(X, y, qid=qid).ndcg(X, y, qid=qid, k=2))
+        1.0
+        """
+        scores, grades, examples = self._scored("ndcg", X, y, groups, sample_weight, qid)
+        if grades.min() < 0:
+            raise ValueError(f"labels must be >= 0, of which NDCG makes gains; found {grades.min()}")
+        queries = [slice(lo, hi) for lo, hi in pairwise(offsets_of(examples))]
+        has_pair = ~np.isnan(self._task().measures(scores, examples))
+        values = [ndcg_score([grades[q]], [scores[q]], k=k) for q, kept in zip(queries, has_pair, strict=True) if kept]
+        return float(np.average(values, weights=examples.weights[has_pair]))
+
+    def _scored(self, caller: str, X: Any, y: Any, groups: Any, sample_weight: Any, qid: Any) -> tuple:
+        """Scores, labels and examples of the rows of positive weight, in the order of their queries."""
         check_is_fitted(self, "model_")
+        groups = _queries_given(caller, groups, qid)
         scores = self.decision_function(X)
         y = np.asarray(y)
         if y.shape != scores.shape:
@@ -248,17 +308,30 @@ class RankSVM(KernelMachine):
         examples = task.encode(_by_query(y[kept], codes[kept]), _query_weights(weights, codes[kept]))
         if np.isnan(task.measures(scores[kept], examples)).all():
             raise ValueError("no query has two rows of different labels, so that no ranking is better than another")
-        return 1.0 - task.error(scores[kept], examples)
+        return scores[kept], y[kept], examples
 
     def _task(self) -> Ranking:
         """The loss that ``loss`` names."""
         return LOSSES[self.loss]()
 
 
+def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
+    """The queries of the rows, by whichever name they are given; without them a search by cross-validation, which
+    gives ``groups`` to its splitter alone, would rank all rows as one query.
+    """
+    if groups is not None and qid is not None:
+        raise ValueError("groups and qid are two names of the same: give one of them")
+    if groups is None and qid is None:
+        raise ValueError(
+            f"RankSVM.{caller} needs groups (or qid), the query of each row, found neither; all rows are one query: "
+            "groups=np.zeros(len(X)). In GridSearchCV and its like: sklearn.set_config(enable_metadata_routing=True), "
+            "and RankSVM().set_fit_request(groups=True).set_score_request(groups=True)"
+        )
+    return qid if groups is None else groups
+
+
 def _group_codes(groups: Any, n: int) -> Array:
     """Query of every row as 0, 1, ..., in the order of the groups' names."""
-    if groups is None:
-        return np.zeros(n, dtype=np.int64)
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(f"groups must have one entry per row: {n} rows, found shape {groups.shape}")
