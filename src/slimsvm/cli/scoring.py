@@ -19,7 +19,8 @@ def predict(estimator: Any, part: Part) -> np.ndarray:
 
 def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
     """What is said of predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the
-    measure of a ranking and its NDCG, where no label is negative; mean absolute and root mean squared error of a regression.
+    measure of a ranking and its NDCG (where no label is negative); mean absolute and root mean squared error of a
+    regression.
 
     Parameters
     ----------

@@ -139,26 +139,24 @@ def _first_row(content: bytes) -> bytes:
 def has_queries(path: str | os.PathLike) -> bool:
     r"""Whether a file is LIBSVM text whose first row names its query: `label qid:query index:value ...`.
 
-        Parameters
-        ----------
-        path : str or path-like
-            The file, compressed or not.
+    Parameters
+    ----------
+    path : str or path-like
+        The file, compressed or not.
 
-        Returns
-        -------
-        bool
+    Returns
+    -------
+    bool
 
-        Examples
-        --------
-        >>> import tempfile, pathlib
-        >>> from slimsvm.datasets import has_queries
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "tiny.txt"
-        ...     _ = path.write_text("2 qid:1 1:0.5
-    1 qid:1 2:1
-    ")
-        ...     has_queries(path)
-        True
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from slimsvm.datasets import has_queries
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tiny.txt"
+    ...     _ = path.write_text("2 qid:1 1:0.5\n1 qid:1 2:1\n")
+    ...     has_queries(path)
+    True
     """
     if read_start(path).startswith(b"PK"):
         return False
