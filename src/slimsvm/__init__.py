@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators._shared.path import path
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
-    from slimsvm.estimators.from_file import load
+    from slimsvm.estimators.files import load, save
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
@@ -77,6 +77,7 @@ __all__ = [
     "kernels",
     "load",
     "path",
+    "save",
 ]
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn.
@@ -111,10 +112,11 @@ _HOMES = {
     "ViolatedCuts": "solvers",
     "check_task": "tasks",
     "compress": "estimators.compression",
-    "load": "estimators.from_file",
+    "load": "estimators.files",
     "datasets": "",
     "kernels": "",
     "path": "estimators._shared.path",
+    "save": "estimators.files",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -3,11 +3,26 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import slimsvm
 from input_for_tests import BOTH, problem, refused
-from slimsvm import SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm import (
+    SVC,
+    SVR,
+    CrossTrainedSVC,
+    EditedNN,
+    ExactCuts,
+    OneClassSVM,
+    OrdinalSVC,
+    UniformCuts,
+    ViolatedCuts,
+)
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.kernels import KERNELS
@@ -35,6 +50,75 @@ def test_nan_and_infinity_are_named_by_row_and_column(name, container, value, wo
     refused(lambda: ESTIMATORS[name]().fit(container(X), y), "X contains", word, "row 17, column 2")
     fitted = ESTIMATORS[name]().fit(*problem(name))
     refused(lambda: fitted.predict(container(X)), "X contains", word, "row 17, column 2")
+
+
+def table(column):
+    """A pandas table of numbers and one more column."""
+    X, y = problem()
+    return pd.DataFrame(X, columns=list("abc")).assign(city=column), y
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        (pd.Categorical(["Rome", "Oslo"] * 20), "'Rome'"),
+        (["Rome", "Oslo"] * 20, "'Rome'"),
+        (["1.5", "n/a"] * 20, "'n/a'"),
+        (pd.date_range("2020-01-01", periods=40), "'2020-01-01"),
+    ],
+    ids=["category", "text", "some-text", "date"],
+)
+@pytest.mark.parametrize("make", [SVC, EditedNN])
+def test_a_column_of_no_numbers_is_named(column, found, make):
+    X, y = table(column)
+    fit = (lambda X: make().fit(X, y)) if make is SVC else (lambda X: make().fit_resample(X, y))
+    refused(lambda: fit(X), f"found {found}", "in column 'city'", "OneHotEncoder")
+    refused(lambda: fit(X.to_numpy()), "in column 3")
+
+
+def test_a_column_is_named_in_prediction_unless_it_is_new():
+    X, y = table(["Rome", "Oslo"] * 20)
+    numbers = X[["a", "b", "c"]]
+    clf = SVC().fit(numbers, y)
+    refused(lambda: clf.predict(numbers.assign(b="Rome")), "'Rome' in column 'b'")
+    refused(lambda: clf.predict(X), "Feature names unseen at fit time", "city")
+
+
+def test_categories_that_are_numbers_are_numbers():
+    X, y = table(pd.Categorical([1, 2] * 20))
+    np.testing.assert_array_equal(
+        SVC().fit(X, y).decision_function(X), SVC().fit(X, y).decision_function(X.astype(float))
+    )
+
+
+@pytest.mark.parametrize("machine", [SVC(), OrdinalSVC(), CrossTrainedSVC()], ids=repr)
+def test_probabilities_are_said_to_need_calibration(machine):
+    words = f"CalibratedClassifierCV({type(machine).__name__}(...), ensemble=False)"
+    refused(lambda: machine.predict_proba([[1.0]]), "no predict_proba", words, error=AttributeError)
+    assert not hasattr(machine, "predict_log_proba")
+    refused(lambda: machine.predict_probability, "object has no attribute 'predict_probability'", error=AttributeError)
+    refused(lambda: SVR().predict_proba, "'SVR' object has no attribute 'predict_proba'", error=AttributeError)
+
+
+@pytest.mark.parametrize("machine", [SVC(), SVR(), OneClassSVM()], ids=repr)
+def test_chunks_are_said_to_need_a_solver(machine):
+    words = "'bsca', 'bsgd'", f"{type(machine).__name__}(solver='bsgd', max_basis=500)"
+    refused(lambda: machine.partial_fit(*problem()), "partial_fit needs a solver", *words, error=AttributeError)
+    assert not hasattr(machine, "partial_fit")
+    assert hasattr(machine.set_params(solver="bsgd"), "partial_fit")
+
+
+def test_what_is_saved_is_one_machine(tmp_path):
+    X, y = problem()
+    path = tmp_path / "model.slim"
+    pipeline = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    refused(lambda: slimsvm.save(pipeline, path), "slimsvm.save(pipeline[-1], path)", "StandardScaler", error=TypeError)
+    search = GridSearchCV(SVC(), {"C": [1.0]}, cv=2).fit(X, y)
+    refused(lambda: slimsvm.save(search, path), "found a GridSearchCV: give its best_estimator_", error=TypeError)
+    refused(lambda: slimsvm.save(StandardScaler(), path), "found StandardScaler", error=TypeError)
+    assert not path.exists()
+    slimsvm.save(pipeline[-1], path)
+    np.testing.assert_array_equal(slimsvm.load(path).predict(pipeline[:-1].transform(X)), pipeline.predict(X))
 
 
 def test_nan_in_the_second_block_of_a_memory_map(tmp_path, monkeypatch):
@@ -82,7 +166,9 @@ def test_shapes_that_do_not_match(name):
 
 
 def test_text_where_a_number_belongs():
-    refused(lambda: SVC().fit([["1.0", "spam", "2"]] * 40, problem()[1]), "numeric")
+    refused(
+        lambda: SVC().fit([["1.0", "spam", "2"]] * 40, problem()[1]), "X must hold numbers, found 'spam' in column 1"
+    )
 
 
 @BOTH

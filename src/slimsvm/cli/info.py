@@ -18,7 +18,7 @@ from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, count, print_fields, print_json, size
 from slimsvm.cli.scoring import as_classes
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
-from slimsvm.estimators.from_file import load
+from slimsvm.estimators.files import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, print_json, say
 from slimsvm.cli.scoring import as_classes, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
-from slimsvm.estimators.from_file import load
+from slimsvm.estimators.files import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
-from slimsvm.estimators._shared.validation import check_at_least, check_finite, naming_rows_of
+from slimsvm.estimators._shared.validation import (
+    check_at_least,
+    check_finite,
+    check_numbers,
+    naming_columns_of,
+    naming_rows_of,
+)
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
 from slimsvm.rows import as_csr, is_sparse
 
@@ -67,8 +73,9 @@ class Editor(BaseEstimator):
         """
         given, labels = X, y
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        with naming_rows_of(y):
+        with naming_columns_of(X), naming_rows_of(y):
             X, y = validate_data(self, X, y, **options)
+            check_numbers(X)
         check_finite(X)
         _check_range(X)
         check_classification_targets(y)

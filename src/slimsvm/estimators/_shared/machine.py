@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -19,15 +19,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.choosing import choose_C, learning_metric
+from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.validation import (
     check_finite,
     check_limit,
+    check_numbers,
     check_option,
     check_positive,
     check_sample_weight,
     is_chosen,
     is_plain,
     is_plain_target,
+    naming_columns_of,
     naming_rows_of,
     scale_gamma,
 )
@@ -82,6 +85,17 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 
+    def __getattr__(self, name: str) -> Any:
+        """Says what to do without what scikit-learn's machines have; asked only where there is no such attribute."""
+        if name == "partial_fit" and hasattr(type(self), name):
+            has_partial_fit(self)
+        if name in ("predict_proba", "predict_log_proba") and is_classifier(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}: its scores are no probabilities. For these wrap it, in "
+                f"sklearn.calibration.CalibratedClassifierCV({type(self).__name__}(...), ensemble=False)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @property
     def _learns_metric(self) -> bool:
         return isinstance(self.gamma, str) and self.gamma == "learn"
@@ -106,11 +120,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             return X, y
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
         if isinstance(y, str):
-            X = validate_data(self, X, **options)
+            with naming_columns_of(X):
+                X = check_numbers(validate_data(self, X, **options))
         else:
             several = self._takes_labels and is_multilabel(y)
-            with naming_rows_of(y):
+            with naming_columns_of(X), naming_rows_of(y):
                 X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
+                check_numbers(X)
             dense: Any = y
             y = dense.toarray() if sp.issparse(y) else y
         if finite:
@@ -409,7 +425,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     # -- files --------------------------------------------------------------------------------------------------
 
     def save(self, path) -> None:
-        """Write the fitted model to one file of arrays and a JSON header.
+        """Write the fitted model to one file of arrays and a JSON header; `slimsvm.save` says more.
 
         Parameters
         ----------

@@ -24,7 +24,8 @@ def has_partial_fit(estimator: Any) -> bool:
     if solver not in known.values() or not hasattr(solver, "partial_solve"):
         streaming = ", ".join(repr(name) for name, cls in known.items() if hasattr(cls, "partial_solve"))
         raise AttributeError(
-            f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}"
+            f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}; "
+            f"{type(estimator).__name__}(solver='bsgd', max_basis=500) keeps at most 500 vectors"
         )
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from numbers import Integral, Real
 from typing import Any
 
@@ -105,6 +106,53 @@ def naming_rows_of(y: Any) -> Iterator[None]:
         values = np.asarray(y)
         bad = ~np.isfinite(values) if values.dtype.kind == "f" else values != values
         raise ValueError(f"{str(error).rstrip('.')}, at row {np.argwhere(bad)[0][0]}") from None
+
+
+def check_numbers(X: Any) -> Any:
+    """X, whose entries must not be Python objects: scikit-learn lets categories of a pandas table pass as such."""
+    if X.dtype.kind == "O":
+        raise TypeError("X must hold real numbers, found dtype object")
+    return X
+
+
+@contextmanager
+def naming_columns_of(X: Any) -> Iterator[None]:
+    """Where texts, dates or categories are among the features, this says in which column and what to do."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if "feature names" in str(error) or (found := _first_of_no_number(X)) is None:
+            raise
+        column, value = found
+        raise ValueError(
+            f"X must hold numbers, found {value!r} in column {column!r}: make numbers of the column (categories by "
+            "sklearn.preprocessing.OneHotEncoder, in a ColumnTransformer), or leave it out"
+        ) from None
+
+
+def _first_of_no_number(X: Any) -> tuple[Any, Any] | None:
+    """The first column of a table that has a text or a time, and the first of them."""
+    if sp.issparse(X):
+        return None
+    if hasattr(X, "columns"):
+        columns: Any = ((name, np.asarray(X[name])) for name in X.columns)
+    else:
+        table = np.asarray(X, dtype=object)
+        columns = enumerate(table.T if table.ndim == 2 else ())
+    for name, values in columns:
+        for value in values if values.dtype.kind not in "biufc" else ():
+            is_text = isinstance(value, str | bytes)
+            if (is_text and not _is_numeral(value)) or isinstance(value, date | np.datetime64 | np.timedelta64):
+                return name, value if is_text else str(value)
+    return None
+
+
+def _is_numeral(value: str | bytes) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.ndarray | None:
