@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import slimsvm
 from slimsvm import LASVM, SVC, SVR
 from slimsvm.kernels import RBF
 from slimsvm.rows import as_rows
@@ -97,13 +98,16 @@ def test_chunks_of_one_class_weights_and_another_C(intercept):
     assert intercept != "free" or abs(clf.basis_coef_.sum()) < 1e-9
 
 
-def test_pickles_go_on():
+def test_pickles_and_files_go_on(tmp_path):
     X, y = rows(300)
-    clf, again = machine(), machine()
+    clf, again, read = machine(), machine(), machine()
     for part in np.array_split(np.arange(300), 3):
         clf.partial_fit(X[part], y[part])
         again = pickle.loads(pickle.dumps(again.partial_fit(X[part], y[part])))
+        read.partial_fit(X[part], y[part]).save(tmp_path / "model.slim")
+        read = slimsvm.load(tmp_path / "model.slim")
     np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
+    np.testing.assert_array_equal(read.decision_function(X), clf.decision_function(X))
 
 
 def test_formats_may_change():
@@ -134,7 +138,7 @@ def test_what_is_wrong_with_a_chunk_is_said():
         clf.partial_fit(X, np.where(np.arange(80) == 3, 7, y))
     with pytest.raises(ValueError, match="features"):
         clf.partial_fit(X[:, :2], y)
-    with pytest.raises(ValueError, match="Convert your data to numeric values"):
+    with pytest.raises(ValueError, match="X must hold numbers, found 'a' in column 0"):
         clf.partial_fit(np.full((80, 3), "a"), y)
     with pytest.raises(ValueError, match="NaN"):
         clf.partial_fit(np.where(X[0, 0] == X, np.nan, X), y)

@@ -121,18 +121,49 @@ def test_regression_goes_on_with_the_first_centre(solver):
 
 
 @BOTH
-def test_pickles_go_on_and_files_do_not(solver, tmp_path):
+def test_files_of_other_streams_go_on(solver, tmp_path):
+    """Sparse rows, several classes and random numbers of another kind; targets, whose mean is the first chunk's."""
+    X, y = rows(classes=3)
+    for make, target, rows_of in (
+        (
+            lambda: SVC(gamma=0.5, solver=solver(30), random_state=np.random.Generator(np.random.MT19937(0))),
+            y,
+            sp.csr_array,
+        ),
+        (lambda: SVR(gamma=0.5, solver=solver(30), random_state=0), X[:, 0] + 7.0, np.asarray),
+    ):
+        clf = make().partial_fit(rows_of(X[:200]), target[:200])
+        clf.save(tmp_path / "model.slim")
+        read = slimsvm.load(tmp_path / "model.slim").partial_fit(rows_of(X[200:]), target[200:])
+        clf.partial_fit(rows_of(X[200:]), target[200:])
+        np.testing.assert_array_equal(read.predict(X), clf.predict(X))
+        np.testing.assert_array_equal(read.intercept_, clf.intercept_)
+
+
+@BOTH
+def test_the_objective_is_that_of_the_last_chunk(solver):
+    X, y = rows()
+    clf = machine(solver, precision="float64").partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    hinge = np.maximum(0, 1 - (2 * y[300:] - 1) * clf.decision_function(X[300:])).sum()
+    half_norm = 0.5 * (clf.model_.norm_squared() + clf.intercept_[0] ** 2)
+    assert clf.objective_ == pytest.approx(half_norm + 2.0 * hinge)
+
+
+@BOTH
+def test_pickles_and_files_go_on(solver, tmp_path):
     X, y = rows()
     clf = machine(solver).partial_fit(X[:300], y[:300])
-    again = pickle.loads(pickle.dumps(clf))
-    for other in (clf, again):
-        other.partial_fit(X[300:], y[300:])
-    np.testing.assert_array_equal(clf.basis_coef_, again.basis_coef_)
     clf.save(tmp_path / "model.slim")
-    read = slimsvm.load(tmp_path / "model.slim")
-    np.testing.assert_array_equal(read.predict(X), clf.predict(X))
+    pickled, read = pickle.loads(pickle.dumps(clf)), slimsvm.load(tmp_path / "model.slim")
+    for half in (slice(300), slice(300, None)):  # the first chunk comes again, and then another
+        for other in (clf, pickled, read):
+            other.partial_fit(X[half], y[half])
+        np.testing.assert_array_equal(clf.basis_coef_, pickled.basis_coef_)
+        np.testing.assert_array_equal(clf.decision_function(X), read.decision_function(X))
+    fitted = machine(solver).fit(X, y)
+    fitted.save(tmp_path / "model.slim")
     with pytest.raises(ValueError, match="trained by another solver, or read from a file: begin with"):
-        read.partial_fit(X, y)
+        slimsvm.load(tmp_path / "model.slim").partial_fit(X, y)
     with pytest.raises(ValueError, match="trained by another solver"):
         SVC(solver="exact").fit(X, y).set_params(solver=solver(40)).partial_fit(X, y)
     assert clone(clf).partial_fit(X, y).n_basis_ <= 40

@@ -125,7 +125,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     support_, support_vectors_, dual_coef_, n_support_
         As in scikit-learn, where basis vectors are training rows.
     objective_, lower_bound_ : float
-        The objective over all training rows; a bound that no model's can be under, or None (sampled cuts give none).
+        The objective over all training rows (after `partial_fit` over the last chunk's); a bound that no model's can be
+        under, or None (sampled cuts give none).
         Where few vectors were searched for their distance is what they cost, and the rows that the bound was had
         without; ``counters_["bound_in_basis"]`` bounds the models of these vectors.
     gap_ : float or None

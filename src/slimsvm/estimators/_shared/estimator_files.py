@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack_stream, unpack_stream
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.rows import is_sparse
@@ -16,11 +17,13 @@ from slimsvm.tasks import TASKS, Examples, Task
 
 PLAIN = (str, int, float, bool, type(None))
 STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
-CSR_PARTS = ("data", "indices", "indptr")
 
 
 def save(estimator, path, with_state: bool = False) -> None:
-    """Write a fitted estimator; see its ``save``. With what a warm start needs, where a budgeted solver left it."""
+    """Write a fitted estimator, and what the next chunk of a stream goes on from; see its ``save``.
+
+    With what a warm start needs, where a budgeted solver left it and ``with_state`` asks for it.
+    """
     header, arrays = estimator.model_.to_file_parts()
     fitted: dict[str, Any] = {
         name: getattr(estimator, name)
@@ -40,6 +43,8 @@ def save(estimator, path, with_state: bool = False) -> None:
     header["estimator"] = type(estimator).__name__
     header["params"] = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     header["fitted"] = {name: _plain(value) for name, value in fitted.items()}
+    if (stream := pack_stream(estimator, arrays)) is not None:
+        header["stream"] = stream
     if with_state:
         state = estimator._state
         header["state"] = {
@@ -80,6 +85,11 @@ def read_estimator(path, by_name: dict[str, type]):
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
+    if "stream" in header:
+        try:
+            unpack_stream(estimator, header["stream"], arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path}: not a stream this version knows ({error})") from error
     return estimator
 
 

@@ -44,7 +44,8 @@ def meet_chunk(
         )
     if not hasattr(machine, "_stream"):
         machine._stream, machine._stream_parts = None, (machine.kernel_, machine.solver_, None)
-    machine.kernel_, machine.solver_, generator = machine._stream_parts
+    machine.kernel_, solver, generator = machine._stream_parts
+    machine.solver_ = machine.solver_ if solver is None else solver  # None: the stream was read from a file
     # One generator for all calls: a number would repeat the first chunk's order.
     generator = problem.generator() if generator is None else generator
     machine._stream_parts = machine.kernel_, machine.solver_, generator
@@ -84,7 +85,12 @@ class StreamingClassifier:
         for many passes. `BSCA` leaves the rows of earlier chunks the dual variables they had; give a chunk several
         times in a row for several passes over it, in which its own go on, as those of `LASVM` do.
         ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest. After
-        ``fit`` with `BSCA` or `BSGD` chunks go on from its model, of whose rows only the number is known.
+        ``fit`` with `BSCA` or `BSGD` chunks go on from its model, of whose rows only the number is known. A stream goes
+        on after ``save`` and `slimsvm.load` as if it had not stopped.
+
+        ``objective_`` is C Σ ω ℓ over the rows of this chunk (for `LASVM` over those and the rows in S) and ½‖w‖²: of
+        earlier rows nothing is kept. It says how one pass over a chunk compares with another, not how far the model is
+        from the best one of all rows.
 
         Parameters
         ----------
@@ -176,7 +182,8 @@ class StreamingOutlierDetector:
         rows, the only ones that are kept, or of the chunk's where it has more: about a share ν of a stream whose rows
         do not change is outside. ``objective_`` is that of all rows met, as these rows say. There is no finish. Give
         a chunk several times in a row for several passes over it; no row counts twice. ``gamma="scale"`` is that of the
-        first chunk, which should be no handful of rows: `BSCA` makes little of a stream that begins with a few.
+        first chunk, which should be no handful of rows: `BSCA` makes little of a stream that begins with a few. A
+        stream goes on after ``save`` and `slimsvm.load` as if it had not stopped.
 
         Parameters
         ----------
