@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from contracts.solver_cases import problem_of
 from slimsvm import BSCA, LASVM, SVC, SVR, OneClassSVM
-from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial
+from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial
 from slimsvm.solvers import SOLVERS
 from slimsvm.solvers.rounding import PAIRS, Doubt, DualPoint, sure_value
 
@@ -168,6 +169,19 @@ def test_ordinary_rows_lose_next_to_nothing(kernel):
     V = np.random.default_rng(1).normal(size=(500, 1))
     total = float(np.sum(V * kernel_rows.scores(kernel_rows.points(np.arange(500)), V)))
     assert Doubt(kernel_rows).of(V) <= 1e-7 * total
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), Laplacian(0.3), CallableKernel(lambda X, Z: X @ Z.T)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("form", ["dense", "far", "sparse"])
+def test_the_most_in_doubt_is_no_less_than_what_is(kernel, dtype, form):
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(50, 4)), np.zeros((50, 1))
+    X[1 if form == "far" else 50 :] *= 1e9
+    kernel_rows = KernelRows(kernel, sp.csr_array(X) if form == "sparse" else X, dtype=dtype, n_jobs=1)
+    V[np.argmax(Doubt(kernel_rows).size)] = 2.0  # what is in doubt of the farthest row is the most of all
+    found, most = Doubt(kernel_rows).of(V), Doubt(kernel_rows).most * 2.0**2
+    assert found <= (1 + 1e-12) * most <= 1.01 * found
 
 
 @pytest.mark.parametrize("solver", ["exact", "lasvm", "bcfw", "exact-cuts"])

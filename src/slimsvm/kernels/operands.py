@@ -8,6 +8,7 @@ and dense meet here and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,27 +91,31 @@ class FoldedRows(Operand):
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """See `Operand.block`."""
-        nothing = core.Weights(
-            n_segments=1, n_outputs=0, values=np.empty(0, out.dtype), first=np.zeros(1, np.int64), segments=None
-        )
-        self._run(rows, points, nothing, out, n_jobs)
+        self._run(rows, points, _no_weights(out.dtype), out, n_jobs)
 
     def _run(self, rows: Selection, points: Points, weights: core.Structure, out: np.ndarray, n_jobs: int) -> None:
         if not out.size:
             return
         cost = rows.n * len(points) * (self.rows.n_features + 16) / WORK_PER_MICROSECOND
+        chosen = {"index": rows.index} if len(rows.index) else {}
         core.scores(
             rows=self.rows,
             points=points.data,
             weights=weights,
-            index=rows.index if len(rows.index) else None,
             first=rows.first,
             code=self.folding.code,
             degree=self.folding.degree,
             n_threads=n_jobs,
             microseconds=cost,
             out=out,
+            **chosen,
         )
+
+
+@cache
+def _no_weights(dtype: np.dtype) -> core.Structure:
+    """What asks for kernel values in place of sums."""
+    return core.Weights(n_segments=1, n_outputs=0, values=np.empty(0, dtype), first=np.zeros(1, np.int64))
 
 
 def cut_weights(coef: np.ndarray, segments: np.ndarray) -> core.Structure:

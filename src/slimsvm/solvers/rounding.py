@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ WORTH_SAYING = 0.01
 # Objectives below this share of C₁ are those of rounding.
 NOTHING = 1e-6
 ROWS_AT_ONCE = 1 << 12
+# Of rows that are folded: beyond it values are taken about other centres.
+LARGEST_EXPONENT = 2.0 * FAR[np.dtype(np.float64)]
 
 
 @dataclass(frozen=True)
@@ -77,20 +80,29 @@ class Doubt:
     """
 
     def __init__(self, kernel_rows: KernelRows, rows: Array | None = None):
-        kernel, d = kernel_rows.kernel, kernel_rows.n_features
-        index = np.arange(kernel_rows.n_rows) if rows is None else rows
-        self.folding = kernel.folding(d)
+        self.kernel_rows, self.rows, d = kernel_rows, rows, kernel_rows.n_features
+        self.folding = kernel_rows.kernel.folding(d)
         if kernel_rows.rows.is_sparse:
             d = -(-2 * kernel_rows.rows.n_stored // max(1, kernel_rows.n_rows))
         eps = float(np.finfo(np.float64).eps)
         self.gamma = eps * (OTHERS if self.folding is None else d / LANES + OTHERS)
+        self.power = self.folding.degree if self.folding is not None and self.folding.code == core.POWER else 1
         self.is_distance = self.folding is not None and self.folding.shift_invariant
-        parts = [index[lo : lo + ROWS_AT_ONCE] for lo in range(0, len(index), ROWS_AT_ONCE)]
-        self.size = np.concatenate([np.zeros(0), *(self._sizes(kernel_rows, part) for part in parts)])
-        self.order = np.argsort(self.size) if self.is_distance else None
 
-    def _sizes(self, kernel_rows: KernelRows, index: Array) -> Array:
-        """Of rows, r or s."""
+    @cached_property
+    def size(self) -> Array:
+        """Of each row, r or s."""
+        index = np.arange(self.kernel_rows.n_rows) if self.rows is None else self.rows
+        parts = [index[lo : lo + ROWS_AT_ONCE] for lo in range(0, len(index), ROWS_AT_ONCE)]
+        return np.concatenate([np.zeros(0), *map(self._sizes, parts)])
+
+    @cached_property
+    def order(self) -> Array:
+        """Rows by size."""
+        return np.argsort(self.size)
+
+    def _sizes(self, index: Array) -> Array:
+        kernel_rows = self.kernel_rows
         folding: Any = self.folding
         if folding is None:
             return np.sqrt(np.abs(kernel_rows.diag(index)))
@@ -98,23 +110,29 @@ class Doubt:
         if self.is_distance:
             X = X.multiply(folding.row_scale) if is_sparse(X) else (X - kernel_rows.centre) * folding.row_scale
             size = _sums(np.abs(X) if folding.manhattan else X * X if not is_sparse(X) else X.multiply(X))
-            return np.minimum(size, 2.0 * FAR[np.dtype(np.float64)])  # beyond it values are taken about other centres
+            return np.minimum(size, LARGEST_EXPONENT)
         squares = _sums(X.multiply(X) if is_sparse(X) else X * X)
-        power = folding.degree if folding.code == core.POWER else 1
-        return (np.abs(folding.point_scale) * squares + abs(folding.shift)) ** (0.5 * power)
+        return (np.abs(folding.point_scale) * squares + abs(folding.shift)) ** (0.5 * self.power)
 
     def of(self, V: Array) -> float:
         """The most that Σ_ij V_i k(x_i, x_j) V_j can be wrong by."""
         a = np.abs(V).reshape(len(V), -1).sum(axis=1)
         total = float(a.sum())
-        if self.order is None:
-            folding: Any = self.folding
-            power = folding.degree if folding is not None and folding.code == core.POWER else 1
-            return self.gamma * (power * float(a @ self.size) ** 2 + total**2)
+        if not self.is_distance:
+            return self.gamma * (self.power * float(a @ self.size) ** 2 + total**2)
         a, r = a[self.order], self.size[self.order]
         after = np.cumsum(a[::-1])[::-1] - a
         least = float(np.sum(r * a * (a + 2.0 * after)))
         return self.gamma * (2.5 * least + 2.0 * total**2)
+
+    @cached_property
+    def most(self) -> float:
+        """What `of` any V is at most, as a multiple of (Σ|V|)²; of rows kept folded in float64 known at once."""
+        if not self.is_distance:
+            return self.gamma * (self.power * float(self.size.max(initial=0.0)) ** 2 + 1.0)
+        farthest = self.kernel_rows.farthest if self.kernel_rows.dtype == np.float64 else None
+        largest = float(self.size.max(initial=0.0)) if farthest is None else min(2.0 * farthest, LARGEST_EXPONENT)
+        return self.gamma * (2.5 * largest + 2.0)
 
     def of_weights(self, V: Array, norm_squared: float) -> float:
         """The same of ‖Σ_i V_i x_i‖² by its features."""

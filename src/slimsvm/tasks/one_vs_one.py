@@ -47,7 +47,8 @@ class OneVsOne(Task):
     def encode(self, y, sample_weight=None) -> Examples:
         """Codes 0, 1, … of the classes and weights as one-row examples."""
         y = np.asarray(y)
-        if y.ndim != 1 or y.dtype.kind not in "biuf" or not np.all((y >= 0) & (y < self.n_classes) & (y == np.rint(y))):
+        is_whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
+        if y.ndim != 1 or not is_whole or (len(y) and not 0 <= y.min() <= y.max() < self.n_classes):
             raise ValueError(f"labels must be 0 to {self.n_classes - 1}, one per row")
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 

@@ -254,7 +254,9 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
                 entries = block.power(power) if power > 1 else block
                 value += float(weights[lo:hi] @ np.asarray(entries.sum(axis=1)).ravel())
             else:
-                value += float(weights[lo:hi] @ ((block.astype(np.float64) - shift) ** power).sum(axis=1))
+                block = block.astype(np.float64, copy=False)
+                entries = (block - shift) ** power if power > 1 else block
+                value += float(weights[lo:hi] @ entries.sum(axis=1))
         return value
 
     mean = weighted_sum(0.0, 1) / total

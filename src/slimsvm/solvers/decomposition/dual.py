@@ -110,10 +110,11 @@ class Dual(RowDual):
     balanced: bool = True
 
     @classmethod
-    def of(cls, problem: Problem) -> Dual:
-        """The dual of a problem whose task has one."""
-        dual = vars(problem.task.row_dual(problem.examples, problem.C * problem.examples.weights))
-        if problem.task.intercept_price:
+    def of(cls, problem: Problem, task: Task | None = None, examples: Examples | None = None) -> Dual:
+        """The dual of a problem whose task has one; or of another task and its examples, at the same price."""
+        task, examples = task or problem.task, examples or problem.examples
+        dual = vars(task.row_dual(examples, problem.C * examples.weights))
+        if task.intercept_price:
             return cls(**dual)
         return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=problem.intercept == "free")
 
@@ -138,7 +139,8 @@ class Dual(RowDual):
 
     def value(self, v: Array, g: Array) -> float:
         """D(v)."""
-        return float(0.5 * v @ (self.target + g) - self.epsilon * np.abs(v).sum())
+        value = 0.5 * v @ (self.target + g)
+        return float(value - self.epsilon * np.abs(v).sum() if self.epsilon else value)
 
     def point(self, v: Array, g: Array) -> DualPoint:
         """v, with what of D(v) is sure and what rests on kernel values."""

@@ -23,6 +23,9 @@ Array = np.ndarray
 
 # A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
 ROUNDING = 1e-16
+# A share of v'Kv that is as good as nothing: what rounding takes off a bound is found out for all rows at once.
+LITTLE = 1e-11
+TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 
 
 def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
@@ -58,14 +61,12 @@ class PairProblem:
         self, problem: Problem, rows: Array, positive: Array, state: DualState | None, K: Array, places: Array
     ):
         self.problem, self.block = problem, KernelBlock(K, places, places)
-        weights = problem.examples.weights[rows]
-        price = problem.C * weights
-        self.examples = Examples(labels=np.where(positive, 1, -1).astype(np.int8), weights=weights)
-        self.dual = Dual.of(replace(problem, task=Binary(), examples=self.examples))
+        self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
+        self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
         self.tol = Tolerance(problem.tol)
         self.n_steps, self.n_calls, self.intercept = 0, 0, 0.0
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
-        self.objective, self.lower_bound = float(price.sum()), 0.0
+        self.objective, self.lower_bound = problem.C * self.examples.total_weight, 0.0
         if state is not None:
             self.v = self.dual.feasible(state.v * (problem.C / state.C))
             used = np.flatnonzero(self.v)
@@ -120,7 +121,7 @@ class PairProblem:
 
     def fit(self, status: Status) -> PairFit:
         """What became of the pair."""
-        state = DualState(self.v, self.problem.C, Binary(), self.examples)
+        state = DualState(self.v, self.problem.C, TWO_CLASSES, self.examples)
         return PairFit(self.v, self.intercept, self.objective, self.lower_bound, status, self.n_calls, state)
 
 
@@ -132,7 +133,7 @@ class SharedKernelRun(OneVsOneRun):
         labels = problem.examples.labels
         self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
         self.K: Array | None = None  # of all rows
-        self.doubt: Doubt | None = None
+        self.doubt = Doubt(self.kernel_rows)
         self.sure = 0.0
         self.workspace = np.empty(0, np.uint8)
 
@@ -167,12 +168,14 @@ class SharedKernelRun(OneVsOneRun):
         point = pair.dual.point(pair.v, pair.g)
         if self.K is None or K.dtype != np.float64:
             return max(0.0, min(pair.lower_bound, sure_value(self.kernel_rows, replace(point, rows=rows[point.rows]))))
-        if self.doubt is None:
-            self.doubt = Doubt(self.kernel_rows)
-        V, used = np.zeros((len(K), 1)), places[point.rows]
-        V[used] = point.V
-        total = float(point.V[:, 0] @ (K[np.ix_(used, used)] @ point.V[:, 0]))
-        return max(0.0, min(pair.lower_bound, point.rest - 0.5 * (total + self.doubt.of(V))))
+        used, V = places[point.rows], point.V[:, 0]
+        total = float(V @ (K[used][:, used] @ V))
+        amount = self.doubt.most * float(np.abs(V).sum()) ** 2
+        if amount > LITTLE * total:
+            V = np.zeros((len(K), 1))
+            V[used] = point.V
+            amount = self.doubt.of(V)
+        return max(0.0, min(pair.lower_bound, point.rest - 0.5 * (total + amount)))
 
     def sure_bound(self) -> float:
         """The sum of what is sure of the pairs."""
