@@ -8,11 +8,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC as TheirSVC
+from sklearn.svm import SVR as TheirSVR
 from sklearn.utils.estimator_checks import check_estimator
 
 import naive
 from contracts.estimator_cases import BOTH, outputs, problem
-from slimsvm import BSCA, BSGD, SVC, SVR, UniformCuts, ViolatedCuts
+from slimsvm import BSCA, BSGD, SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.kernels import RBF, Precomputed
 from slimsvm.solvers import SOLVERS
@@ -107,6 +108,29 @@ def test_the_same_classifier_as_scikit_learns_where_the_problem_is_the_same():
         np.testing.assert_allclose(margin[ours.support_][free], 0, atol=1e-3)
         others = np.setdiff1d(np.arange(len(X)), ours.support_)
         assert (margin[others] < 1e-3).all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_weights_of_a_linear_machine_are_those_of_scikit_learn(container):
+    X, y = problem(n_classes=3)
+    for ours, theirs, target in (
+        (SVC(kernel="linear"), TheirSVC(kernel="linear"), y),
+        (SVC(kernel="linear"), TheirSVC(kernel="linear"), y > 0),
+        (SVR(kernel="linear"), TheirSVR(kernel="linear"), X[:, 0] + 0.1 * y),
+    ):
+        expected = theirs.set_params(tol=1e-8).fit(X, target)
+        fitted = ours.set_params(tol=1e-8).fit(container(X), target)
+        np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-5)
+    cuts = SVC(kernel="linear", solver=ExactCuts(weights=True)).fit(container(X), y)
+    assert cuts.coef_.shape == (3, 3)
+    np.testing.assert_allclose(X @ cuts.coef_.T + cuts.intercept_, cuts.decision_function(container(X)), atol=1e-9)
+
+
+def test_weights_are_those_of_a_linear_kernel_alone():
+    clf = SVC().fit(*problem())
+    with pytest.raises(AttributeError, match=r"coef_ is there for kernel='linear' alone, found RBF\(gamma="):
+        clf.coef_  # noqa: B018
+    assert not hasattr(SVC(kernel="linear"), "coef_")
 
 
 def test_svr_takes_targets_far_from_zero():

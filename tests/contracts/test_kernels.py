@@ -11,11 +11,13 @@ import naive
 from kernel_cases import with_metric
 from slimsvm.kernels import (
     KERNELS,
+    RBF,
     CallableKernel,
     EvalCounter,
     KernelRows,
     Laplacian,
     Linear,
+    Matern32,
     Polynomial,
     Precomputed,
     Sigmoid,
@@ -323,3 +325,17 @@ def test_user_data_stay_as_they_are(case):
     rows.diag()
     assert np.array_equal(dense(case.X), before)
     assert as_rows(case.X).in_memory == (case.container != "memmap")
+
+
+@pytest.mark.parametrize("kernel", [RBF, Laplacian, Matern32])
+def test_gammas_are_an_array_and_one_gamma_is_a_number(kernel):
+    given = np.array([0.5, 2.0])
+    several = kernel(given)
+    given[0] = 7.0
+    assert several.gamma.tolist() == [0.5, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        several.gamma[0] = 1.0
+    assert type(kernel(np.float32(0.5)).gamma) is float
+    assert several == kernel([0.5, 2.0]) != kernel([0.5, 2.5]) != kernel(0.5)
+    assert len({several, kernel((0.5, 2.0)), kernel(0.5), kernel(0.5)}) == 2
+    assert repr(several) == f"{kernel.__name__}(gamma=[0.5, 2.0])"

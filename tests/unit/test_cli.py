@@ -150,7 +150,7 @@ def test_defaults_are_those_of_the_estimator(capsys, tmp_path, files):
 def test_one_gamma_per_feature(capsys, tmp_path, files, board):
     X, y = board
     report = run_json(capsys, "train", files / "board.csv", tmp_path / "m.slim", "--gamma", "5,2.5")
-    assert report["kernel"] == "RBF(gamma=(5.0, 2.5))"
+    assert report["kernel"] == "RBF(gamma=[5.0, 2.5])"
     expected = SVC(gamma=np.array([5.0, 2.5]), random_state=0).fit(X, y)
     assert report["objective"] == pytest.approx(expected.objective_, rel=1e-9)
 

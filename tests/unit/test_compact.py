@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
+import slimsvm
 from kernel_cases import NO_DERIVATIVE
 from slimsvm import SVC, SVR, ExactCuts, solvers
 from slimsvm.kernels import RBF
@@ -394,3 +395,8 @@ def test_the_largest_sizes_are_tried_at_twice_the_price_too(monkeypatch, solver)
 def test_many_vectors_of_wide_rows_are_learned_in_larger_steps(solver, rows, rate):
     assert solver.learner(784, as_rows(rows)).rate == pytest.approx(rate)
     assert solver.learner(49, as_rows(rows)).rate == 0.1
+
+
+def test_a_file_keeps_the_solver(tmp_path):
+    SVC(solver=slimsvm.Compact("training-rows"), gamma=1.0).fit(*moons(300)).save(tmp_path / "model.slim")
+    assert repr(slimsvm.load(tmp_path / "model.slim").solver) == "Compact(vectors='training-rows')"

@@ -99,8 +99,8 @@ class KMeans(Basis):
 
 def _scale(kernel_rows: KernelRows) -> Array | None:
     """Factors of the features that make the kernel's distances Euclidean; None where all are alike."""
-    gamma = getattr(kernel_rows.kernel, "gamma", None)
-    return np.sqrt(gamma) if kernel_rows.kernel.has_metric and isinstance(gamma, tuple) else None
+    kernel = kernel_rows.kernel
+    return np.sqrt(kernel.gamma) if kernel.has_metric and np.ndim(kernel.gamma) else None
 
 
 def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:

@@ -399,6 +399,6 @@ def describe_objective(objective: float, lower_bound: float | None) -> str:
     if objective is None or np.isnan(objective):
         return "not computed"
     if lower_bound is None:
-        return f"{objective:.6g} (sampled cuts give no lower bound)"
+        return f"{objective:.6g} (this solver gives no lower bound; slimsvm info --certificate does)"
     gap = (objective - lower_bound) / objective if objective > 0 else 0.0
     return f"{objective:.6g}, optimum at least {lower_bound:.6g} (gap {100 * gap:.2g} %)"

@@ -47,7 +47,8 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         ρ: ``decision_function`` is ``score_samples`` less this.
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
         As in `SVC`; ``intercept_`` is −ρ.
-    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_
+    coef_, objective_, lower_bound_, gap_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_,
+    precision_
         As in `SVC`; objective and bound are mostly negative here.
 
     References

@@ -121,6 +121,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Basis vectors of the model.
     basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
     basis_coef_ : ndarray of shape (n_basis, n_outputs)
+    coef_ : ndarray of shape (n_outputs, n_features)
+        Weights of the features, for ``kernel="linear"``.
     intercept_ : ndarray of shape (n_outputs,)
     support_, support_vectors_, dual_coef_, n_support_
         As in scikit-learn, where basis vectors are training rows.

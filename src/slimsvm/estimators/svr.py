@@ -36,8 +36,8 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     ----------
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
         As in `SVC`; ``intercept_`` holds the mean of y too.
-    objective_, lower_bound_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_, precision_, C_,
-    validation_
+    coef_, objective_, lower_bound_, gap_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_,
+    precision_, C_, validation_
         As in `SVC`.
 
     Examples

@@ -190,8 +190,8 @@ class FoldedKernel(Kernel):
         header: dict[str, Any] = {"kernel": self.name}
         arrays = {}
         for key, value in vars(self).items():
-            if isinstance(value, tuple):
-                arrays[f"kernel_{key}"] = np.array(value)
+            if isinstance(value, np.ndarray):
+                arrays[f"kernel_{key}"] = value
             else:
                 header[key] = value
         return header, arrays

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 
-def check_gamma(gamma: Any, per_feature: bool) -> float | tuple[float, ...]:
-    """Gamma as a float, or a tuple of floats for one per feature (hashable and comparable); an error otherwise."""
+def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
+    """Gamma as a float, or a read-only array for one per feature; an error otherwise."""
     kind = "a positive finite number" + (", or a 1-D array of them (one per feature)" if per_feature else "")
     try:
         values = np.asarray(gamma, np.float64)
@@ -23,16 +23,20 @@ def check_gamma(gamma: Any, per_feature: bool) -> float | tuple[float, ...]:
         found = float(values.flat[np.argmax(wrong)])
         where = f" for feature {int(np.argmax(wrong))}" if values.ndim else ""
         raise ValueError(f"gamma must be {kind}, got {found!r}{where}")
-    return tuple(values.tolist()) if values.ndim else float(values)
+    if not values.ndim:
+        return float(values)
+    values = values.copy()
+    values.flags.writeable = False
+    return values
 
 
-def feature_gamma(gamma: float | tuple[float, ...], n_features: int) -> float | np.ndarray:
+def feature_gamma(gamma: float | np.ndarray, n_features: int) -> float | np.ndarray:
     """Gamma as a float or array, checked against the number of features."""
     if isinstance(gamma, float):
         return gamma
     if len(gamma) != n_features:
         raise ValueError(f"gamma has {len(gamma)} values, the rows have {n_features} features")
-    return np.array(gamma)
+    return gamma
 
 
 def check_finite(name: str, value: Any) -> float:

@@ -15,14 +15,26 @@ from slimsvm.kernels.parameters import check_gamma, feature_gamma
 LOG2_E = 1.4426950408889634
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ShiftInvariant(FoldedKernel):
-    """A kernel of x - z that is 1 at 0, with one gamma or one for each feature."""
+    """A kernel of x - z that is 1 at 0, with one gamma or one for each feature.
 
-    gamma: float | tuple[float, ...] = 1.0
+    Arrays of gammas have no == that is one truth value, and no hash: this class has those of all its kernels.
+    """
+
+    gamma: float | np.ndarray = 1.0
 
     def __post_init__(self):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and np.array_equal(self.gamma, other.gamma)
+
+    def __hash__(self) -> int:
+        return hash((type(self), np.asarray(self.gamma).tobytes()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(gamma={np.asarray(self.gamma).tolist()})"
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
@@ -33,7 +45,7 @@ class ShiftInvariant(FoldedKernel):
         return 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RBF(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|^2)``, or ``exp(-sum_c gamma_c (x_c - z_c)^2)``.
 
@@ -43,7 +55,7 @@ class RBF(ShiftInvariant):
     Parameters
     ----------
     gamma : float, or array of shape (d,)
-        Positive; an array is kept as a tuple.
+        Positive; an array is kept as a copy that cannot be written to.
 
     Examples
     --------
@@ -64,7 +76,7 @@ class RBF(ShiftInvariant):
         return Folding(core.EXP2, row_scale=scale, point_scale=scale, norms=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Matern32(ShiftInvariant):
     """``k(x, z) = (1 + s) exp(-s)`` with ``s^2 = 6 gamma |x - z|^2``, or ``6 sum_c gamma_c (x_c - z_c)^2``.
 
@@ -75,7 +87,7 @@ class Matern32(ShiftInvariant):
     Parameters
     ----------
     gamma : float, or array of shape (d,)
-        Positive; an array is kept as a tuple.
+        Positive; an array is kept as a copy that cannot be written to.
 
     Examples
     --------
@@ -95,14 +107,14 @@ class Matern32(ShiftInvariant):
         return Folding(core.MATERN32, row_scale=scale, point_scale=scale, norms=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
 
     Parameters
     ----------
     gamma : float, or array of shape (d,)
-        Positive; an array is kept as a tuple.
+        Positive; an array is kept as a copy that cannot be written to.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack_stream, unpa
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import SOLVERS, Exact, Solver
+from slimsvm.solvers import SOLVERS, Compact, Exact, Solver
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.tasks import TASKS, Examples, Task
 
@@ -123,6 +123,11 @@ def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:
 UNSAVED = {"unsaved": True}
 
 
+def _solver_classes() -> dict[str, type[Solver]]:
+    """Solvers that files know, by the names of their classes."""
+    return {cls.__name__: cls for cls in (*SOLVERS.values(), Compact)}
+
+
 def _plain(value: Any) -> Any:
     """A JSON value that `_object` turns back, or UNSAVED."""
     if isinstance(value, np.generic):
@@ -137,7 +142,7 @@ def _plain(value: Any) -> Any:
         return {"array": value.tolist()}
     if isinstance(value, dict) and all(isinstance(item, PLAIN) for pair in value.items() for item in pair):
         return {"pairs": [list(pair) for pair in value.items()]}
-    if isinstance(value, Solver) and type(value) in SOLVERS.values():
+    if isinstance(value, Solver) and type(value) in _solver_classes().values():
         params = {name: _plain(item) for name, item in value.get_params(deep=False).items()}
         return {"solver": type(value).__name__, "params": params}
     if isinstance(value, Task) and type(value) in TASKS.values():
@@ -156,5 +161,5 @@ def _object(value: Any) -> Any:
         return {key: item for key, item in value["pairs"]}
     if "task" in value:
         return TASKS[value["task"]](**{name: _object(item) for name, item in value["params"].items()})
-    solver = {cls.__name__: cls for cls in SOLVERS.values()}[value["solver"]]
+    solver = _solver_classes()[value["solver"]]
     return solver(**{name: _object(item) for name, item in value["params"].items() if item != UNSAVED})

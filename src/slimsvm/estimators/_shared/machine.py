@@ -89,6 +89,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Says what to do without what scikit-learn's machines have; asked only where there is no such attribute."""
         if name == "partial_fit" and hasattr(type(self), name):
             has_partial_fit(self)
+        if name == "coef_" and "model_" in vars(self):
+            raise AttributeError(f"coef_ is there for kernel='linear' alone, found {self.kernel_!r}")
         if name in ("predict_proba", "predict_log_proba") and is_classifier(self):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: its scores are no probabilities. For these wrap it, in "
@@ -338,6 +340,16 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.
         state.pop("_state", None)
         return state
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the features where the kernel is linear, shape (n_outputs, n_features): one line for two classes
+        and for regression, otherwise one for each class or pair of classes, as ``basis_coef_`` has columns.
+        """
+        check_is_fitted(self, "model_")
+        if not self.model_.kernel.has_weights:
+            raise AttributeError  # `__getattr__` says the rest
+        return np.asarray(self.model_.coef.T @ self.model_.basis)
 
     # -- how good it is -----------------------------------------------------------------------------------------
 

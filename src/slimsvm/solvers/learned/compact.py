@@ -116,7 +116,8 @@ CUT_IN_TWO = (
 class Compact(Solver):
     """The smallest learned model that errs no more than the exact SVM on rows held out; the exact one if there is none.
 
-    For losses that are sums over rows and can be smoothed, and rows of which a copy can be made.
+    ``SVC(max_basis="auto")`` takes it with the way to vectors that suits kernel and rows. For losses that are sums over
+    rows and can be smoothed, and rows of which a copy can be made.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ class ThinnedRun:
         problem, model = self.problem, self.start.model
         rows: Any = problem.rows.take(of_rows, problem.rows.exact_dtype)
         vectors, gamma = model.basis[of_vectors], 0.0
-        if model.kernel.is_gaussian and not isinstance(model.kernel.gamma, tuple):
+        if model.kernel.is_gaussian and np.ndim(model.kernel.gamma) == 0:
             gamma = model.kernel.gamma
         width = np.maximum(rows.max(axis=0), vectors.max(axis=0)) - np.minimum(rows.min(axis=0), vectors.min(axis=0))
         differs = gamma * width**2 > ALIKE
