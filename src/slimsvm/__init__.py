@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
     from slimsvm.estimators.files import load, save
+    from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
@@ -61,6 +62,8 @@ __all__ = [
     "EditedNN",
     "Exact",
     "ExactCuts",
+    "GridSearchSVC",
+    "GridSearchSVR",
     "KernelExpansion",
     "LowRank",
     "ModelFileError",
@@ -101,6 +104,8 @@ _HOMES = {
     "EditedNN": "estimators.editors",
     "Exact": "solvers",
     "ExactCuts": "solvers",
+    "GridSearchSVC": "estimators.grid_search",
+    "GridSearchSVR": "estimators.grid_search",
     "KernelExpansion": "model",
     "LowRank": "solvers",
     "ModelFileError": "modelfile",

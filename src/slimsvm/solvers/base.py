@@ -54,6 +54,59 @@ class Status(StrEnum):
     STOPPED = "stopped by a callback"
 
 
+class Kept:
+    """What a fit leaves for the next of the same rows, kernel and precision, as along a path over C.
+
+    Whoever hands it on sees to it that they are the same.
+
+    Parameters
+    ----------
+    room : Room or None
+        Memory that fits of other rows use again, too.
+    n_parts : int, default=1
+        Parts of the rows that each have what is kept of them.
+    """
+
+    def __init__(self, room: Room | None = None, n_parts: int = 1) -> None:
+        self.room = Room() if room is None else room
+        self.n_parts = n_parts
+        self._things: dict[Any, Any] = {}
+
+    def once(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What ``make()`` returned the first time."""
+        if name not in self._things:
+            self._things[name] = make()
+        return self._things[name]
+
+    def part(self, name: Any, n_parts: int) -> Kept:
+        """The same for one of several parts of the rows."""
+        return self.once(name, lambda: Kept(self.room, n_parts))
+
+    def put(self, name: Any, thing: Any) -> None:
+        """Leave something in the place of what is there."""
+        self._things[name] = thing
+
+    def get(self, name: Any) -> Any:
+        """What is there, or None."""
+        return self._things.get(name)
+
+
+class Room:
+    """Memory for blocks of numbers that is used again: new memory costs more than the values it takes."""
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array, whose values are those of earlier ones; it takes the place of all of them."""
+        dtype = np.dtype(dtype)
+        n_bytes = int(np.prod(shape)) * dtype.itemsize
+        if n_bytes > len(self._bytes):
+            self._bytes = np.empty(0, np.uint8)
+            self._bytes = np.empty(2 * n_bytes, np.uint8)  # what is not written to takes no memory
+        return self._bytes[:n_bytes].view(dtype).reshape(shape)
+
+
 @dataclass(frozen=True)
 class Problem:
     """min ½‖w‖² + C Σ_e ω_e ℓ_e(w) over rows seen through a kernel, and how hard to try.
@@ -80,6 +133,8 @@ class Problem:
     n_jobs : int or None
     verbose : int
         1 shows a progress bar on standard error.
+    kept : Kept or None
+        What earlier fits of the same rows, kernel and precision left.
     """
 
     rows: Rows
@@ -96,6 +151,7 @@ class Problem:
     memory_limit: int = 2_000_000_000
     n_jobs: int | None = None
     verbose: int = 0
+    kept: Kept | None = None
 
     @property
     def C1(self) -> float:
@@ -117,6 +173,13 @@ class Problem:
 
     def bind(self) -> KernelRows:
         """The rows seen through the kernel, in the precision the problem asks for."""
+        if self.kept is None:
+            return self._bound()
+        bound: KernelRows = self.kept.once("kernel rows", self._bound)
+        bound.end = None  # that of an earlier fit
+        return bound
+
+    def _bound(self) -> KernelRows:
 
         def kernel_rows(dtype):
             return KernelRows(

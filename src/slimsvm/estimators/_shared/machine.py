@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -276,6 +277,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         problem = self._with_C(self._set_up(X, examples, task, weights))
         self.C_ = problem.C
         state = getattr(self, "_state", None) if self.warm_start else None
+        earlier = self.__dict__.pop("_earlier", None)
+        if earlier is not None and isinstance(self.solver_, solvers.Exact):
+            state = earlier.get("state")
+            problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
         context = self._init_callback_context(max_subtasks=problem.max_iter)
         seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
         context.call_on_fit_task_begin(**seen)
@@ -291,6 +296,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
         self._keep(fit, index)
+        if earlier is not None:
+            earlier.put("state", fit.state)
         self.__dict__.pop("_stream", None)  # of earlier chunks
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit

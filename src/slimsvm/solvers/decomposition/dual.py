@@ -132,6 +132,15 @@ class Dual(RowDual):
                 v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
         return v
 
+    def best_multiple(self, v: Array, g: Array) -> float:
+        """The t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.
+
+        Of a solution for another price, v C / C_before, it is 1 where most rows are at their bounds, and gives the
+        solution back where none is.
+        """
+        gain, curvature = float(v @ self.target - self.epsilon * np.abs(v).sum()), float(v @ (self.target - g))
+        return max(gain, 0.0) / curvature if gain < curvature and not self.total else 1.0
+
     def least_size(self, kernel_rows: KernelRows) -> float:
         """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
         spread = self.total**2 / len(self.hi)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import Need, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
@@ -66,6 +66,8 @@ WORTH_DROPPING = 0.2
 KEEP_SHARE = 0.5
 # The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
 STALL, ROUNDING = 20, 1e-16
+# Where a fit leaves its dual point and Kv, and the share of C by which points differ that are the same.
+LAST, SAME = "dual point and scores", 1e-12
 
 
 class ExactRun:
@@ -79,6 +81,7 @@ class ExactRun:
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
+        self.kept = Kept() if problem.kept is None else problem.kept
         self.kernel_rows = problem.bind()
         n = self.kernel_rows.n_rows
         self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
@@ -88,12 +91,12 @@ class ExactRun:
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
         self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows))
         if state is not None:
-            self.begin(self.dual.feasible(state.v * (problem.C / state.C)))
+            self.go_on(state)
         elif self.dual.total:
             self.begin(self.outermost())
         memory = int(CACHE_SHARE * problem.memory_limit)
         first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
-        self.cache = kernel_values(self.kernel_rows, memory, first)
+        self.cache = kernel_values(self.kernel_rows, memory, first, self.kept)
         self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
         self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
         self.by_rule = working_set_size is None
@@ -109,11 +112,23 @@ class ExactRun:
             highest, lowest = self.dual.extremes(*self.slopes())
             self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
 
-    def begin(self, v: Array) -> None:
+    def begin(self, v: Array, g: Array | None = None) -> None:
         """Start from a dual point other than 0."""
         self.v, self.v_seen = v, v.copy()
-        self.g = self.gradient()
+        self.g = self.gradient() if g is None else g
         self.value = self.dual.value(self.v, self.g)
+
+    def go_on(self, state: DualState) -> None:
+        """Start from the best multiple of another fit's dual point that the bounds allow."""
+        ratio = self.problem.C / state.C
+        v, scores = self.dual.feasible(state.v * ratio), None
+        last = self.kept.get(LAST)
+        if last is not None and last[0] is state.v:
+            is_same = np.abs(v - ratio * state.v).max(initial=0.0) <= SAME * self.problem.C
+            scores = ratio * last[1] if is_same else None
+        self.begin(v, None if scores is None else self.dual.target - scores)
+        share = self.dual.best_multiple(self.v, self.g)
+        self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))
 
     def outermost(self) -> Array:
         """One class: a dual point of the rows that are least like a sample of them."""
@@ -351,6 +366,7 @@ class ExactRun:
         )
         bound = min(self.dual.value(self.v, self.g), objective)
         state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
+        self.kept.put(LAST, (state.v, self.dual.target - self.g))
         return Fit(model, status, objective, bound, history, counters, state, rows)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
+from slimsvm.solvers.base import Kept, Room
 from slimsvm.solvers.decomposition.row_set import KernelBlock
 
 Array = np.ndarray
@@ -32,10 +33,18 @@ GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
 ADDED, COPIED = 2000, 500
 
 
-def kernel_values(kernel_rows: KernelRows, memory_limit: int, active: Array) -> KernelCache | Recomputed:
-    """Kernel values kept or computed anew, whichever is faster for these rows."""
-    kind = KernelCache if keeps_lines(kernel_rows) else Recomputed
-    return kind(kernel_rows, memory_limit, active)
+def kernel_values(kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept) -> KernelCache | Recomputed:
+    """Kernel values kept or computed anew, whichever is faster for these rows.
+
+    Those among all rows are left for the next fit where there is room for them.
+    """
+    n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
+    is_left = len(active) == n and n * n * itemsize * kept.n_parts <= memory_limit
+    if not keeps_lines(kernel_rows):
+        return Recomputed(kernel_rows, memory_limit, active, kept if is_left else Kept(kept.room))
+    if is_left:
+        return kept.once("lines", lambda: KernelCache(kernel_rows, memory_limit, active))
+    return KernelCache(kernel_rows, memory_limit, active, kept.room)
 
 
 def keeps_lines(kernel_rows: KernelRows) -> bool:
@@ -60,6 +69,8 @@ class Recomputed:
         Bytes for a block.
     active : int64 ndarray
         The rows at first.
+    kept : Kept
+        Memory for the block, and where that of all rows is left.
 
     Attributes
     ----------
@@ -67,11 +78,10 @@ class Recomputed:
         Rows whose block fits.
     """
 
-    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array):
-        self.kernel_rows, self.active = kernel_rows, active
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept):
+        self.kernel_rows, self.active, self.kept = kernel_rows, active, kept
         self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
-        self._buffer = np.empty(0, kernel_rows.dtype)
-        self._kept: Array | None = None  # the block of all active rows
+        self._block: Array | None = None  # of all active rows
 
     @property
     def best_size(self) -> int:
@@ -81,26 +91,30 @@ class Recomputed:
     def extend(self, rows: Array) -> None:
         """Let rows be active too, after those there are."""
         self.active = np.concatenate([self.active, rows])
-        self._kept = None
+        self._block = None
 
     def keep(self, places: Array) -> None:
         """Keep only the active rows at these places, which rise."""
         self.active = self.active[places]
-        self._kept = None
+        self._block = None
 
     def block(self, places: Array) -> KernelBlock:
         """Kernel values among the active rows at places."""
         k = len(places)
-        if self._kept is None or k < len(self.active):
-            if k * k > len(self._buffer):  # new memory costs more than the values it takes
-                self._buffer = np.empty(0, self.kernel_rows.dtype)
-                self._buffer = np.empty(k * k, self.kernel_rows.dtype)
-            rows = self.active[places]
-            block = self._buffer[: k * k].reshape(k, k)
-            self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=block)
-            self._kept = block if k == len(self.active) else None
-            return KernelBlock(block, np.arange(k))
-        return KernelBlock(self._kept, np.arange(k))
+        if k < len(self.active):
+            self._block = None  # its memory is used again
+            return KernelBlock(self._values(self.active[places]), np.arange(k))
+        if self._block is None:
+            is_all = k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k))
+            self._block = self.kept.once("block", self._all_values) if is_all else self._values(self.active)
+        return KernelBlock(self._block, np.arange(k))
+
+    def _values(self, rows: Array) -> Array:
+        out = self.kept.room.array((len(rows), len(rows)), self.kernel_rows.dtype)
+        return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
+
+    def _all_values(self) -> Array:
+        return self.kernel_rows.block(self.kernel_rows.points(self.active))
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
@@ -119,6 +133,8 @@ class KernelCache:
         Bytes for the lines.
     active : int64 ndarray
         Rows that are the columns at first.
+    room : Room or None
+        For the lines.
 
     Attributes
     ----------
@@ -126,9 +142,10 @@ class KernelCache:
         A line's columns are in the order of ``active``, as far as `lines` has filled them.
     """
 
-    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array):
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, room: Room | None = None):
         self.kernel_rows = kernel_rows
         self.memory_limit = memory_limit
+        self.room = Room() if room is None else room
         self._restart(active)
 
     @property
@@ -150,7 +167,7 @@ class KernelCache:
         self.active = active
         capacity = max(1, min(n, 2 * len(active)))
         n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
-        self.values = np.empty((n_slots, capacity), self.kernel_rows.dtype)
+        self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
         # Used again and again: memory that is new costs as much as the values it takes.
         size = min(LINES_PER_BLOCK, n_slots) * capacity
         if self._puts_lines:

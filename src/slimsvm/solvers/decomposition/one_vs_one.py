@@ -115,8 +115,12 @@ class OneVsOneRun:
         if seconds is not None:
             seconds = max(seconds - (time.perf_counter() - self.begun), 1e-3)
         precision = np.dtype(self.kernel_rows.dtype).name
-        problem = replace(self.problem, precision=precision, max_iter=None, max_seconds=seconds, verbose=0)
-        return problem_of_pair(problem, pair, self.rows_of(pair))
+        problem = replace(self.problem, precision=precision, max_iter=None, max_seconds=seconds, verbose=0, kept=None)
+        if self.problem.kept is None:
+            return problem_of_pair(problem, pair, self.rows_of(pair))
+        kept = self.problem.kept.part(pair, len(self.pairs))
+        of_pair: Problem = kept.once("problem", lambda: problem_of_pair(problem, pair, self.rows_of(pair)))
+        return replace(of_pair, C=problem.C, max_seconds=seconds, kept=kept)
 
     def fit_pair(self, k: int) -> PairFit:
         """Solve for pair k."""

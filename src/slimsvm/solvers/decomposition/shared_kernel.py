@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slimsvm.solvers.base import SMALL_N, Problem, Solver, Status
+from slimsvm.solvers.base import SMALL_N, Kept, Problem, Solver, Status
 from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairFit, PairStates
 from slimsvm.solvers.decomposition.row_set import CALL_WORK, KernelBlock, Solved, solve_set
@@ -70,7 +70,10 @@ class PairProblem:
         if state is not None:
             self.v = self.dual.feasible(state.v * (problem.C / state.C))
             used = np.flatnonzero(self.v)
-            self.g -= K[np.ix_(places, places[used])] @ self.v[used] + self.dual.offset * self.v.sum()
+            scores = K[np.ix_(places, places[used])] @ self.v[used] + self.dual.offset * self.v.sum()
+            share = self.dual.best_multiple(self.v, self.g - scores)
+            self.v *= share
+            self.g -= share * scores
             self.objective, self.lower_bound = self.sides()
 
     def improve(self, workspace: Array, tol: float, max_steps: int) -> Solved:
@@ -132,6 +135,7 @@ class SharedKernelRun(OneVsOneRun):
         super().__init__(problem, solver, state)
         labels = problem.examples.labels
         self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
+        self.kept = Kept() if problem.kept is None else problem.kept
         self.K: Array | None = None  # of all rows
         self.doubt = Doubt(self.kernel_rows)
         self.sure = 0.0
@@ -160,7 +164,8 @@ class SharedKernelRun(OneVsOneRun):
         if n > SMALL_N:
             return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows), np.arange(len(rows))
         if self.K is None:
-            self.K = self.kernel_rows.block(self.kernel_rows.points(np.arange(n)))
+            everything = np.arange(n)
+            self.K = self.kept.once("K", lambda: self.kernel_rows.block(self.kernel_rows.points(everything)))
         return self.K, rows
 
     def sure_of(self, pair: PairProblem, rows: Array, K: Array, places: Array) -> float:

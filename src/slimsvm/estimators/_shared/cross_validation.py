@@ -1,0 +1,175 @@
+"""The fits and scores of a search by cross-validation.
+
+Candidates that differ in C alone are a line. One line on one training part is one piece of work: its fits see the same
+rows through the same kernel, and go from the lowest C to the highest, each from the dual point of the one before.
+Threads share the pieces out between them. None uses what another one has found, and each may take the same memory, so
+that scores are the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from traceback import format_exc
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection._validation import _score
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from slimsvm.core.threads import resolve_n_jobs, run_together
+from slimsvm.solvers import Status
+from slimsvm.solvers.base import Kept, Room
+
+# So many pieces are worked on at a time, at most, and each may take this part of memory_limit.
+MOST_PIECES = 8
+# Fits of fewer rows than this are over before threads have been of use.
+WORTH_THREADS = 1000
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Candidates of one line, by rising C, on one split of the rows.
+
+    Parameters
+    ----------
+    candidates : tuple of int
+    split : int
+    """
+
+    candidates: tuple[int, ...]
+    split: int
+
+
+@dataclass
+class CrossValidation:
+    """Every candidate fitted and scored on every split.
+
+    Parameters
+    ----------
+    template : estimator
+        What candidates are clones of.
+    candidates : list of dict
+        Their parameters.
+    splits : list of (train, test)
+        Positions of rows.
+    X, y
+        All rows.
+    scorer : callable
+    fit_params, score_params : dict
+        Further arguments, those with an entry for each row cut as the rows are.
+    error_score : number or "raise"
+        Score of a candidate whose fit fails.
+    with_train_score : bool
+    n_jobs : int or None
+    verbose : int
+    """
+
+    template: Any
+    candidates: Sequence[dict[str, Any]]
+    splits: Sequence[tuple[Any, Any]]
+    X: Any
+    y: Any
+    scorer: Any
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+    error_score: Any = np.nan
+    with_train_score: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def run(self) -> list[dict[str, Any]]:
+        """What scikit-learn's searches want to know of each fit: all splits of the first candidate, then the next."""
+        pieces = self.pieces()
+        n_jobs = resolve_n_jobs(self.n_jobs) if _num_samples(self.X) >= WORTH_THREADS else 1
+        self.n_threads = max(1, n_jobs // len(pieces))  # of a fit
+        self.out: list[Any] = [None] * (len(self.candidates) * len(self.splits))
+        self.waiting = pieces[::-1]
+        self.is_stopped = False
+        with self.bar() as self.shown:
+            run_together(self.work, min(n_jobs, len(pieces), MOST_PIECES))
+        return self.out
+
+    def bar(self) -> Any:
+        """A progress bar under ``verbose``."""
+        from tqdm import tqdm  # 10 ms that a silent search is spared
+
+        return tqdm(total=len(self.out), desc="search", unit="fit", disable=not self.verbose)
+
+    def pieces(self) -> list[Piece]:
+        """All work there is."""
+        lines: dict[str, list[int]] = {}
+        for k, candidate in enumerate(self.candidates):
+            others = {name: value for name, value in candidate.items() if name != "C"}
+            lines.setdefault(joblib.hash(others), []).append(k)
+        by_price = [tuple(sorted(line, key=self.price)) for line in lines.values()]
+        return [Piece(line, split) for line in by_price for split in range(len(self.splits))]
+
+    def price(self, k: int) -> float:
+        """C of a candidate; 0 where it is none."""
+        C = self.candidates[k].get("C")
+        return float(C) if isinstance(C, Real) else 0.0
+
+    def work(self) -> None:
+        """Pieces until none is left."""
+        room = Room()
+        try:
+            while not self.is_stopped:
+                try:
+                    piece = self.waiting.pop()
+                except IndexError:
+                    return
+                self.do(piece, room)
+        except BaseException:
+            self.is_stopped = True
+            raise
+
+    def do(self, piece: Piece, room: Room) -> None:
+        """The fits of a piece, and their scores."""
+        train, test = self.splits[piece.split]
+        seen = _safe_split(self.template, self.X, self.y, train)
+        held = _safe_split(self.template, self.X, self.y, test, train)
+        fit_params = _check_method_params(self.X, self.fit_params, indices=train)
+        score_params = [_check_method_params(self.X, self.score_params, indices=index) for index in (test, train)]
+        kept = Kept(room)
+        for k in piece.candidates:
+            if self.is_stopped:
+                return
+            found: dict[str, Any] = {"fit_error": None, "n_test_samples": len(test)}
+            begun = time.perf_counter()
+            machine = self.machine(k)
+            machine._earlier = kept
+            try:
+                machine.fit(*seen, **fit_params)
+            except Exception:
+                if self.error_score == "raise":
+                    raise
+                found["fit_error"] = format_exc()
+            else:
+                if machine.status_ == Status.INTERRUPTED:
+                    raise KeyboardInterrupt
+            fitted = time.perf_counter()
+            found["test_scores"] = self.score(machine, held, score_params[0], found)
+            scored = time.perf_counter()
+            if self.with_train_score:
+                found["train_scores"] = self.score(machine, seen, score_params[1], found)
+            found["fit_time"], found["score_time"] = fitted - begun, scored - fitted
+            self.out[k * len(self.splits) + piece.split] = found
+            self.shown.update()
+
+    def machine(self, k: int) -> Any:
+        """A candidate, not fitted."""
+        machine = clone(self.template).set_params(**clone(self.candidates[k], safe=False))
+        return machine.set_params(n_jobs=self.n_threads, memory_limit=machine.memory_limit / MOST_PIECES)
+
+    def score(self, machine: Any, rows: tuple[Any, Any], score_params: dict[str, Any], found: dict[str, Any]) -> Any:
+        """The scores of a machine; those for a fit that failed where it did."""
+        if found["fit_error"] is None:
+            return _score(machine, *rows, self.scorer, score_params, self.error_score)
+        names = getattr(self.scorer, "_scorers", None)
+        return self.error_score if names is None else dict.fromkeys(names, self.error_score)

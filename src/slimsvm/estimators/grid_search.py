@@ -1,0 +1,325 @@
+"""A grid of parameters by cross-validation, as scikit-learn's `GridSearchCV` has it, in a fraction of its time."""
+
+from __future__ import annotations
+
+import time
+from copy import copy
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection._search import _MultimetricScorer, _search_estimator_has
+from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
+from sklearn.utils import indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_method_params, check_is_fitted
+
+from slimsvm.estimators._shared.cross_validation import CrossValidation
+from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, scale_gamma
+from slimsvm.estimators.svc import SVC
+from slimsvm.estimators.svr import SVR
+
+# What is tried by default: prices, and multiples of gamma="scale".
+PRICES, WIDTHS = (0.1, 1.0, 10.0, 100.0, 1000.0), (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+
+
+def _has(name: str):
+    """Whether the best estimator, or before the search the one to be fitted, has a method."""
+
+    def check(search: MachineSearch) -> bool:
+        return _search_estimator_has(name)(search._as_searched)
+
+    return check
+
+
+class MachineSearch(GridSearchCV):
+    """What `GridSearchSVC` and `GridSearchSVR` share."""
+
+    _machine: type
+
+    def __init__(
+        self,
+        estimator=None,
+        param_grid=None,
+        *,
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        cv=None,
+        verbose=0,
+        error_score=np.nan,
+        return_train_score=False,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.cv = cv
+        self.verbose = verbose
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+
+    @property
+    def _template(self) -> Any:
+        """The estimator that candidates are made from."""
+        if self.estimator is None:
+            return self._machine()
+        if not isinstance(self.estimator, self._machine):
+            raise TypeError(
+                f"estimator must be a slimsvm.{self._machine.__name__} or None, found "
+                f"{type(self.estimator).__name__}; for others there is sklearn.model_selection.GridSearchCV"
+            )
+        return self.estimator
+
+    @property
+    def _as_searched(self) -> MachineSearch:
+        """The search with an estimator in the place of None, for what scikit-learn asks of it."""
+        search = copy(self)
+        search.estimator = self._template
+        return search
+
+    def __sklearn_tags__(self):
+        if self.estimator is not None:
+            return super().__sklearn_tags__()
+        return self._as_searched.__sklearn_tags__()
+
+    def get_metadata_routing(self):
+        """Which metadata goes where: see scikit-learn's user guide on metadata routing.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        if self.estimator is not None:
+            return super().get_metadata_routing()
+        return self._as_searched.get_metadata_routing()
+
+    def fit(self, X, y=None, **params):
+        """Score every candidate by cross-validation, and fit the best one on all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        **params : dict
+            ``sample_weight`` for the fits, ``groups`` for the splits, as scikit-learn's `GridSearchCV` takes them.
+
+        Returns
+        -------
+        GridSearchSVC or GridSearchSVR
+            The search itself.
+
+        Raises
+        ------
+        ValueError
+            The grid is empty, names an unknown parameter or holds a value out of range, or a value in X or y is.
+        """
+        search, template = self._as_searched, self._template
+        scorers, refit_metric = search._get_scorers()
+        X, y = indexable(X, y)
+        self._check_rows(X, y, params.get("sample_weight"))
+        params = _check_method_params(X, params=params)
+        routed = search._get_routed_params_for_fit(params)
+        cv = check_cv(self.cv, y, classifier=is_classifier(template))
+        splits = list(cv.split(X, y, **routed.splitter.split))
+        candidates = list(ParameterGrid(self._grid(X)))
+        self._check(candidates)
+        out = CrossValidation(
+            template,
+            candidates,
+            splits,
+            X,
+            y,
+            scorers,
+            fit_params=routed.estimator.fit,
+            score_params=routed.scorer.score,
+            error_score=self.error_score,
+            with_train_score=self.return_train_score,
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
+        ).run()
+        _warn_or_raise_about_fit_failures(out, self.error_score)
+        if callable(self.scoring):
+            _insert_error_scores(out, self.error_score)
+        self.n_splits_ = len(splits)
+        self.cv_results_ = results = self._format_results(candidates, self.n_splits_, out)
+        self.multimetric_ = isinstance(out[0]["test_scores"], dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(out[0]["test_scores"])
+            refit_metric = self.refit
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+        self.__dict__.pop("best_estimator_", None)
+        if self.refit:
+            begun = time.perf_counter()
+            best = clone(template).set_params(**clone(self.best_params_, safe=False))
+            self.best_estimator_ = best.fit(X, y, **routed.estimator.fit)
+            self.refit_time_ = time.perf_counter() - begun
+            if hasattr(best, "feature_names_in_"):
+                self.feature_names_in_ = best.feature_names_in_
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        return self
+
+    def _grid(self, X: Any) -> Any:
+        """The grid that ``param_grid`` stands for."""
+        if self.param_grid is not None:
+            return self.param_grid
+        scale = scale_gamma(clone(self._template)._check_X(X, reset=True), None)
+        return {"C": list(PRICES), "gamma": [scale * factor for factor in WIDTHS]}
+
+    def _check_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Refuse once what every fit would refuse."""
+        X, y = clone(self._template)._check_X(X, reset=True, y=y)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        if weights is not None and is_classifier(self._template) and len(left := np.unique(y[weights > 0])) < 2:
+            raise ValueError(f"sample_weight leaves rows of one class, {left[0]!s}; at least two classes are needed")
+
+    def _check(self, candidates: list[dict[str, Any]]) -> None:
+        """Refuse a grid without candidates, with unknown parameters, or with prices and widths that are none."""
+        if not candidates:
+            raise ValueError("param_grid must hold at least one candidate, found none")
+        for candidate in candidates:
+            machine = clone(self._template).set_params(**clone(candidate, safe=False))
+            for name in ("C", "gamma", "epsilon"):
+                value = candidate.get(name)
+                if isinstance(value, Real) and not (name == "epsilon" and value == 0):
+                    check_positive(f"{name} in param_grid", value)
+            if not is_chosen(machine.C):
+                check_positive("C in param_grid" if "C" in candidate else "C", machine.C)
+
+    @available_if(_has("predict"))
+    def predict(self, X):
+        """Predictions of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X):
+        """Scores of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+
+class GridSearchSVC(MachineSearch):
+    """Exhaustive search over parameters of `SVC` by cross-validation: `GridSearchCV` in a fraction of its time.
+
+    The folds, the scores (up to ``tol``) and ``cv_results_`` are those of scikit-learn's `GridSearchCV` over the same
+    estimator. The time is not: along C each fit starts from the one before, on rows that are prepared and kernel values
+    that are kept for all of them, and threads share out what is left.
+
+    Parameters
+    ----------
+    estimator : SVC or None, default=None
+        What candidates are clones of; None is ``SVC()``. Each of up to eight fits at a time may take an eighth of its
+        ``memory_limit``.
+    param_grid : dict, list of dict or None, default=None
+        Values to try for each parameter, of ``C`` and ``gamma`` or of any other one; of several dicts each is a grid.
+        None: C of 0.1, 1, … 1000, and gamma of 1/16, 1/4, 1, 4 and 16 times ``"scale"`` of all rows.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As in `GridSearchCV`; None is the estimator's own ``score``. Scorers are called from several threads.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores (one inside a joblib worker). Results do not depend on it.
+    refit : bool, str or callable, default=True
+        Whether the best candidate is fitted on all rows, and of several scores by which one, as in `GridSearchCV`.
+    cv : int, splitter, iterable or None, default=None
+        As in `GridSearchCV`: None is 5 stratified folds.
+    verbose : int, default=0
+        1 shows a progress bar on standard error.
+    error_score : "raise" or number, default=np.nan
+        Score of a candidate whose fit fails, with a warning.
+    return_train_score : bool, default=False
+        Whether to score the training parts, too.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        The keys of `GridSearchCV`: ``params``, ``param_C``, ``split0_test_score``, ``mean_test_score``,
+        ``rank_test_score``, ``mean_fit_time``, ...
+    best_estimator_ : SVC
+        Fitted on all rows.
+    best_score_, best_params_, best_index_
+        Of the candidate with the highest mean score, the first of equal ones.
+    scorer_, n_splits_, refit_time_, multimetric_
+        As in `GridSearchCV`.
+    classes_, n_features_in_, feature_names_in_
+        Of the best estimator.
+
+    See Also
+    --------
+    path : The machines themselves, along C and gamma.
+
+    References
+    ----------
+    DeCoste, Wagstaff: Alpha Seeding for Support Vector Machines, KDD 2000.
+    Steinwart, Thomann: liquidSVM: A Fast and Versatile SVM Package, arXiv 1702.06899.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from slimsvm import GridSearchSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> search = GridSearchSVC(param_grid={"C": [0.1, 1.0, 10.0], "gamma": [0.001, 0.01, 0.1]}, cv=5).fit(X, y)
+    >>> search.best_params_
+    {'C': 10.0, 'gamma': 0.01}
+    >>> bool(search.best_score_ > 0.97)
+    True
+    """
+
+    _machine = SVC
+
+
+class GridSearchSVR(MachineSearch):
+    """Exhaustive search over parameters of `SVR` by cross-validation: `GridSearchCV` in a fraction of its time.
+
+    Parameters
+    ----------
+    estimator : SVR or None, default=None
+        What candidates are clones of; None is ``SVR()``.
+    param_grid : dict, list of dict or None, default=None
+        Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`.
+    scoring, n_jobs, refit, cv, verbose, error_score, return_train_score
+        See `GridSearchSVC`; ``scoring=None`` is R², ``cv=None`` 5 folds.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_
+        See `GridSearchSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import GridSearchSVR
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 1))
+    >>> grid = {"C": [1.0, 10.0], "gamma": [0.1, 1.0], "epsilon": [0.01, 0.1]}
+    >>> search = GridSearchSVR(param_grid=grid).fit(X, np.sin(X[:, 0]))
+    >>> bool(search.best_score_ > 0.99)
+    True
+    """
+
+    _machine = SVR
