@@ -9,9 +9,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
+from slimsvm.editing import CrossTrainer
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, OutOfTimeError, kernel_rows
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status
+from slimsvm.solvers import Problem, Solver, Status
 from slimsvm.solvers.learned.basis_descent import Descent
 from slimsvm.tasks import Binary
 
@@ -135,3 +136,57 @@ def test_the_model_is_the_same_as_without_a_limit():
     for generator, limit in zip(generators, (None, 1e9), strict=True):
         learned(Refine(6, epochs=2), max_seconds=limit, random_state=generator)
     assert generators[0].random() == generators[1].random()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("max_basis", ["auto", None])
+def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, monkeypatch):
+    """A clock that runs with the machines that are trained."""
+    trained, usual = [0], Solver.solve
+
+    def counted(self, *args, **options):
+        trained[0] += 1
+        return usual(self, *args, **options)
+
+    monkeypatch.setattr(Solver, "solve", counted)
+    monkeypatch.setattr(time, "perf_counter", lambda: float(trained[0]))
+    X, y = classes(1000)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
+    trainer = CrossTrainer(max_basis=max_basis)
+    trainer.solve(problem)
+    limit, trained[0] = share * trained[0], 0
+    with pytest.warns(ConvergenceWarning, match=r"cross-training ended early \(time limit\): prices were tried"):
+        fit = trainer.solve(replace(problem, max_seconds=limit))
+    assert fit.status is Status.TIME_LIMIT
+    assert 0.8 * limit <= trained[0] <= limit + 3
+    assert np.mean(np.sign(fit.model.scores(X)[:, 0]) == y) > 0.7
+
+
+class InterruptedExact(Exact):
+    """Ctrl-C in the machine of that number."""
+
+    def __init__(self, number, calls):
+        super().__init__()
+        self.number, self.calls = number, calls
+
+    def solve(self, problem, state=None, callbacks=()):
+        self.calls.append(problem.C)
+        if len(self.calls) == self.number:
+            raise KeyboardInterrupt
+        return super().solve(problem, state, callbacks)
+
+
+def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted():
+    X, y = classes(2000)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
+    calls = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = CrossTrainer(InterruptedExact(8, calls)).solve(problem)
+    assert calls[:8] == [0.1] * 5 + [1.0] * 3
+    assert len(calls) <= 9  # and the machine whose vectors are taken
+    assert fit.status is Status.INTERRUPTED
+    assert [trial["C"] for trial in fit.state.edited.first.trials] == [0.1]
+    assert np.mean(np.sign(fit.model.scores(X)[:, 0]) == y) > 0.7
+    with pytest.raises(KeyboardInterrupt):
+        CrossTrainer(InterruptedExact(3, [])).solve(problem)

@@ -54,6 +54,8 @@ MOST_LOST = 0.01
 PAPERS_VARIANCES = 1.0
 # With fewer validation rows than this every part of the rows judges the prices of few vectors in its turn.
 ENOUGH = 300
+# Of a time limit, the shares that are over once there are vectors, and once the price is chosen.
+VECTORS_SHARE, CHOICE_SHARE = 0.7, 0.85
 # Of the prices whose machines have at most AS_FEW times the fewest vectors the lowest is taken: a higher one only fits
 # more closely.
 AS_FEW = 1.1
@@ -169,11 +171,25 @@ class CrossTrainer(Solver):
         ``max_basis=None`` over those that were kept; NaN for the mean of machines.
         """
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
-        edited = self.edit(problem, rng, clock)
-        if self.second_stage:
-            fit = self._last(problem, edited, rng, clock, tuple(callbacks))
-        else:
-            fit = _bag(problem, edited)
+        with warnings.catch_warnings():
+            # Of all machines; what is left out for want of time is said once, at the end.
+            warnings.filterwarnings("ignore", ".* stopped at the time limit", ConvergenceWarning)
+            edited = self.edit(problem, rng, clock)
+            if self.second_stage:
+                fit = self._last(problem, edited, rng, clock, tuple(callbacks))
+            else:
+                fit = _bag(problem, edited)
+        if fit.status is Status.TIME_LIMIT or clock.status is not Status.CONVERGED:
+            fit.status = clock.status if clock.status is not Status.CONVERGED else fit.status
+            first, last = (
+                trials[-1]["C"] if trials else fit.state.C for trials in (edited.first.trials, fit.state.trials)
+            )
+            warnings.warn(
+                f"cross-training ended early ({fit.status}): prices were tried up to first_C={first:g} and C={last:g}; "
+                "raise max_seconds, or accept the model as it is",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit
 
@@ -252,12 +268,13 @@ class CrossTrainer(Solver):
             for part in further_parts(validating, training, np.random.default_rng(seed)):
                 others = np.setdiff1d(np.arange(problem.rows.n_rows), part)
                 judges.append((part, Spanned(problem, others, anywhere, clock).fit))
-            choice, wrong, evals = self._choose(problem, judges, middle)
+            choice, wrong, evals = self._choose(problem, judges, middle, clock)
             spent += evals
             first_wrong = edited.first.margins[:, validating].mean(axis=0) <= 0
             wrong = wrong[: len(validating)]
             lost = wrong.mean() - first_wrong.mean()
-            if self.max_basis == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE):
+            is_lost = self.max_basis == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE)
+            if is_lost and not clock.is_over(CHOICE_SHARE):
                 return None, spent
         fit = Spanned(problem, np.arange(problem.rows.n_rows), found, clock, problem.verbose).fit(choice.C, callbacks)
         return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
@@ -273,13 +290,17 @@ class CrossTrainer(Solver):
         if len(edited.split.validating):
             kept = np.intersect1d(edited.kept, edited.split.training)
             judges = [(edited.split.validating, lambda price: train_on(kept, price))]
-            choice, _, spent = self._choose(problem, judges, fewest)
+            choice, _, spent = self._choose(problem, judges, fewest, clock)
         fit = train_on(edited.kept, choice.C, callbacks, problem.verbose)
         fit.basis_rows = None if fit.basis_rows is None else edited.kept[fit.basis_rows]
         return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
 
     def _choose(
-        self, problem: Problem, judges: Sequence[tuple[Array, Callable[[float], Fit]]], rule: Callable[..., int]
+        self,
+        problem: Problem,
+        judges: Sequence[tuple[Array, Callable[[float], Fit]]],
+        rule: Callable[..., int],
+        clock: Clock,
     ) -> tuple[Choice, Array, int]:
         """Price and threshold of the last machine, where it errs, and evaluations.
 
@@ -290,6 +311,8 @@ class CrossTrainer(Solver):
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
         for price in PRICES if self.C is None else (self.C,):
+            if trials and clock.is_over(CHOICE_SHARE):
+                break
             begun = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the machine that is kept says so itself
@@ -302,6 +325,7 @@ class CrossTrainer(Solver):
             trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fits[0].model.n_basis}
             trials.append({**trial, "seconds": time.perf_counter() - begun})
             if any(fit.status == Status.INTERRUPTED for fit in fits):
+                clock.stop()
                 break
             least = min(errors, key=np.sum)
             if sum(is_worse(wrong, least, SURE) for wrong in errors[-PATIENCE:]) >= PATIENCE:
@@ -314,8 +338,11 @@ class CrossTrainer(Solver):
         rng = np.random.default_rng(seed)
 
         def fit_to(rows: Array) -> Fit:
-            part = some_rows(problem, rows, C=edited.first.C, max_seconds=clock.left(), random_state=rng)
-            return self.machine_solver.solve(part)
+            part = some_rows(problem, rows, C=edited.first.C, max_seconds=clock.left(VECTORS_SHARE), random_state=rng)
+            fit = self.machine_solver.solve(part)
+            if fit.status is Status.INTERRUPTED:
+                clock.stop()
+            return fit
 
         kept, labels = np.intersect1d(edited.kept, usable), problem.examples.labels
         limit = Limit.of(self.max_basis, kept, usable, labels, rng)

@@ -39,6 +39,8 @@ MIN_ROWS = 3
 SURE = 2.0
 # Rows scored at a time.
 BLOCK = 1 << 16
+# Of a time limit, the share of the first stage. A price that it does not suffice for is not tried.
+FIRST_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -179,14 +181,32 @@ def is_worse(wrong: Array, other: Array, deviations: float = 1.0) -> bool:
 
 
 class Clock:
-    """How many seconds of a limit are left."""
+    """How many seconds of a limit are left, of which the stages have shares.
+
+    Attributes
+    ----------
+    status : Status
+        Why work was left out, if it was.
+    """
 
     def __init__(self, limit: float | None):
-        self._end = None if limit is None else time.perf_counter() + limit
+        self._begun, self._limit = time.perf_counter(), limit
+        self.status = Status.CONVERGED
 
-    def left(self) -> float | None:
-        """Seconds left, a moment at least; None without a limit."""
-        return None if self._end is None else max(1e-3, self._end - time.perf_counter())
+    def left(self, share: float = 1.0) -> float | None:
+        """Seconds left of that share of the limit, a moment at least; None without a limit."""
+        return None if self._limit is None else max(1e-3, self._begun + share * self._limit - time.perf_counter())
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether that share of the limit is over, so that what would come next is left out."""
+        is_over = self._limit is not None and time.perf_counter() >= self._begun + share * self._limit
+        if is_over and self.status is Status.CONVERGED:
+            self.status = Status.TIME_LIMIT
+        return is_over
+
+    def stop(self) -> None:
+        """Ctrl-C: all time is over, and what there is goes into a model."""
+        self._limit, self.status = 0.0, Status.INTERRUPTED
 
 
 def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed: int, clock: Clock) -> FirstStage:
@@ -229,9 +249,17 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
     chosen, latest, trials, kernel_evals = None, 0, [], 0
     for price in PRICES if C is None else (C,):
         begun = time.perf_counter()
-        fits = _side_by_side(subsets, solver, price, problem.n_jobs, clock)
+        try:
+            tried = _tried(problem, subsets, solver, price, clock, may_end=chosen is not None)
+        except KeyboardInterrupt:
+            if chosen is None:
+                raise
+            clock.stop()
+            break
+        if tried is None:
+            break
+        fits, scores = tried
         machines = [fit.model for fit in fits]
-        scores = np.stack([scores_of(machine, problem.rows, problem.n_jobs) for machine in machines])
         for j, machine in enumerate(machines):
             threshold = worthwhile_threshold(scores[j, parts.validating], labels[parts.validating])
             scores[j] -= threshold
@@ -270,14 +298,23 @@ def worthwhile_threshold(scores: Array, labels: Array) -> float:
     return threshold if is_worse(as_it_is, moved, SURE) else 0.0
 
 
-def _side_by_side(subsets: list[Problem], solver: Solver, C: float, n_jobs: int | None, clock: Clock) -> list[Fit]:
+def _tried(
+    problem: Problem, subsets: list[Problem], solver: Solver, C: float, clock: Clock, may_end: bool
+) -> tuple[list[Fit], Array] | None:
+    """Machines of the subsets at a price, and their scores of all rows; None where time is over and that may be."""
     fits: list[Any] = [None] * len(subsets)
+    scores: list[Array] = []
 
     def fit_range(lo: int, hi: int) -> None:
         for j in range(lo, hi):
-            fits[j] = solver.solve(replace(subsets[j], C=C, max_seconds=clock.left()))
+            if not (may_end and clock.is_over(FIRST_SHARE)):
+                fits[j] = solver.solve(replace(subsets[j], C=C, max_seconds=clock.left(FIRST_SHARE)))
 
-    run_tiles(fit_range, len(subsets), resolve_n_jobs(n_jobs))
-    if any(fit.status == Status.INTERRUPTED for fit in fits):
+    run_tiles(fit_range, len(subsets), resolve_n_jobs(problem.n_jobs))
+    if any(fit is not None and fit.status is Status.INTERRUPTED for fit in fits):
         raise KeyboardInterrupt
-    return fits
+    for fit in fits:
+        if fit is None or (may_end and clock.is_over(FIRST_SHARE)):
+            return None
+        scores.append(scores_of(fit.model, problem.rows, problem.n_jobs))
+    return fits, np.stack(scores)

@@ -139,7 +139,7 @@ def grow(
     for _ in range(MOST_ROUNDS):
         vectors = fit.model.n_basis
         room = min(limit.most - vectors, max(1, int(GROWTH * vectors)))
-        if fit.status == Status.INTERRUPTED or room <= NEAR * limit.most:
+        if fit.status in (Status.INTERRUPTED, Status.TIME_LIMIT) or room <= NEAR * limit.most:
             break
         margins = labels[offered] * scores_of(fit.model, everything, problem.n_jobs)
         kernel_evals += len(offered) * vectors
