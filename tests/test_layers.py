@@ -20,7 +20,7 @@ ORDER = [
     ["model"],
     ["tasks"],
     ["cuts", "bases", "budget"],
-    ["solvers.rounding"],
+    ["solvers.rounding", "solvers.progress"],
     ["solvers.base"],
     ["solvers.checks", "solvers.chunks"],
     ["solvers.cutting", "solvers.decomposition"],

@@ -1,5 +1,6 @@
 """How every registered solver ends before its end, goes on from where it was, keeps to its memory, and counts."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from contracts.solver_cases import (
 from slimsvm.kernels import RBF, CallableKernel
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, Problem, Status, UniformCuts
+from slimsvm.solvers.progress import Bar
 from tasks_for_tests import CASES
 
 # ---- ends before the end
@@ -317,3 +319,26 @@ def test_uniform_cuts_never_look_at_all_rows():
     assert max(n_rows for n_rows, _ in calls) <= 30
     assert max(n_points for _, n_points in calls) <= 30 * max(record["n_cuts"] for record in fit.history)
     assert fit.n_iter > 3
+
+
+@pytest.mark.parametrize("solver", sorted(VARIANTS))
+def test_a_bar_says_what_is_done_and_comes_to_its_end(solver, capfd):
+    """In words for users, with a share that only rises and the time that is left."""
+    problem, _, _ = problem_of("binary", C=30.0)
+    VARIANTS[solver].solve(replace(problem, verbose=1))
+    found = re.findall(r"([a-z ,]+): +(\d+)%\|[^|]*\| \d\d:\d\d<(?:\d\d:\d\d|\?)", capfd.readouterr().err)
+    assert len({words for words, _ in found}) == 1
+    shares = [int(share) for _, share in found]
+    assert shares == sorted(shares)
+    assert shares[-1] == 100
+
+
+def test_a_bar_counts_limits():
+    """Of what a run has to do, max_iter and max_seconds the bar shows what ends first."""
+    run = type("Run", (), {"doing": "work", "share_done": 0.1, "distance": lambda self, record: record["gap"]})()
+    bar, shown = Bar(run, "Run", 10, 100.0), []
+    for n_iter, (seconds, gap) in enumerate([(1.0, 100.0), (50.0, 50.0), (51.0, 1.0)], start=1):
+        bar.update({"seconds": seconds, "gap": gap}, n_iter)
+        shown.append(bar.bar.n)
+    bar.close(is_done=False)
+    assert shown == [10.0, 50.0, 100.0]

@@ -20,6 +20,7 @@ from slimsvm.kernels.kernel import largest_entry
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, in_pieces
+from slimsvm.solvers.progress import Bar
 from slimsvm.solvers.rounding import sure_bound
 from slimsvm.tasks import Examples, Task, losses
 
@@ -301,7 +302,8 @@ class Run(Protocol):
         runs with a true attribute ``ends_in_passes``. Others plan their time themselves. Of a run with a true attribute
         ``has_models`` `finish` may be asked after every step, and the run goes on. A run with a limit of its own says
         in ``spent`` which one it has come to. A run with a bound says in ``dual_point()`` which dual point it is
-        that of, or in ``sure_bound()`` what is sure of it (`solvers.rounding`), once `finish` was asked.
+        that of, or in ``sure_bound()`` what is sure of it (`solvers.rounding`), once `finish` was asked. What a bar
+        shows is ``doing``, in words for users, with ``share_done`` or ``distance(record)`` (`solvers.progress`).
         """
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
@@ -382,28 +384,10 @@ def surely(fit: Fit, run: Run) -> Fit:
     return fit
 
 
-class _Bar:
-    """tqdm under ``verbose``, nothing otherwise."""
-
-    def __init__(self, name: str, limit: int | None, shown: bool):
-        self.bar: Any = None
-        if shown:
-            from tqdm import tqdm  # 10 ms that a silent fit is spared
-
-            self.bar = tqdm(desc=name, total=limit, unit="it")
-
-    def update(self, record: dict[str, Any]) -> None:
-        """Show a record."""
-        if self.bar is not None:
-            shown = {name: record[name] for name in ("objective", "gap", "n_basis") if record.get(name) is not None}
-            self.bar.set_postfix(shown, refresh=False)
-            self.bar.update()
-
-
 def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
     """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
     history: list[dict[str, Any]] = []
-    bar = _Bar(name, problem.max_iter, problem.verbose > 0)
+    bar = Bar(run, name, problem.max_iter, problem.max_seconds) if problem.verbose > 0 else None
     status = spent = None
     try:
         while status is None:
@@ -411,7 +395,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             record["seconds"] = time.perf_counter() - begun
             record["kernel_evals"] = run.kernel_rows.counter.n
             history.append(record)
-            bar.update(record)
+            if bar is not None:
+                bar.update(record, len(history))
             if record.get("objective") is not None and np.isnan(record["objective"]):
                 status = Status.STOPPED  # `finite` says why
                 break
@@ -439,8 +424,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
         )
     finally:
         run.kernel_rows.end = None
-        if bar.bar is not None:
-            bar.bar.close()
+        if bar is not None:
+            bar.close(status is Status.CONVERGED)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
         advice = "take a lower C or a larger tol" if spent else "raise max_iter or max_seconds"
         warnings.warn(

@@ -43,6 +43,8 @@ class BallRun:
     ``latest`` (rows, α, q) is replaced as a whole, so that an interrupt leaves a model.
     """
 
+    doing = "rows of the core set"
+
     def __init__(self, problem: Problem, epsilon: float, sample_size: int, state: DualState | None):
         self.problem, self.epsilon, self.sample_size = problem, epsilon, sample_size
         self.kernel_rows: KernelRows = problem.bind()

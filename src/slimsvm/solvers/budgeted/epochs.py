@@ -62,6 +62,7 @@ def damping_of(solver: Any, task: Task) -> float:
 class BudgetedRun:
     """Epochs on one problem; the last one also finishes the coefficients."""
 
+    doing = "passes over the rows"
     has_models = True
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
@@ -90,6 +91,11 @@ class BudgetedRun:
         if solver.descent_epochs:
             check_kernel(self.kernel_rows, learn_metric=False)
         self.finished: tuple[KernelExpansion, float | None] | None = None
+
+    @property
+    def share_done(self) -> float:
+        """See `solvers.progress`."""
+        return self.epoch / self.n_epochs
 
     def _go_on(self, state: BudgetState) -> None:
         """Start from an earlier model and its dual variables, shrunk into the box where C is smaller now."""

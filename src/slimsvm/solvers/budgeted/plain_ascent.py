@@ -47,6 +47,7 @@ TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): SMALL_TOLERANCE}
 class PlainAscentRun:
     """Coordinate ascent; the k-th step makes k sweeps over the rows."""
 
+    doing = "passes over the rows"
     has_models = True
 
     def __init__(self, problem: Problem, finish: bool, state: BudgetState | None, name: str):

@@ -72,6 +72,8 @@ class BCFWState:
 class BCFWRun:
     """The loop's state on one problem; a step is a pass over all examples."""
 
+    doing = "passes over the examples"
+
     def __init__(self, problem: Problem, solver: BCFW, state: BCFWState | None):
         self.problem, self.solver = problem, solver
         self.task, self.examples = problem.task, problem.examples
@@ -92,6 +94,11 @@ class BCFWRun:
         self.lower_bound, self.left = 0.0, np.inf
         self.average: tuple[Array, ...] | None = None
         self.judged: float | None = None
+
+    def distance(self, record: dict[str, Any]) -> float | None:
+        """See `solvers.progress`."""
+        objective, gap = record.get("objective"), record.get("gap")
+        return None if objective is None or gap is None else gap / max(self.allowed(objective), 1e-300)
 
     def step(self) -> dict[str, Any]:
         """One pass over all examples with the oracle, and those without."""

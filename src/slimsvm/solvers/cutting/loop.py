@@ -94,6 +94,7 @@ class CuttingPlaneRun:
         Cuts to go on from.
     """
 
+    doing = "cutting planes"
     ends_in_passes = True
 
     def __init__(self, problem: Problem, oracle, plan: Plan, state: CutsState | None):
@@ -124,6 +125,16 @@ class CuttingPlaneRun:
         self.warming_up = self.restart_due = plan.warm_up is not None and state is None
         if state is not None:
             self.restore(state)
+
+    def distance(self, record: dict[str, Any]) -> float | None:
+        """See `solvers.progress`."""
+        objective, gap = record.get("objective"), record.get("gap")
+        if objective is None or gap is None or self.warming_up:
+            return None
+        allowed = self.tol * self.problem.C1
+        if self.tol_relative is not None:
+            allowed = min(allowed, allowed_gap(self.tol_relative, objective, self.at_zero))
+        return gap / allowed if allowed > 0 else None
 
     def make_book(self, intercept: bool) -> Any:
         """Where scores come from."""
@@ -345,19 +356,17 @@ class CuttingPlaneRun:
         return Fit(model, status, objective, bound, history, counters, state, basis_rows)
 
     def dual_point(self) -> DualPoint | None:
-        """The QP's last solution; none where a bound is not that of exact cuts."""
-        working_set = self.working_set
-        active = np.flatnonzero(working_set.alpha)
-        if self.lower_bound is None or self.warming_up or not len(active):
+        """The QP's last solution, which an interrupt cannot tear; none where a bound is not that of exact cuts."""
+        latest = self.latest
+        if self.lower_bound is None or self.warming_up or not latest.cuts:
             return None
-        total = weighted_sum([working_set.cuts[j] for j in active], working_set.alpha[active])
+        total = weighted_sum(latest.cuts, latest.alpha)
         used = total.coef.any(axis=1)
         sure = float(total.plain @ total.plain)
         if self.book.intercept:
             sure += float(total.intercept @ total.intercept)
-        norm_squared, is_weights = working_set.norm_squared, isinstance(self.book, WeightScores)
-        rest = working_set.value + 0.5 * (norm_squared - sure)
-        return DualPoint(total.rows[used], total.coef[used], rest, norm_squared - sure, is_weights)
+        rest, is_weights = total.c - 0.5 * sure, isinstance(self.book, WeightScores)
+        return DualPoint(total.rows[used], total.coef[used], rest, latest.norm_squared - sure, is_weights)
 
     def state(self) -> CutsState:
         """What a later fit can go on from."""

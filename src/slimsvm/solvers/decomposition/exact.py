@@ -77,6 +77,7 @@ class ExactRun:
     `finish` needs is there wherever an interrupt strikes.
     """
 
+    doing = "exact machine"
     ends_in_passes = True
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
@@ -111,6 +112,10 @@ class ExactRun:
         if len(first) < n:
             highest, lowest = self.dual.extremes(*self.slopes())
             self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
+
+    def distance(self, record: dict[str, Any]) -> float:
+        """See `solvers.progress`."""
+        return max(self.goal, record["violation"]) / self.tol.now
 
     def begin(self, v: Array, g: Array | None = None) -> None:
         """Start from a dual point other than 0."""

@@ -96,6 +96,8 @@ class OneVsOneRun:
     state : PairStates or None
     """
 
+    doing = "exact machine, pairs of classes"
+
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         self.problem, self.solver, self.pairs = problem, solver, problem.task.class_pairs()
         if state is not None:
@@ -104,6 +106,11 @@ class OneVsOneRun:
         self.kernel_rows = problem.bind()
         self.fits: list[PairFit] = []
         self.converged, self.begun = False, time.perf_counter()
+
+    @property
+    def share_done(self) -> float:
+        """See `solvers.progress`."""
+        return len(self.fits) / len(self.pairs)
 
     def rows_of(self, pair: tuple[int, int]) -> Array:
         """Rows of the two classes."""

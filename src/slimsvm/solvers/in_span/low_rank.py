@@ -48,6 +48,8 @@ class LowRankState:
 class LowRankRun:
     """Newton's steps over a fixed basis; the first steps of a large problem are taken on a sample of its rows."""
 
+    doing = "solving for coefficients"
+
     def __init__(self, problem: Problem, solver: LowRank, state: LowRankState | None):
         self.problem, self.solver = problem, solver
         self.kernel_rows = problem.bind()
@@ -67,6 +69,11 @@ class LowRankRun:
         self.tolerances = problem.tolerances(solver.tol_relative, space.n_vectors)
         self.finisher = ConvexFinish(problem, space, rng, *self.tolerances, start)
         self.bound, self.converged = -np.inf, False
+
+    def distance(self, record: dict[str, Any]) -> float | None:
+        """See `solvers.progress`."""
+        gap, allowed = record["gap_in_basis"], self.finisher.tolerance()
+        return None if gap is None or not allowed > 0 else gap / allowed
 
     # -- the basis ------------------------------------------------------------------------------------------------
 

@@ -180,7 +180,7 @@ class ConvexFinish:
     def _judge(self, bound: float) -> None:
         """Take the bound, and see whether the present rows are done with."""
         self.bound = bound
-        self.converged = self.best.objective - bound <= self._tolerance() or self.idle >= STALL_STEPS
+        self.converged = self.best.objective - bound <= self.tolerance() or self.idle >= STALL_STEPS
 
     def _enter(self, u: Array, share: float) -> None:
         """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
@@ -193,7 +193,7 @@ class ConvexFinish:
         self._evaluate()
         # From a good start, begin with the τ that proves most of it.
         bound, tau = -np.inf, self.tau
-        while share < FIRST_TAU and self.bound > bound and self.values.smoothing_gap > 0.5 * self._tolerance():
+        while share < FIRST_TAU and self.bound > bound and self.values.smoothing_gap > 0.5 * self.tolerance():
             bound, tau = self.bound, self.tau
             self.tau *= TAU_FACTOR
             self._evaluate()
@@ -213,7 +213,7 @@ class ConvexFinish:
             self.effort = min(MORE * self.effort, MOST_EFFORT)
         self.decrement = decrement
         self.point, smoothed = self._search(along, decrement)
-        target, tau = max(0.0, self._tolerance()), self.tau  # rounding may leave a share of the loss below 0
+        target, tau = max(0.0, self.tolerance()), self.tau  # rounding may leave a share of the loss below 0
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
             self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
             self.decrement = np.inf
@@ -224,7 +224,7 @@ class ConvexFinish:
         self.idle = 0 if fell > least else self.idle
         self.converged = self.converged or self.n_steps >= MOST_STEPS
 
-    def _tolerance(self) -> float:
+    def tolerance(self) -> float:
         """The gap at which the present rows are done with."""
         if self.on_the_way:
             return FIRST_TOLERANCE * abs(self.best.objective)

@@ -94,7 +94,7 @@ class GrowingFinish(ConvexFinish):
     def aim(self, loss_share: float | None) -> None:
         """Set ``loss_share``, and judge by it."""
         self.loss_share = loss_share
-        self.converged = self.best.objective - self.bound <= self._tolerance()
+        self.converged = self.best.objective - self.bound <= self.tolerance()
 
     def widen(self, n: int) -> None:
         """Go on in a space that has n more coordinates, from the best point: what bounded the narrower one is void."""
@@ -134,8 +134,9 @@ class GrowingFinish(ConvexFinish):
         u = self.best.found.u
         return 0.5 * float(np.sum(self.penalty * u * u))
 
-    def _tolerance(self) -> float:
-        return super()._tolerance() if self.loss_share is None else self.loss_share * self.loss()
+    def tolerance(self) -> float:
+        """See `ConvexFinish.tolerance`."""
+        return super().tolerance() if self.loss_share is None else self.loss_share * self.loss()
 
     def _enter(self, u: Array, share: float) -> None:
         super()._enter(u, share if u.any() else FIRST_TAU)
@@ -182,6 +183,8 @@ class PursuitRun:
     state : PursuitState or None
     """
 
+    doing = "finding vectors"
+
     def __init__(self, problem: Problem, plan: PursuitPlan, state: CutsState | None):
         self.problem, self.plan = problem, plan
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
@@ -213,6 +216,11 @@ class PursuitRun:
         self.newton.aim(GROWING_SHARE if self.growing else None)
         self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
         self._note()
+
+    @property
+    def share_done(self) -> float:
+        """See `solvers.progress`: of the vectors, after which there is little to do."""
+        return self.space.rank / self.plan.max_basis
 
     def _new_space(self) -> GrowingSubspace:
         constant = 0.0 if self.problem.intercept == "none" else 1.0

@@ -89,6 +89,8 @@ class RefineState:
 class RefineRun:
     """A descent on one problem; a step is a sweep over the rows, the last one also finishes the coefficients."""
 
+    doing = "learning vectors"
+
     def __init__(self, problem: Problem, solver: Refine, model: KernelExpansion | None):
         self.problem, self.solver, self.begun = problem, solver, time.perf_counter()
         self.kernel_rows = problem.bind()
@@ -115,6 +117,11 @@ class RefineRun:
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
         self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, solver.averaging), n_epochs, 0
         self.best, self.n_restarts = Best(self.unit, self.descent.parameters.flat.copy()), 0
+
+    @property
+    def share_done(self) -> float:
+        """See `solvers.progress`; the coefficients that are solved for at the end take FINISH_SHARE of the time."""
+        return (1.0 - FINISH_SHARE) * self.schedule.progress
 
     def _rates(self, basis: Any) -> Rates:
         """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""

@@ -180,6 +180,8 @@ def nearest(rows: KernelRows, basis: Array, index: Array) -> tuple[Array, Array]
 class ThinnedRun:
     """All blocks, sweep by sweep."""
 
+    doing = "learning vectors"
+
     def __init__(self, problem: Problem, start: Projection):
         self.problem, self.start = problem, start
         self.kernel_rows, self.converged = problem.bind(), False
@@ -191,6 +193,11 @@ class ThinnedRun:
         for number in np.unique(owner):
             of_rows, of_vectors = np.flatnonzero(owner == number), np.flatnonzero(start.block == number)
             self.blocks.append((*self._block(of_rows, of_vectors, int(rng.integers(2**31 - 1))), of_vectors))
+
+    @property
+    def share_done(self) -> float:
+        """See `solvers.progress`."""
+        return min((run.share_done for run, _, _ in self.blocks), default=0.0)
 
     def _block(self, of_rows: Array, of_vectors: Array, seed: int) -> tuple[BlockRun, Array]:
         """The descent of some vectors with some rows, and the features it is in."""

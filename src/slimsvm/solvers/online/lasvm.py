@@ -76,6 +76,8 @@ class LasvmRun:
     dual variables v, or with seeds where that is None; ``offered`` are the rows to pass over.
     """
 
+    doing = "passes over the rows"
+
     def __init__(self, problem: Problem, solver: LASVM, offered: Array, v: Array, kept: Array | None):
         self.problem, self.solver, self.dual = problem, solver, Dual.of(problem)
         self.kernel_rows = problem.bind()
@@ -91,6 +93,12 @@ class LasvmRun:
         if kept is not None:
             self.go_on(kept, v)
         self.queue = self.order(offered, with_seeds=kept is None)
+        self.n_queued = max(1, len(self.queue))
+
+    @property
+    def share_done(self) -> float:
+        """See `solvers.progress`: of the passes, after which there is little to do."""
+        return 1.0 - len(self.queue) / self.n_queued
 
     def go_on(self, rows: Array, v: Array) -> None:
         """Start with these rows in S."""

@@ -1,0 +1,66 @@
+"""The bar that a fit shows under ``verbose``: what is done, how far it has come, and what time is left at that rate.
+
+A run says how far it has come in one of two ways: ``share_done`` of the work that it has planned, or how many times the
+tolerance it is away, ``distance(record)``, which falls to 1 about evenly on a log scale. Limits of iterations and
+seconds count likewise, and the bar shows what ends first.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, log
+from typing import Any
+
+FORMAT = "{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining}{postfix}"
+
+
+class Bar:
+    """tqdm on standard error, of a hundred percent.
+
+    Parameters
+    ----------
+    run : Run
+        Its ``doing`` is what the bar says.
+    name : str
+        What it says of a run without.
+    max_iter, max_seconds : int or None, float or None
+        Limits of the fit.
+    """
+
+    def __init__(self, run: Any, name: str, max_iter: int | None, max_seconds: float | None):
+        from tqdm import tqdm  # 10 ms that a silent fit is spared
+
+        self.run, self.max_iter, self.max_seconds = run, max_iter, max_seconds
+        self.bar = tqdm(desc=getattr(run, "doing", name), total=100, bar_format=FORMAT)
+        self.farthest = 1.0
+
+    def update(self, record: dict[str, Any], n_iter: int) -> None:
+        """Show an iteration's record."""
+        shown = {name: record[name] for name in ("objective", "gap") if record.get(name) is not None}
+        if "gap" in shown:
+            objective = abs(shown.get("objective", 0.0))
+            shown["gap"] = f"{shown['gap'] / objective:.2g} of it" if objective else f"{shown['gap']:.2g}"
+        if record.get("n_basis") is not None:
+            shown["vectors"] = record["n_basis"]
+        self.bar.set_postfix(shown, refresh=False)
+        self.bar.update(max(0.0, 100.0 * min(1.0, self._share(record, n_iter)) - self.bar.n))
+
+    def _share(self, record: dict[str, Any], n_iter: int) -> float:
+        """How far the fit has come, 1 being its end."""
+        share = float(getattr(self.run, "share_done", 0.0))
+        if self.max_iter is not None:
+            share = max(share, n_iter / self.max_iter)
+        if self.max_seconds is not None:
+            share = max(share, record["seconds"] / self.max_seconds)
+        distance = self.run.distance(record) if hasattr(self.run, "distance") else None
+        if distance is not None and isfinite(distance):
+            distance = max(distance, 1.0)
+            self.farthest = max(self.farthest, distance)
+            if self.farthest > 1.0:
+                share = max(share, 1.0 - log(distance) / log(self.farthest))
+        return share
+
+    def close(self, is_done: bool) -> None:
+        """Leave the bar as it is, or at its end."""
+        if is_done:
+            self.bar.update(max(0.0, 100.0 - self.bar.n))
+        self.bar.close()
