@@ -16,6 +16,8 @@ namespace slimsvm::SLIMSVM_ISA {
 
 // Panels whose sums stay in the working type; at most as many as have this number of bytes.
 constexpr int64_t CHUNK_PANELS = 8, CHUNK_BYTES = 1 << 18;
+// Features from which on a function's call is little beside its sums: of kernel values, and of scores.
+constexpr int64_t APART_VALUES = 16, APART_SCORES = 64;
 // Exponents from which on no row needs a least one, and the coefficients for which sums are then finite.
 constexpr double NEAR = 1.0 + double(Exp2<float>::lowest), NEAR_WEIGHT = 1099511627776.0;
 
@@ -146,6 +148,11 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
     }
 }
 
+template <class T>
+SLIMSVM_INLINE void find_lines(const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b, const T* (&lines)[ROWS]) {
+    for (int r = 0; r < ROWS; ++r) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
+}
+
 // z of the ROWS rows from b on and one panel.
 template <class T, class Index>
 SLIMSVM_INLINE void tile_z(const RowsOf<T>& rows, const PointsOf<T>& points, const TileRows<T>& chosen, int64_t b,
@@ -154,7 +161,7 @@ SLIMSVM_INLINE void tile_z(const RowsOf<T>& rows, const PointsOf<T>& points, con
     const T* base = points.base + q * PANEL<T>;
     if (points.form == SLIMSVM_INNER || points.form == SLIMSVM_MANHATTAN) {
         const T* lines[ROWS];
-        for (int r = 0; r < ROWS; ++r) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
+        find_lines<T>(rows, chosen, b, lines);
         if (points.form == SLIMSVM_INNER)
             tile_sums<T, Inner>(lines, panel, rows.n_features, base, S);
         else
@@ -270,11 +277,21 @@ SLIMSVM_INLINE void store_values(const Vec<T> (&S)[VECTORS], T* out, int64_t siz
     for (int64_t j = 0; j < size; ++j) out[j] = values[j];
 }
 
+// Sums of dense rows and one panel, in a function of its own. Where the constants of a map take registers, too, one of
+// the sums may lie in memory, where an addition waits for the one before: all then take up to twice the time.
+template <class T>
+__attribute__((noinline)) void sums_apart(const T* const (&lines)[ROWS], const T* panel, int64_t n_features,
+                                          const T* base, Vec<T> (&S)[ROWS][VECTORS]) {
+    tile_sums<T, Inner>(lines, panel, n_features, base, S);
+}
+
 // Kernel values of the tiles lo, ..., hi - 1 of the chosen rows: out (n, columns).
 template <class T, class Index>
 inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const Job& job, int64_t lo, int64_t hi,
                         T* scratch_z, T* out) {
     const bool is_csc = points.form >= SLIMSVM_CSC_INNER;
+    const bool may_lack_registers = VECTOR_BYTES == 16 || (VECTOR_BYTES == 32 && sizeof(T) == 4);
+    const bool is_apart = may_lack_registers && points.form == SLIMSVM_INNER && rows.n_features >= APART_VALUES;
     TileRows<T> chosen;
     for (int64_t tile = lo; tile < hi; ++tile) {
         choose_rows(rows, job, tile, false, chosen);
@@ -295,15 +312,19 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                         for (int r = 0; r < ROWS; ++r)
                             for (int v = 0; v < VECTORS; ++v)
                                 S[r][v] = load<T>(scratch_z + (r * n_panels + q) * PANEL<T> + v * LANES<T>);
-                    else if (points.form == SLIMSVM_INNER && left <= LANES<T>) {
+                    else if (points.form == SLIMSVM_INNER && (is_apart || left <= LANES<T>)) {
                         const T* lines[ROWS];
-                        for (int r = 0; r < ROWS; ++r) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
-                        Vec<T> narrow[ROWS][1];
-                        tile_sums<T, Inner, 1>(lines, points.panels + q * PANEL<T> * rows.n_features, rows.n_features,
-                                               points.base + q * PANEL<T>, narrow);
-                        for (int r = 0; r < ROWS; ++r) {
-                            S[r][0] = narrow[r][0];
-                            for (int v = 1; v < VECTORS; ++v) S[r][v] = Vec<T>{};
+                        find_lines<T>(rows, chosen, b, lines);
+                        const T* panel = points.panels + q * PANEL<T> * rows.n_features;
+                        if (left > LANES<T>) {
+                            sums_apart<T>(lines, panel, rows.n_features, points.base + q * PANEL<T>, S);
+                        } else {
+                            Vec<T> narrow[ROWS][1];
+                            tile_sums<T, Inner, 1>(lines, panel, rows.n_features, points.base + q * PANEL<T>, narrow);
+                            for (int r = 0; r < ROWS; ++r) {
+                                S[r][0] = narrow[r][0];
+                                for (int v = 1; v < VECTORS; ++v) S[r][v] = Vec<T>{};
+                            }
                         }
                     } else
                         tile_z<T, Index>(rows, points, chosen, b, q, S);
@@ -318,16 +339,19 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
 }
 
 // The usual case: one output, one segment, 2^z, dense rows.
-template <class T>
+template <class T, bool APART>
 inline void plain_panels(const RowsOf<T>& rows, const PointsOf<T>& points, const WeightsOf<T>& weights,
                          const TileRows<T>& chosen, int64_t b, int64_t q_lo, int64_t q_hi, Vec<T>* sums) {
     const T* lines[ROWS];
-    for (int r = 0; r < ROWS; ++r) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
+    find_lines<T>(rows, chosen, b, lines);
     const bool is_near = chosen.is_near[b / ROWS];
     for (int64_t q = q_lo; q < q_hi; ++q) {
         Vec<T> S[ROWS][VECTORS];
-        tile_sums<T, Inner>(lines, points.panels + q * PANEL<T> * rows.n_features, rows.n_features,
-                            points.base + q * PANEL<T>, S);
+        const T *panel = points.panels + q * PANEL<T> * rows.n_features, *base = points.base + q * PANEL<T>;
+        if constexpr (APART)
+            sums_apart<T>(lines, panel, rows.n_features, base, S);
+        else
+            tile_sums<T, Inner>(lines, panel, rows.n_features, base, S);
         if (is_near)
             add_exp2<T, true>(S, chosen, b, weights.values + q * PANEL<T>, sums);
         else
@@ -386,8 +410,10 @@ inline void score_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
             const int64_t q_hi = least(n_panels, q_lo + chunk);
             int64_t segment = 0;
             for (int64_t b = 0; b < chosen.n; b += ROWS) {
-                if (is_plain)
-                    plain_panels<T>(rows, points, weights, chosen, b, q_lo, q_hi, scratch.sums + b);
+                if (is_plain && VECTOR_BYTES == 64 && rows.n_features >= APART_SCORES)
+                    plain_panels<T, true>(rows, points, weights, chosen, b, q_lo, q_hi, scratch.sums + b);
+                else if (is_plain)
+                    plain_panels<T, false>(rows, points, weights, chosen, b, q_lo, q_hi, scratch.sums + b);
                 else
                     segment = weighted_panels<T, Index>(rows, points, weights, chosen, job, b, q_lo, q_hi, scratch);
             }
