@@ -305,3 +305,18 @@ def test_sums_over_many_points_are_in_float64(d, form):
     assert points.form == form
     assert rows.scores(points, coef[:, :1])[0, 0] == pytest.approx(expected, rel=5e-7)
     assert rows.scores(points, coef)[0] == pytest.approx([expected, expected], rel=5e-7)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), RBF((0.1, 0.2, 0.3)), Laplacian(0.5), Polynomial(3, 0.5, 1.0), Linear()])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_kept_are_the_same_points_as_rows_that_are_not(kernel, dtype):
+    X = np.random.default_rng(0).normal(size=(40, 3)) + 5.0
+    kept, index = KernelRows(kernel, X, dtype=dtype, n_jobs=1), np.array([3, 30, 7])
+    others = KernelRows(kernel, X, dtype=dtype, n_jobs=1, memory_limit=0)
+    assert kept.is_kept
+    assert not others.is_kept
+    found, expected = kept.points(index), others.points(index)
+    assert found.form == expected.form
+    np.testing.assert_array_equal(found.raw, expected.raw)
+    np.testing.assert_array_equal(found.data.panels, expected.data.panels)
+    np.testing.assert_array_equal(found.data.base, expected.data.base)

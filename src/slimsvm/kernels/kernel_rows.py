@@ -29,6 +29,7 @@ from slimsvm.kernels.operands import (
     folded_csr_rows,
     points_for_csr,
     points_for_dense,
+    points_of_folded,
 )
 from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 
@@ -181,22 +182,26 @@ class KernelRows:
         if self._radius is None:
             self._radius = 0.0
             if self._folding is not None and self._folding.norms:
-                farthest = self.farthest
-                if farthest is None:
-                    parts = (self._folded(part).rows.half for _, part in self._cut(Selection(self.n_rows)))
-                    farthest = max((_farthest(half) for half in parts), default=0.0)
+                everything = Selection(self.n_rows)
+                kept = [self._kept] if self._kept else (self._folded(part) for _, part in self._cut(everything))
+                farthest = max((float(-rows.rows.half.min()) for rows in kept if len(rows.rows.half)), default=0.0)
                 self._radius = farthest * self._folding.steepness
         return self._radius
 
     @property
-    def farthest(self) -> float | None:
-        """Greatest ``|x - centre|^2 / 2`` of folded rows; None where they are not kept, or have no norms."""
+    def half_norms(self) -> np.ndarray | None:
+        """``-|x - centre|^2 / 2`` of folded rows; None where they are not kept, or have no norms."""
         has_norms = self._folding is not None and self._folding.norms
-        return _farthest(self._kept.rows.half) if self._kept is not None and has_norms else None
+        return self._kept.rows.half if self._kept is not None and has_norms else None
 
     def points(self, index: np.ndarray) -> Points:
         """Rows at ``index`` as basis points."""
-        return self.points_of(self.basis(index))
+        basis = self.basis(index)
+        if self._kept is not None and not self.rows.is_sparse:
+            points = points_of_folded(self._kept, basis, index)
+            if points is not None:
+                return points
+        return self.points_of(basis)
 
     def points_of(self, basis: Any) -> Points:
         """Any vectors as basis points: ndarray of shape (k, d) or CSR."""
@@ -424,10 +429,6 @@ class KernelRows:
             folders.append(folder)
 
         run_tiles(work, len(parts), n_jobs)
-
-
-def _farthest(half: np.ndarray) -> float:
-    return float(-half.min(initial=0.0))
 
 
 def _check_segments(segments: np.ndarray, k: int) -> np.ndarray:

@@ -287,13 +287,25 @@ def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.d
     array = raw.toarray() if is_sparse(raw) else raw
     folder = DenseFolder(folding, centre, len(array), dtype)
     folder.add(array, 0, folding.point_scale)
-    (k, d), panel = folder.values.shape, panel_of(dtype)
+    return _packed(folding, raw, folder.values, folder.half)
+
+
+def points_of_folded(rows: FoldedRows, raw: np.ndarray, index: np.ndarray) -> Points | None:
+    """Dense rows at ``index`` as points, of which ``raw`` are the vectors; None where points are folded otherwise."""
+    folding, folded = rows.folding, rows.rows
+    if folding.point_scale is not folding.row_scale:
+        return None
+    return _packed(folding, raw, folded.values.reshape(-1, folded.n_features)[index], folded.half[index])
+
+
+def _packed(folding: Folding, raw: Any, values: np.ndarray, half: np.ndarray) -> Points:
+    (k, d), panel = values.shape, panel_of(values.dtype)
     n_panels, form = -(-k // panel), MANHATTAN if folding.manhattan else INNER
-    panels = np.zeros(n_panels * panel * d, dtype)
-    core.pack_dense(values=folder.values, panels=panels)
-    base = _base(folding, folder.half, n_panels, panel)
+    panels = np.zeros(n_panels * panel * d, values.dtype)
+    core.pack_dense(values=values, panels=panels)
+    base = _base(folding, half, n_panels, panel)
     data = core.Points(form=form, n_features=d, panels=panels, base=base)
-    return Points(raw, form, data, far_from_centre(folding, folder.half))
+    return Points(raw, form, data, far_from_centre(folding, half))
 
 
 def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:

@@ -28,9 +28,9 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Pairs of rows that are summed up in float64: some 10 ms; rows that are the first of a pair where there are more, at
-# least; standard errors.
-PAIRS, LEAST_ROWS, ERRORS = 1_000_000, 256, 5.0
+# Pairs of rows that are summed up in float64, and multiply-adds for them, some 4 ms; rows that are the first of a pair
+# where there are more, at least; standard errors.
+PAIRS, WORK, LEAST_ROWS, ERRORS = 1_000_000, 100_000_000, 128, 5.0
 # A float64 sum of which no greater share is in doubt is not summed up anew: steps on the way to it, each of which
 # rounds, count as this many sums.
 LITTLE, ON_THE_WAY = 1e-6, 4.0
@@ -41,6 +41,8 @@ WORTH_SAYING = 0.01
 # Objectives below this share of C₁ are those of rounding.
 NOTHING = 1e-6
 ROWS_AT_ONCE = 1 << 12
+# Exponents of rows that are kept folded, in float32, are short of the true ones by less than this.
+AS_KEPT = 1.0 + 1e-5
 # Of rows that are folded: beyond it values are taken about other centres.
 LARGEST_EXPONENT = 2.0 * FAR[np.dtype(np.float64)]
 
@@ -91,7 +93,10 @@ class Doubt:
 
     @cached_property
     def size(self) -> Array:
-        """Of each row, r or s."""
+        """Of each row, r or s; next to nothing more where rows are kept folded."""
+        half = self.kernel_rows.half_norms
+        if half is not None and -half.min(initial=0.0) < FAR[half.dtype]:
+            return -2.0 * AS_KEPT * (half if self.rows is None else half[self.rows]).astype(np.float64)
         index = np.arange(self.kernel_rows.n_rows) if self.rows is None else self.rows
         parts = [index[lo : lo + ROWS_AT_ONCE] for lo in range(0, len(index), ROWS_AT_ONCE)]
         return np.concatenate([np.zeros(0), *map(self._sizes, parts)])
@@ -127,11 +132,10 @@ class Doubt:
 
     @cached_property
     def most(self) -> float:
-        """What `of` any V is at most, as a multiple of (Σ|V|)²; of rows kept folded in float64 known at once."""
+        """What `of` any V is at most, as a multiple of (Σ|V|)²."""
+        largest = float(self.size.max(initial=0.0))
         if not self.is_distance:
-            return self.gamma * (self.power * float(self.size.max(initial=0.0)) ** 2 + 1.0)
-        farthest = self.kernel_rows.farthest if self.kernel_rows.dtype == np.float64 else None
-        largest = float(self.size.max(initial=0.0)) if farthest is None else min(2.0 * farthest, LARGEST_EXPONENT)
+            return self.gamma * (self.power * largest**2 + 1.0)
         return self.gamma * (2.5 * largest + 2.0)
 
     def of_weights(self, V: Array, norm_squared: float) -> float:
@@ -156,13 +160,18 @@ def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True) -> 
     amount = doubt.of(V)
     if kernel_rows.dtype == np.float64 and (not anew or amount <= LITTLE * abs(point.seen)):
         total, amount = point.seen, ON_THE_WAY * amount
-    elif len(rows) ** 2 <= PAIRS:
+    elif len(rows) ** 2 <= most_pairs(kernel_rows):
         total = float(np.sum(V * _products(kernel_rows, rows, V, None)))
     elif kernel_rows.dtype == np.float64:
         total = point.seen
     else:
         total = point.seen + _amiss(kernel_rows, rows, V)
     return point.rest - 0.5 * (total + amount)
+
+
+def most_pairs(kernel_rows: KernelRows) -> int:
+    """Pairs of rows that are summed up in float64."""
+    return min(PAIRS, WORK // (kernel_rows.n_features + 16))
 
 
 def _products(kernel_rows: KernelRows, rows: Array, V: Array, chosen: Array | None) -> Array:
@@ -183,7 +192,7 @@ def _amiss(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
     """By how much the double sum of float32 values is too small at most, as a sample of rows tells."""
     weight = np.abs(V).sum(axis=1)
     share = weight / weight.sum()
-    n = max(LEAST_ROWS, PAIRS // len(rows))
+    n = max(LEAST_ROWS, most_pairs(kernel_rows) // len(rows))
     chosen = np.random.default_rng(0).choice(len(rows), n, p=share)
     least = kernel_rows.scores(kernel_rows.points(rows), V, rows=rows[chosen]).astype(np.float64)
     change = np.sum(V[chosen] * (_products(kernel_rows, rows, V, chosen) - least), axis=1) / share[chosen]
