@@ -19,7 +19,8 @@ Three levels, each in the next one:
                  that violate become active and those far from it cease to be. The first active rows are a sample.
     active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
                  by kernel values computed anew, or where they are dear by lines of K from a cache
-    working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`)
+    working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
+                 rows at a time (`solvers.decomposition.leap`)
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
@@ -37,6 +38,7 @@ from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import Need, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
+from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.solvers.decomposition.row_set import solve_set
 from slimsvm.solvers.decomposition.shared_kernel import SharedKernelRun, fits_in_memory
@@ -44,8 +46,8 @@ from slimsvm.solvers.rounding import DualPoint
 
 Array = np.ndarray
 
-# Share of the memory limit for lines of the kernel matrix.
-CACHE_SHARE = 0.5
+# Shares of the memory limit for lines of the kernel matrix, and for leaps.
+CACHE_SHARE, LEAP_SHARE = 0.5, 0.4
 # The first active rows: this many, or this share of all if that is more.
 FIRST_ROWS, FIRST_SHARE = 4096, 1 / 8
 # All rows if lines are kept and those of all take no more than this share of their memory.
@@ -54,6 +56,9 @@ ALL_LINES_SHARE = 1.0
 LEVEL_SHARE, ONE_SET_SHARE = 0.3, 0.1
 # A working set that is not all active rows is solved to this share of their violation.
 SET_SHARE = 0.3
+# A working set has half as many rows as the one before where that took fewer steps than this for each row, and twice as
+# many where it took more; at least this share of the most.
+FEW_STEPS, MANY_STEPS, LEAST_SHARE = 0.125, 0.5, 1 / 4
 # The active rows are one working set if at least this share of them is not at a bound.
 ALL_IF_FREE = 0.5
 # Steps in a working set, by its size.
@@ -106,8 +111,9 @@ class ExactRun:
                 f"memory_limit leaves room for {self.largest} lines of the kernel matrix of {n} rows; it takes at "
                 "least 2"
             )
+        self.leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
         self.latest = np.zeros(0, np.int64)  # working set before, as rows
-        self.goal = problem.tol
+        self.goal, self.share = problem.tol, 1.0
         self.activate()
         if len(first) < n:
             highest, lowest = self.dual.extremes(*self.slopes())
@@ -206,7 +212,7 @@ class ExactRun:
         free = (self.v_active > self.lo_active) & (self.v_active < self.hi_active) & (self.v_active != 0)
         if n <= self.cache.n_slots and np.count_nonzero(free) >= ALL_IF_FREE * n:
             return n
-        return min(self.largest, self.cache.best_size)
+        return max(2, int(min(self.largest, self.cache.best_size) * self.share))
 
     def choose(self) -> tuple[Array, float]:
         """Places of the working set among the active rows, and their violation."""
@@ -248,11 +254,16 @@ class ExactRun:
             epsilon=dual.epsilon,
             tol=tol,
             max_steps=max_steps,
+            leaps=self.leaps,
         )
         change = v - before
         moved = np.flatnonzero(change)
         self.g_of_all, self.latest = False, rows
         self.n_steps += n_steps
+        if n_steps < FEW_STEPS * len(places):
+            self.share = max(LEAST_SHARE, self.share / 2)
+        elif n_steps > MANY_STEPS * len(places):
+            self.share = min(1.0, 2 * self.share)
         self.v[rows] = v
         self.v_active[places] = v
         if is_all:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm import core
+from slimsvm.solvers.decomposition.leap import Leaps, leap
 
 Array = np.ndarray
 
@@ -64,6 +65,7 @@ def solve_set(
     tol: float,
     max_steps: int,
     workspace: Array | None = None,
+    leaps: Leaps | None = None,
 ) -> Solved:
     """Maximise D(v) over the variables of a working set, in v and g.
 
@@ -83,15 +85,26 @@ def solve_set(
     max_steps : int
     workspace : uint8 ndarray or None
         Memory to use again.
+    leaps : Leaps or None
+        When all free variables are moved at a time; None: never.
 
     Returns
     -------
     Solved
     """
-    at_once, left, gain = max(1, CALL_WORK // max(1, len(v))), max_steps, 0.0
+    n = len(v)
+    at_once, left, gain = max(1, CALL_WORK // max(1, n)), max_steps, 0.0
     memory = {} if workspace is None else {"workspace": workspace}
     while True:
         asked = min(at_once, left)
+        if leaps is not None:
+            free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
+            if (wait := leaps.wait(n, len(free))) <= 0:
+                risen = leap(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
+                leaps.made(risen)
+                gain += risen
+            else:
+                asked = int(min(asked, wait // n + 1))
         made, risen, violation, middle = core.smo(
             lines=block.lines,
             slots=block.slots,
@@ -108,5 +121,7 @@ def solve_set(
             **memory,
         )
         left, gain = left - made, gain + risen
+        if leaps is not None:
+            leaps.note(made * n)
         if made < asked or not left:
             return Solved(max_steps - left, gain, violation, middle)

@@ -1,0 +1,170 @@
+r"""One step of Newton's in all free variables of a working set at a time.
+
+Steps on pairs of variables settle soon which variables are at a bound, and then take long to find the values of the
+free ones where C is large, for K between rows that are alike is nearly singular. Of the free ones F the best change is
+
+    max_d  s'd − ½ d'K_FF d,    balanced: Σ d_i = 0,
+
+with s the slopes of D: K_FF d = s − μ 1. What this would take beyond a bound is put on it, d_P = r_P, and the rest is
+solved for again with the same factor K_FF = LL':  K_FF d = s − μ 1 − Σ_P λ_p e_p, a small system in μ and λ, until no
+variable is beyond a bound. Those that should leave one are left to steps on pairs.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import lapack
+
+if TYPE_CHECKING:
+    from slimsvm.solvers.decomposition.row_set import KernelBlock
+
+Array = np.ndarray
+
+# Free variables at most: the factor takes their number's third power, a third of a second.
+MOST_FREE = 3000
+# What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
+# is m³ / FACTOR; and what anything takes in Python.
+FACTOR, OVERHEAD = 58, 1_000_000
+
+# Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
+RIDGE = 4.0
+# Rounds in which variables are put on their bounds, and the share of all that may be.
+ROUNDS, MOST_PINNED = 8, 1 / 4
+# Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
+BYTES = 12
+# Lines of K that are turned into float64 at a time.
+LINES = 256
+
+
+class Leaps:
+    """When to leap: whenever steps on pairs have taken as long as it will, or longer where the last ones failed.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes for a factor and what it is made of.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.most_free = min(MOST_FREE, isqrt(memory // BYTES))
+        self.patience, self.work = 1.0, 0
+
+    def note(self, work: int) -> None:
+        """Count numbers of lines that steps on pairs went through."""
+        self.work += work
+
+    def wait(self, n_rows: int, n_free: int) -> float:
+        """Numbers of lines to be gone through before the next leap in a set."""
+        if not 0 < n_free <= self.most_free:
+            return np.inf
+        return self.patience * max(n_rows**2, n_free**3 / FACTOR + OVERHEAD) - self.work
+
+    def made(self, risen: float) -> None:
+        """A leap was made, by which D has risen, or not."""
+        self.patience = 1.0 if risen > 0 else 2.0 * self.patience
+        self.work = 0
+
+
+def leap(
+    block: KernelBlock,
+    g: Array,
+    v: Array,
+    bounds: tuple[Array, Array],
+    free: Array,
+    *,
+    balanced: bool,
+    offset: float,
+    epsilon: float,
+) -> float:
+    """Move the free variables to where D is greatest, as far as their bounds allow, in v and g.
+
+    Parameters
+    ----------
+    block, g, v, bounds, balanced, offset, epsilon
+        See `solvers.decomposition.row_set.solve_set`.
+    free : int64 ndarray
+        Variables at no bound and not 0.
+
+    Returns
+    -------
+    float
+        By how much D has risen; 0 where nothing was changed.
+    """
+    lo, hi = bounds
+    value = v[free]
+    above = value > 0
+    slope = g[free] - epsilon * np.sign(value)
+    least = np.where(above, np.maximum(lo[free], 0.0), lo[free]) - value
+    most = np.where(above, hi[free], np.minimum(hi[free], 0.0)) - value
+    change = _best_change(_values(block, free, offset), slope, least, most, balanced)
+    if change is None:
+        return 0.0
+    fall = _products(block, free, change) + offset * change.sum()
+    gain, curvature = float(slope @ change), float(change @ fall[free])
+    if not gain > 0:
+        return 0.0
+    share = min(1.0, gain / curvature) if curvature > 0 else 1.0
+    v[free] = np.clip(value + share * change, value + least, value + most)
+    g -= share * fall
+    return share * gain - 0.5 * share**2 * curvature
+
+
+def _values(block: KernelBlock, free: Array, offset: float) -> Array:
+    """K_FF in float64, with something added to the diagonal."""
+    columns = free if block.places is None else block.places[free]
+    K = np.empty((len(free), len(free)))
+    for at in range(0, len(free), LINES):
+        K[at : at + LINES] = block.lines[np.ix_(block.slots[free[at : at + LINES]], columns)]
+    ridge = RIDGE * np.finfo(block.lines.dtype).eps * np.sqrt(len(free)) * float(np.diagonal(K).mean())
+    K += offset
+    K[np.diag_indices(len(free))] += ridge
+    return K
+
+
+def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+    """The change with the greatest gain, with those on their bounds that it would take beyond; None if there are many
+    or K is singular.
+    """
+    n = len(slope)
+    # The system is symmetric: a C-ordered matrix is its own transpose, which LAPACK need not copy.
+    factor, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
+    if failed:
+        return None
+
+    def solved(right: Array) -> Array:
+        return lapack.dpotrs(factor, right, lower=1)[0]
+
+    pinned, goal = np.zeros(0, np.int64), np.zeros(0)
+    plain = solved(slope)
+    # Columns K⁻¹1 and K⁻¹e_p, and the equations' rows: Σ d = 0 and d_P = goal.
+    pushes = solved(np.ones((n, 1))) if balanced else np.zeros((n, 0))
+    for _ in range(ROUNDS):
+        left, right = pushes[pinned], plain[pinned] - goal
+        if balanced:
+            left, right = np.vstack([pushes.sum(axis=0), left]), np.concatenate([[plain.sum()], right])
+        change = plain - pushes @ np.linalg.solve(left, right) if len(right) else plain.copy()
+        change[pinned] = goal
+        beyond = np.flatnonzero((change > most) | (change < least))
+        if not len(beyond):
+            return change
+        if len(pinned) + len(beyond) > MOST_PINNED * n:
+            return None
+        pinned = np.concatenate([pinned, beyond])
+        goal = np.concatenate([goal, np.where(change[beyond] > 0, most[beyond], least[beyond])])
+        unit = np.zeros((n, len(beyond)), order="F")
+        unit[beyond, np.arange(len(beyond))] = 1.0
+        pushes = np.hstack([pushes, solved(unit)])
+    return None
+
+
+def _products(block: KernelBlock, free: Array, change: Array) -> Array:
+    """K change in all rows of the set, summed in float64."""
+    n, total = len(block.slots), np.zeros(len(block.slots))
+    for at in range(0, len(free), LINES):
+        lines = block.lines[block.slots[free[at : at + LINES]]]
+        lines = lines[:, :n] if block.places is None else lines[:, block.places]
+        total += change[at : at + LINES] @ lines.astype(np.float64)
+    return total
