@@ -126,6 +126,36 @@ def test_an_interrupt_in_any_line_leaves_a_whole_model(solver):
     check_interrupts(solver, "binary", 40)
 
 
+def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch):
+    """Where scores of the latest dual point would take long: no kernel value is computed for the report."""
+    monkeypatch.setattr("slimsvm.solvers.decomposition.exact.REPORT_WORK", 0)
+    monkeypatch.setattr("slimsvm.solvers.decomposition.exact.FIRST_ROWS", 3)
+    check_interrupts("exact", "binary", 20)
+    problem, X, case = problem_of("binary", C=30.0)
+    whole, n_known = VARIANTS["exact"].solve(problem), 0
+    for n_iter in range(2, min(whole.n_iter, 30)):
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            fit = VARIANTS["exact"].solve(problem, callbacks=[interrupting(n_iter)])
+        check_fit(fit, problem, X, case, 1e-8)
+        known = [record["objective"] for record in fit.history if record["objective"] is not None]
+        if known:
+            assert fit.objective == known[-1]
+            assert not fit.counters["report_kernel_evals"]
+            n_known += fit.history[-1]["objective"] is None
+    assert n_known > 3
+
+
+def interrupting(n_iter):
+    """A callback that presses Ctrl-C in that iteration."""
+    left = iter(range(n_iter, 0, -1))
+
+    def press(record):
+        if next(left) == 1:
+            raise KeyboardInterrupt
+
+    return press
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["binary", "multiclass", "chain", "error-rate"])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))

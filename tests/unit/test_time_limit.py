@@ -3,6 +3,7 @@
 import time
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from slimsvm.editing import CrossTrainer
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, OutOfTimeError, kernel_rows
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Solver, Status
+from slimsvm.solvers.decomposition import row_set
 from slimsvm.solvers.learned.basis_descent import Descent
 from slimsvm.tasks import Binary
 
@@ -190,3 +192,31 @@ def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted():
     assert np.mean(np.sign(fit.model.scores(X)[:, 0]) == y) > 0.7
     with pytest.raises(KeyboardInterrupt):
         CrossTrainer(InterruptedExact(3, [])).solve(problem)
+
+
+def test_a_working_set_is_left_when_time_is_over(monkeypatch):
+    """A clock that runs with the calls of the compiled steps, of which a large set takes many."""
+    calls, usual = [0], row_set.core.smo
+
+    def counted(**arguments):
+        calls[0] += 1
+        return usual(**arguments)
+
+    monkeypatch.setattr(row_set, "CALL_WORK", 1 << 13)
+    monkeypatch.setattr(row_set, "core", SimpleNamespace(smo=counted))
+    X, y = classes(400)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1000.0)
+    free = Exact(200).solve(problem)
+    many, calls[0] = calls[0] / free.n_iter, 0
+    assert many > 5
+    monkeypatch.setattr(time, "perf_counter", lambda: float(calls[0]))
+    limit = free.n_iter / 2 * many
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        fit = Exact(200).solve(replace(problem, max_seconds=limit))
+    assert limit <= calls[0] <= limit + 1
+    assert fit.objective == pytest.approx(true_objective_of(fit.model, X, y, 1000.0), rel=1e-6)
+
+
+def true_objective_of(model, X, y, C):
+    norm = model.norm_squared() + float(model.intercept @ model.intercept)
+    return 0.5 * norm + C * np.maximum(0.0, 1.0 - y * model.scores(X)[:, 0]).sum()

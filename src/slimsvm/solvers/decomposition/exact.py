@@ -73,6 +73,8 @@ KEEP_SHARE = 0.5
 STALL, ROUNDING = 20, 1e-16
 # Where a fit leaves its dual point and Kv, and the share of C by which points differ that are the same.
 LAST, SAME = "dual point and scores", 1e-12
+# Multiply-adds that a fit may take for its report when its time is over or it is interrupted: a second of one core.
+REPORT_WORK = 1 << 35
 
 
 class ExactRun:
@@ -92,6 +94,7 @@ class ExactRun:
         n = self.kernel_rows.n_rows
         self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
         self.v_seen = self.v.copy()  # g of inactive rows is that of this v
+        self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
         self.g_of_all, self.converged = True, False
         self.n_steps = 0
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
@@ -127,6 +130,7 @@ class ExactRun:
         """Start from a dual point other than 0."""
         self.v, self.v_seen = v, v.copy()
         self.g = self.gradient() if g is None else g
+        self.looked = self.v_seen, self.g
         self.value = self.dual.value(self.v, self.g)
 
     def go_on(self, state: DualState) -> None:
@@ -255,6 +259,7 @@ class ExactRun:
             tol=tol,
             max_steps=max_steps,
             leaps=self.leaps,
+            end=self.kernel_rows.end,
         )
         change = v - before
         moved = np.flatnonzero(change)
@@ -280,16 +285,18 @@ class ExactRun:
         changed = np.flatnonzero(self.v != self.v_seen)
         inactive = np.ones(len(self.v), bool)
         inactive[self.cache.active] = False
-        self.g[self.cache.active] = self.g_active
+        g = self.g.copy()
+        g[self.cache.active] = self.g_active
         inactive = np.flatnonzero(inactive)
         self.drift = 0.0
         if len(changed) and len(inactive):
             change = self.v[changed] - self.v_seen[changed]
             moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
             moved = moved.astype(np.float64) + self.dual.offset * change.sum()
-            self.g[inactive] -= moved
+            g[inactive] -= moved
             self.drift = float(np.abs(moved).max())
-        self.v_seen = self.v.copy()
+        self.g, self.v_seen = g, self.v.copy()
+        self.looked = self.v_seen, g
         self.g_of_all = True
 
     def select(self) -> None:
@@ -363,13 +370,24 @@ class ExactRun:
         """The last v."""
         return self.dual.point(self.v, self.g)
 
+    def _report_work(self) -> float:
+        """Multiply-adds that the scores of all rows take."""
+        rows = self.kernel_rows.rows
+        return float(np.count_nonzero(self.v)) * (rows.n_stored + 8 * rows.n_rows)
+
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model of v, its objective and D(v)."""
+        """The model of v, its objective and D(v).
+
+        Of a fit that is cut short v is that of the last look at all rows, where the scores of the latest take long.
+        """
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
+        is_cut = status in (Status.INTERRUPTED, Status.TIME_LIMIT)
+        if is_cut and self.looked is not None and not self.g_of_all and self._report_work() > REPORT_WORK:
+            self.v, self.g = self.looked
+        elif not self.g_of_all:
+            self.g = self.gradient()
         rows = np.flatnonzero(self.v)
         coef = self.v[rows, None]
-        if not self.g_of_all:
-            self.g = self.gradient()
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         objective, _ = self.evaluate()
         model = KernelExpansion(

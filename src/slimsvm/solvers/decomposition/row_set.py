@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ def solve_set(
     max_steps: int,
     workspace: Array | None = None,
     leaps: Leaps | None = None,
+    end: float | None = None,
 ) -> Solved:
     """Maximise D(v) over the variables of a working set, in v and g.
 
@@ -87,6 +89,8 @@ def solve_set(
         Memory to use again.
     leaps : Leaps or None
         When all free variables are moved at a time; None: never.
+    end : float or None
+        When `time.perf_counter` is past this, the steps so far are all.
 
     Returns
     -------
@@ -123,5 +127,6 @@ def solve_set(
         left, gain = left - made, gain + risen
         if leaps is not None:
             leaps.note(made * n)
-        if made < asked or not left:
+        is_over = end is not None and time.perf_counter() >= end
+        if made < asked or not left or is_over:
             return Solved(max_steps - left, gain, violation, middle)
