@@ -235,3 +235,11 @@ def test_a_fork_after_a_call():
         """
     )
     assert ended.stdout == "done\n", ended.stderr
+
+
+def test_an_argument_may_be_none_at_one_call_and_an_array_at_the_next():
+    numbers = {"n_segments": 1, "n_outputs": 0, "values": np.empty(0), "first": np.zeros(1, np.int64)}
+    segments = np.zeros(0, np.int64)
+    for given in (None, segments, None, None, segments, segments):
+        made = core.Weights(segments=given, **numbers)
+        assert made.memory.segments == (None if given is None else segments.ctypes.data)

@@ -96,18 +96,19 @@ def fill_quickly(
 def _fill_first(
     layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: Iterable[str]
 ) -> None:
-    """As `fill_quickly` where arguments come together for the first time, some are None, or something is wrong."""
+    """As `fill_quickly` where arguments come together for the first time, others are None, or something is wrong."""
     missing = layout.required.difference(before, arguments)
     if missing:
         raise CoreError(f"{layout.name} needs {', '.join(sorted(missing))}")
     given = {name: value for name, value in arguments.items() if value is not None}
     is_known = given.keys() <= layout.by_name.keys() and arguments.keys() - given.keys() <= layout.optional
     if is_known:
-        key = (*given, None, *names)
-        check = layout.checks.get(key)
+        key = (*arguments, None, *names)
+        check = layout.checks.get((*key, None, *given))
         if check is None:
-            check = layout.checks[key] = quick_check(layout, given, names)
-        if check(memory, names, **given):
+            check = layout.checks[(*key, None, *given)] = quick_check(layout, given, names, arguments)
+        layout.checks[key] = check  # the next call will have the same that are None
+        if check(memory, names, **arguments):
             return
     fill(layout, arguments, memory, dict(names))
 

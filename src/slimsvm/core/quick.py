@@ -43,14 +43,17 @@ address_of: Callable[[np.ndarray], int] = (
 )
 
 
-def quick_check(layout: Layout, given: Iterable[str], known: Iterable[str]) -> Callable[..., bool]:
-    """Code ``check(memory, names, **given)`` that writes arguments into a structure's memory if they are right.
+def quick_check(
+    layout: Layout, given: Iterable[str], known: Iterable[str], arguments: Iterable[str]
+) -> Callable[..., bool]:
+    """Code ``check(memory, names, **arguments)`` that writes arguments into a structure's memory if they are right.
 
     Parameters
     ----------
     layout : Layout
-    given : names of the arguments
+    given : names of those that are not None
     known : names of the numbers and structures that ``names`` holds already
+    arguments : names of all
     """
     bound: set[str] = set(known)
     lines = [f"v_{name} = names[{name!r}]" for name in sorted(bound)]
@@ -62,11 +65,10 @@ def quick_check(layout: Layout, given: Iterable[str], known: Iterable[str]) -> C
         if field.is_array:
             lines += _bound_lines(field, bound)
     lines += [f"memory.{name} = v_{name}" for name in sorted(bound - set(known)) if _is_length(layout, name)]
+    lines[:0] = [f"if {name} is not None: return False" for name in arguments if name not in given]
     body = "\n        ".join([*lines, "return True"])
-    arguments = "".join(f", {name}" for name in given)
-    source = (
-        f"def check(memory, names{arguments}):\n    try:\n        {body}\n    except FAILURES:\n        return False"
-    )
+    listed = "".join(f", {name}" for name in arguments)
+    source = f"def check(memory, names{listed}):\n    try:\n        {body}\n    except FAILURES:\n        return False"
     scope: dict[str, Any] = {
         "FAILURES": (TypeError, ValueError, AttributeError),
         "ndarray": np.ndarray,

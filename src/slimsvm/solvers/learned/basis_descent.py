@@ -76,12 +76,17 @@ class Schedule:
         at = self.progress + width * (np.arange(n_batches) + 0.5) / n_batches
         self.left -= 1
         self.progress += width
-        rising, falling = at / self.rising, (at - self.rising) / (1 - self.rising)
-        factors = np.where(at < self.rising, _between(FIRST, rising), _between(LAST, 1 - falling))
-        averaged = at >= 1.0 - self.averaging
-        count = self.n_averaged + np.cumsum(averaged)
-        self.n_averaged = int(count[-1])
-        return factors, np.where(averaged, 1.0 / np.maximum(count, 1), 0.0)
+        n_rising = int(np.searchsorted(at, self.rising))
+        factors, shares = np.empty(n_batches), np.zeros(n_batches)
+        if n_rising:
+            factors[:n_rising] = _between(FIRST, at[:n_rising] / self.rising)
+        if n_rising < n_batches:
+            factors[n_rising:] = _between(LAST, 1 - (at[n_rising:] - self.rising) / (1 - self.rising))
+        n_averaged = n_batches - int(np.searchsorted(at, 1.0 - self.averaging))
+        if n_averaged:
+            shares[-n_averaged:] = 1.0 / np.arange(self.n_averaged + 1, self.n_averaged + n_averaged + 1)
+            self.n_averaged += n_averaged
+        return factors, shares
 
 
 def _between(low: float, x: Array) -> Array:
@@ -177,8 +182,9 @@ class Descent:
         """
         n_batches, stats = len(factors), np.zeros(3)
         cuts = np.arange(n_batches + 1) * len(order) // n_batches
-        steps = np.arange(self.n_steps + 1, self.n_steps + n_batches + 1)
-        schedule = np.column_stack([steps, factors, shares]).astype(np.float64)
+        schedule = np.empty((n_batches, 3))
+        schedule[:, 0] = np.arange(self.n_steps + 1, self.n_steps + n_batches + 1)
+        schedule[:, 1], schedule[:, 2] = factors, shares
         step = self._step_by_task if self.gradient.loss is None else self._steps_in_core
         for a, b in self._parts(n_batches):
             step(order[cuts[a] : cuts[b]], cuts[a : b + 1] - cuts[a], schedule[a:b], stats)
