@@ -1,4 +1,4 @@
-"""What an estimator chooses by itself: the metric (``gamma="learn"``) and C on a validation part."""
+"""What an estimator chooses by itself: the metric (``gamma="learn"``) and C and gamma on a validation part."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
 from kernel_cases import NO_METRIC
-from slimsvm import SVC, SVR, RankSVM, Refine, SequenceSVM, StructuredSVM
+from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
 from slimsvm.estimators._shared import choosing
 from slimsvm.kernels import RBF, Laplacian
 from slimsvm.tasks import ExampleTask, FBeta
@@ -110,6 +110,64 @@ def test_validated_C_follows_the_noise(flip):
     assert clf.validation_[int(np.argmin(errors))]["C"] == clf.C_
     assert min(errors) < 0.1 + flip
     assert SVC(gamma=3.0).fit(X, y).validation_ == []
+
+
+# ---- gamma="validate"
+
+
+@pytest.mark.parametrize("C", [10.0, "validate"])
+def test_validated_gamma_follows_the_pattern(C):
+    """Small squares ask for a narrow kernel; the model is that of this width and price."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 5, (800, 2))
+    y = (np.floor(X).sum(axis=1) % 2).astype(int)
+    clf = SVC(C=C, gamma="validate", random_state=0).fit(X, y)
+    scale = 1 / (2 * X.var())
+    assert clf.kernel_.gamma >= 4 * scale * (1 - 1e-9)
+    again = SVC(C=clf.C_, gamma=clf.kernel_.gamma, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(clf.decision_function(X), again.decision_function(X))
+    errors = [trial["error"] for trial in clf.validation_]
+    best = clf.validation_[int(np.argmin(errors))]
+    assert (best["C"], best["gamma"]) == (clf.C_, clf.kernel_.gamma)
+    tried = sorted({trial["gamma"] for trial in clf.validation_})
+    np.testing.assert_allclose(tried, scale * np.array([1 / 16, 1 / 4, 1, 4, 16]))
+    assert {trial["C"] for trial in clf.validation_} == ({10.0} if C == 10.0 else {0.1, 1.0, 10.0, 100.0, 1000.0})
+
+
+def test_a_kernel_object_is_validated_from_its_own_gamma():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    reg = SVR(kernel=Laplacian((0.5, 1.0)), gamma="validate", C=10.0).fit(X, np.sin(3 * X[:, 0]))
+    ratio = np.array(reg.kernel_.gamma) / [0.5, 1.0]
+    assert ratio[0] == ratio[1]
+    assert ratio[0] in (1 / 16, 1 / 4, 1, 4, 16)
+    assert SVC(kernel="poly", gamma="validate").fit(X, X[:, 0] > 0).kernel_.degree == 3
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (SVC(kernel="linear", gamma="validate"), "gamma='validate' needs a kernel with a gamma, found Linear"),
+        (
+            SVC(kernel="precomputed", gamma="validate"),
+            "needs a kernel with a gamma, found Precomputed",
+        ),
+        (OneClassSVM(gamma="validate"), "gamma='validate' needs labels to validate by"),
+        (CrossTrainedSVC(gamma="validate"), "gamma='validate' is not offered with cross-training"),
+        (SVC(gamma="best"), "gamma must be one of 'scale', 'auto', 'learn', 'validate'"),
+    ],
+    ids=["linear", "matrix", "one class", "cross-training", "best"],
+)
+def test_gamma_that_cannot_be_validated(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(np.eye(30), np.arange(30) % 2)
+
+
+def test_gamma_is_validated_on_rows_enough_and_never_in_chunks():
+    with pytest.raises(ValueError, match="gamma='validate' needs at least 20 rows, found 4"):
+        SVC(gamma="validate").fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="gamma='validate' tries values on all rows"):
+        SVC(gamma="validate", solver="bsgd").partial_fit(np.eye(4), [0, 1, 0, 1])
 
 
 def test_one_call_without_any_search(noisy_moons):

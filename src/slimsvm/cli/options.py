@@ -79,12 +79,12 @@ def price(text: str) -> float | str:
 
 
 def gamma(text: str) -> Any:
-    """`scale`, `auto`, `learn`, a number > 0, or several with commas between, one per feature."""
-    if text in ("scale", "auto", "learn"):
+    """`scale`, `auto`, `learn`, `validate`, a number > 0, or several with commas between, one per feature."""
+    if text in ("scale", "auto", "learn", "validate"):
         return text
     values = [_number(part) for part in text.split(",")]
     if any(value is None or not 0 < value < math.inf for value in values):
-        wanted = "a positive number, several with commas between, 'scale', 'auto' or 'learn'"
+        wanted = "a positive number, several with commas between, 'scale', 'auto', 'learn' or 'validate'"
         raise argparse.ArgumentTypeError(f"must be {wanted}; found {text!r}")
     return values[0] if len(values) == 1 else values
 

@@ -90,8 +90,8 @@ def _add_problem_options(group: Any) -> None:
         default=DEFAULTS["gamma"],
         metavar="G",
         help="a positive number; several with commas between, one per feature (rbf and its like); scale: "
-        "1 / (features x variance of all entries); auto: 1 / features; learn: one per feature, learned with the basis "
-        "(default: %(default)s)",
+        "1 / (features x variance of all entries); auto: 1 / features; learn: one per feature, learned with the basis; "
+        "validate: a multiple of scale, chosen on a fifth of the rows (default: %(default)s)",
     )
     group.add_argument(
         "--degree",

@@ -244,8 +244,10 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
 
     def _resolve_solver(self, problem):
         """Cross-training with the solver that ``solver`` stands for."""
-        if self._learns_metric:
-            raise ValueError("gamma='learn' is not offered with cross-training, found gamma='learn'")
+        if self._learns_metric or is_chosen(self.gamma):
+            raise ValueError(
+                f"gamma={self.gamma!r} is not offered with cross-training: give 'scale', 'auto' or a number"
+            )
         price = {
             name: None
             if is_chosen(getattr(self, name))
@@ -275,7 +277,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
             **{"max_basis": "auto"} | price | counts,
         )
 
-    def _with_C(self, problem: Problem) -> Problem:
+    def _with_chosen(self, problem: Problem) -> Problem:
         """As it is: the prices are chosen inside."""
         return problem
 

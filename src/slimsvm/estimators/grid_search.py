@@ -16,13 +16,11 @@ from sklearn.utils import indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from slimsvm.estimators._shared.choosing import PRICES, WIDTHS
 from slimsvm.estimators._shared.cross_validation import CrossValidation
 from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, scale_gamma
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-
-# What is tried by default: prices, and multiples of gamma="scale".
-PRICES, WIDTHS = (0.1, 1.0, 10.0, 100.0, 1000.0), (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 
 def _has(name: str):

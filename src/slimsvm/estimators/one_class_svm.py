@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
+from slimsvm.estimators._shared.validation import is_chosen
 from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
@@ -143,6 +144,8 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
 
     def _set_up(self, X, examples, task, weights):
         """See `KernelMachine`; few rows are solved for to the last digits."""
+        if is_chosen(self.gamma):
+            raise ValueError("gamma='validate' needs labels to validate by: give 'scale', 'auto' or a number")
         problem = super()._set_up(X, examples, task, weights)
         return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
 

@@ -42,11 +42,12 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
     degree : int, default=3
         Degree of the polynomial kernel.
-    gamma : {"scale", "auto", "learn"}, float or array of shape (n_features,), default="scale"
+    gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
         "scale" is 1 / (n_features · X.var()), "auto" 1 / n_features; an array gives each feature its own (RBF and
         other kernels of x - z). "learn" learns one for each feature together with the basis, from "scale" or from the
         gamma of an object given as ``kernel``: needs the RBF kernel or another of distances (``has_metric``), dense
-        rows and ``solver="refine"`` (or "auto").
+        rows and ``solver="refine"`` (or "auto"). "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
+        an object given as ``kernel``, as ``C="validate"`` tries prices; with both each gamma has its prices tried.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size
@@ -142,7 +143,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     kernel_, solver_ : objects that ``kernel`` and ``solver`` stood for; ``kernel_`` has the gammas that were learned.
     C_, precision_ : float and str
     validation_ : list of dict
-        ``C``, ``error`` and ``seconds`` of every trial of ``C="validate"``.
+        ``C``, ``error`` and ``seconds`` of every trial of ``C="validate"``, and ``gamma`` of ``gamma="validate"``.
 
     References
     ----------

@@ -1,21 +1,24 @@
-"""What an estimator chooses by itself: C on a validation part (``C="validate"``), the metric (``gamma="learn"``)."""
+"""What an estimator chooses by itself: C and gamma on a validation part (``"validate"``), the metric (``"learn"``)."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import solvers, tasks
+from slimsvm import kernels, solvers, tasks
 from slimsvm.rows import as_rows
+from slimsvm.solvers.base import Kept, Room
 
 # Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
+# Widths that are tried, as multiples of gamma="scale" or of the gamma of a kernel object.
+WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
 # of several rows.
 EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
@@ -36,24 +39,38 @@ def learning_metric(solver: solvers.Solver, is_sparse: bool) -> solvers.Solver:
     return solver if solver.learn_metric else clone(solver).set_params(learn_metric=True)
 
 
-def choose_C(problem: solvers.Problem, solver: solvers.Solver) -> tuple[float, list[dict[str, Any]]]:
-    """The price C whose model has the lowest error on a fifth of the rows, and a record of every trial.
+def widths(kernel: kernels.Kernel) -> list[kernels.Kernel]:
+    """The kernel with each multiple of its gamma that ``gamma="validate"`` tries."""
+    gamma = getattr(kernel, "gamma", None)
+    if gamma is None or not is_dataclass(kernel):
+        raise ValueError(f"gamma='validate' needs a kernel with a gamma, found {kernel!r}")
+    return [replace(kernel, gamma=factor * np.asarray(gamma)) for factor in WIDTHS]
+
+
+def choose(
+    problem: solvers.Problem, solver: solvers.Solver, prices: tuple[float, ...], tried: list[kernels.Kernel]
+) -> tuple[solvers.Problem, list[dict[str, Any]]]:
+    """The problem with the price and the kernel whose model has the lowest error on a fifth of the rows, and a record
+    of every trial.
 
     The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
-    rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the lower price.
+    rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the trial that came first.
 
     Parameters
     ----------
     problem : Problem
-        Its C is ignored.
+        Its C and kernel are ignored.
     solver : Solver
+    prices : tuple of float
+        From the lowest.
+    tried : list of Kernel
 
     Returns
     -------
-    C : float
+    problem : Problem
     trials : list of dict
-        ``C``, ``error`` (the task's: share of wrong labels, mean absolute error, mean loss of a query, ...) and
-        ``seconds``.
+        ``C``, of several kernels ``gamma``, ``error`` (the task's: share of wrong labels, mean absolute error, mean
+        loss of a query, ...) and ``seconds``.
 
     Raises
     ------
@@ -62,32 +79,40 @@ def choose_C(problem: solvers.Problem, solver: solvers.Solver) -> tuple[float, l
         matrix.
     """
     rows, examples, task = problem.rows, problem.examples, problem.task
+    asked = "C='validate'" if len(tried) == 1 else "gamma='validate'"
     if not problem.kernel.has_features:
-        raise ValueError("C='validate' cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
-    training, validating = _parts(_kinds(task, examples), problem.generator(), rows.n_rows)
+        raise ValueError(f"{asked} cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
+    training, validating = _parts(_kinds(task, examples, asked), problem.generator(), rows.n_rows)
     (index, fitted), (held, others) = _some(task, examples, training), _some(task, examples, validating)
     block = rows.take(held, rows.exact_dtype)
     part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=fitted, verbose=0)
     if problem.max_seconds is not None:
         part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
     trials: list[dict[str, Any]] = []
-    best = 0
-    for C in PRICES:
-        begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = solver.solve(replace(part, C=C)).model
-        scores = model.scores(block, n_jobs=problem.n_jobs)
-        error = float(task.error(task.decode(scores, model.plain, others), others))
-        trials.append({"C": C, "error": error, "seconds": time.perf_counter() - begun})
-        if error < trials[best]["error"]:
-            best = len(trials) - 1
-        if len(trials) - 1 - best >= PATIENCE:
-            break
-    return trials[best]["C"], trials
+    is_exact, room = isinstance(solver, solvers.Exact), Room()
+    best, chosen = np.inf, replace(problem, C=prices[0], kernel=tried[0])
+    for kernel in tried:
+        of_kernel: list[float] = []
+        line, state = replace(part, kernel=kernel, kept=Kept(room) if is_exact else None), None
+        for C in prices:
+            begun = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fit = solver.solve(replace(line, C=C), state=state)
+            model, state = fit.model, fit.state if is_exact else None
+            scores = model.scores(block, n_jobs=problem.n_jobs)
+            error = float(task.error(task.decode(scores, model.plain, others), others))
+            of_gamma = {"gamma": kernel.gamma} if len(tried) > 1 else {}
+            trials.append({"C": C} | of_gamma | {"error": error, "seconds": time.perf_counter() - begun})
+            of_kernel.append(error)
+            if error < best:
+                best, chosen = error, replace(problem, C=C, kernel=kernel)
+            if len(of_kernel) - 1 - int(np.argmin(of_kernel)) >= PATIENCE:
+                break
+    return chosen, trials
 
 
-def _kinds(task: tasks.Task, examples: tasks.Examples) -> np.ndarray:
+def _kinds(task: tasks.Task, examples: tasks.Examples, asked: str) -> np.ndarray:
     """What is drawn, rows or whole examples, by what both parts shall have the same share of."""
     if task.decomposes and examples.offsets is not None:
         # Examples that can have a loss tell prices apart; a query of one row cannot.
@@ -97,12 +122,12 @@ def _kinds(task: tasks.Task, examples: tasks.Examples) -> np.ndarray:
         if n_lossy < MIN_EXAMPLES:
             few = "" if n_lossy == len(has_loss) else f", and only {n_lossy} that can have a loss"
             raise ValueError(
-                f"C='validate' holds out a fifth of the examples (sequences, queries) and needs at least "
+                f"{asked} holds out a fifth of the examples (sequences, queries) and needs at least "
                 f"{MIN_EXAMPLES}, found {len(has_loss)}{few}"
             )
         return has_loss
     if examples.n_rows < MIN_ROWS:
-        raise ValueError(f"C='validate' needs at least {MIN_ROWS} rows, found {examples.n_rows}")
+        raise ValueError(f"{asked} needs at least {MIN_ROWS} rows, found {examples.n_rows}")
     labels = examples.labels
     if labels.ndim == 2:  # rows of the same labels are alike
         labels = np.unique(labels, axis=0, return_inverse=True)[1].ravel()

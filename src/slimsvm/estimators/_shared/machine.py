@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
-from slimsvm.estimators._shared.choosing import choose_C, learning_metric
+from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.validation import (
     check_finite,
@@ -157,7 +157,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if callable(self.kernel):
             return kernels.CallableKernel(self.kernel)
         if isinstance(self.gamma, str):
-            check_option("gamma", self.gamma, ("scale", "auto", "learn"))
+            check_option("gamma", self.gamma, ("scale", "auto", "learn", "validate"))
             gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale_gamma(X, weights)
         else:
             gamma = self.gamma
@@ -251,17 +251,20 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.intercept_kind_ = problem.intercept
         return problem
 
-    def _with_C(self, problem: solvers.Problem) -> solvers.Problem:
-        """The problem at the price that C="validate" finds."""
+    def _with_chosen(self, problem: solvers.Problem) -> solvers.Problem:
+        """The problem at the price and the width that C="validate" and gamma="validate" find."""
         self.validation_: list[dict[str, Any]] = []
-        if not is_chosen(self.C):
+        if not is_chosen(self.C) and not is_chosen(self.gamma):
             return problem
         judge = self.solver_
         if isinstance(judge, solvers.Compact):
             # Few vectors are looked for once, at the price that the exact SVM does best with, or 100 with their metric.
             judge = solvers.Refine(learn_metric=True) if judge.learn_metric else solvers.exact_solver(problem.task)
-        C, self.validation_ = choose_C(problem, judge)
-        return replace(problem, C=C)
+        prices = PRICES if is_chosen(self.C) else (problem.C,)
+        tried = widths(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
+        problem, self.validation_ = choose(problem, judge, prices, tried)
+        self.kernel_ = problem.kernel
+        return problem
 
     def _solve(
         self,
@@ -274,11 +277,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         shift: float = 0.0,
     ) -> solvers.Fit:
         """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
-        problem = self._with_C(self._set_up(X, examples, task, weights))
+        problem = self._with_chosen(self._set_up(X, examples, task, weights))
         self.C_ = problem.C
         state = getattr(self, "_state", None) if self.warm_start else None
         earlier = self.__dict__.pop("_earlier", None)
-        if earlier is not None and isinstance(self.solver_, solvers.Exact):
+        if earlier is not None and isinstance(self.solver_, solvers.Exact) and not is_chosen(self.gamma):
             state = earlier.get("state")
             problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
         context = self._init_callback_context(max_subtasks=problem.max_iter)

@@ -34,8 +34,9 @@ def meet_chunk(
     machine: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
 ) -> None:
     """One pass over the chunk, from where the last one ended; sets the fitted attributes."""
-    if is_chosen(machine.C):
-        raise ValueError("C='validate' tries values on all rows, which partial_fit never sees: give a number")
+    for name in ("C", "gamma"):
+        if is_chosen(getattr(machine, name)):
+            raise ValueError(f"{name}='validate' tries values on all rows, which partial_fit never sees: give a number")
     problem = machine._set_up(X, examples, task, weights)
     if not machine.kernel_.has_formula:
         raise ValueError(

@@ -49,9 +49,9 @@ def check_at_least(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def is_chosen(C: Any) -> bool:
-    """Whether a price is to be chosen on validation rows."""
-    return isinstance(C, str) and C == "validate"
+def is_chosen(value: Any) -> bool:
+    """Whether a price or a width is to be chosen on validation rows."""
+    return isinstance(value, str) and value == "validate"
 
 
 def is_plain(X: Any) -> bool:
