@@ -1,4 +1,4 @@
-"""Names that are imported when first asked for: a package's names, and classes by the names users give them.
+"""What is made when first asked for: a package's names, classes by the names users give them, values of objects.
 
 `from slimsvm import SVC` need not wait for the solvers that it will not use.
 """
@@ -7,7 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from functools import cached_property as made_once
+else:
+
+    class made_once:
+        """A property that is computed when first asked for, and then kept.
+
+        As `functools.cached_property` of Python 3.12. That of 3.11 has a lock, one for all objects of a class: a child
+        forked while another thread computes the property of whichever object would wait for it for ever. Threads that
+        ask at once may compute the same twice; all get the first result.
+        """
+
+        def __init__(self, make):
+            self.make, self.__doc__ = make, make.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            return vars(instance).setdefault(self.name, self.make(instance))
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

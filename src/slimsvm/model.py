@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from slimsvm.kernels import (
     Points,
     RawScorer,
 )
+from slimsvm.lazy import made_once
 from slimsvm.rows import Block, as_csr, is_sparse, plain_floats
 
 DTYPES = ("float32", "float64")
@@ -321,7 +321,7 @@ class LinearModel(KernelExpansion):
         """Numbers of the features that have a weight, increasing."""
         return self.basis.indices
 
-    @cached_property
+    @made_once
     def weights(self) -> np.ndarray:
         """All weights, shape (n_features, n_outputs)."""
         weights = np.zeros((self.basis.shape[1], self.coef.shape[1]))

@@ -1,19 +1,23 @@
 """Threads over tiles, and BLAS held to one thread."""
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import time
 import weakref
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+import slimsvm
 from slimsvm.core import threads
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs, run_tiles, run_together
+from slimsvm.lazy import made_once
 
 
 def blas_threads():
@@ -183,6 +187,67 @@ assert work()
 """
     options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
     subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_while_another_thread_makes_what_is_made_once():
+    """The thread computes a property of its examples for as long as the child lives, which fits."""
+    code = """
+import os
+import signal
+import threading
+import numpy as np
+from slimsvm import SVC
+from slimsvm.tasks import Binary, Examples
+X = np.random.default_rng(0).normal(size=(60, 2))
+fit = lambda: SVC(n_jobs=1).fit(X, X[:, 0] > 0).predict(X)
+fit()
+begun, ended = threading.Event(), threading.Event()
+class Slow:
+    def sum(self):
+        begun.set()
+        ended.wait()
+        return 1.0
+thread = threading.Thread(target=lambda: Examples(np.zeros(1), Slow()).total_weight)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    fit()
+    os._exit(0)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+ended.set()
+thread.join()
+assert code == 0, code
+"""
+    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
+    subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+
+
+def test_what_is_made_once_is_one_thing_for_all_threads():
+    class Thing:
+        @made_once
+        def made(self):
+            """A list."""
+            meeting.wait()
+            return []
+
+    meeting, thing, found = threading.Barrier(4, timeout=20), Thing(), []
+    threads = [threading.Thread(target=lambda: found.append(thing.made)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(each is thing.made for each in found)
+    assert Thing.made.__doc__ == "A list."
+    assert pickle.loads(pickle.dumps(vars(thing))) == {"made": []}
+
+
+def test_no_property_has_the_lock_of_python_3_11():
+    sources = sorted(Path(slimsvm.__file__).parent.rglob("*.py"))
+    assert [path.name for path in sources if "import cached_property" in path.read_text()] == ["lazy.py"]
 
 
 def test_blas_is_held_to_one_thread_and_let_go():

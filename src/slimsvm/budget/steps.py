@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from slimsvm import core
+from slimsvm.lazy import made_once
 
 DUAL, PRIMAL = range(2)  # methods, as in slimsvm.h
 
@@ -49,7 +49,7 @@ class Steps:
         """Whether steps are those of each class against the rest, and not of the task's own loss."""
         return self.loss == core.ONE_VS_REST
 
-    @cached_property
+    @made_once
     def compiled(self) -> core.Structure:
         """The steps as compiled code takes them."""
         return core.RowSteps(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from slimsvm import core
 from slimsvm.core.calls import in_calls
 from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_wide
 from slimsvm.core.threads import resolve_n_jobs
+from slimsvm.lazy import made_once
 from slimsvm.rows import Rows, as_rows
 
 # Bytes of a block of dense rows that are converted, and weights of the features that are summed up at a time.
@@ -47,12 +47,12 @@ class FeatureRows:
         row_bytes = 8 * max(1, self.rows.n_features)
         self._block_rows = -(-max(SUM_ROWS, BLOCK_BYTES // row_bytes) // SUM_ROWS) * SUM_ROWS
 
-    @cached_property
+    @made_once
     def csr(self) -> core.Structure:
         """All rows as ``struct slimsvm_csr`` for compiled code; dense rows are copied."""
         return csr_structure(self.rows.slice(0, self.rows.n_rows, np.float64))
 
-    @cached_property
+    @made_once
     def _by_feature(self) -> core.Structure:
         rows, shape = self.csr, (self.rows.n_rows, self.rows.n_features)
         return csr_structure(sp.csr_array((rows.values, rows.columns, rows.indptr), shape=shape).tocsc().T)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +30,7 @@ from slimsvm.kernels.operands import (
     points_for_dense,
     points_of_folded,
 )
+from slimsvm.lazy import made_once
 from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
@@ -160,7 +160,7 @@ class KernelRows:
                     centre = centre_of(folding, as_rows(Z), centre)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
 
-    @cached_property
+    @made_once
     def raw(self) -> np.ndarray | None:
         """The rows as compiled code can fold them on the way; None if they are kept folded, or have another form."""
         is_kept = self._kept is not None or self._folding is None

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import core
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.far import FAR
+from slimsvm.lazy import made_once
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray
@@ -91,7 +91,7 @@ class Doubt:
         self.power = self.folding.degree if self.folding is not None and self.folding.code == core.POWER else 1
         self.is_distance = self.folding is not None and self.folding.shift_invariant
 
-    @cached_property
+    @made_once
     def size(self) -> Array:
         """Of each row, r or s; next to nothing more where rows are kept folded."""
         half = self.kernel_rows.half_norms
@@ -101,7 +101,7 @@ class Doubt:
         parts = [index[lo : lo + ROWS_AT_ONCE] for lo in range(0, len(index), ROWS_AT_ONCE)]
         return np.concatenate([np.zeros(0), *map(self._sizes, parts)])
 
-    @cached_property
+    @made_once
     def order(self) -> Array:
         """Rows by size."""
         return np.argsort(self.size)
@@ -130,7 +130,7 @@ class Doubt:
         least = float(np.sum(r * a * (a + 2.0 * after)))
         return self.gamma * (2.5 * least + 2.0 * total**2)
 
-    @cached_property
+    @made_once
     def most(self) -> float:
         """What `of` any V is at most, as a multiple of (Σ|V|)²."""
         largest = float(self.size.max(initial=0.0))

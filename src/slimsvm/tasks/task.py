@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from slimsvm import core
+from slimsvm.lazy import made_once
 
 Array = np.ndarray
 
@@ -60,22 +60,22 @@ class Examples:
         """``offsets``, written out where every row is an example."""
         return np.arange(self.n_rows + 1) if self.offsets is None else self.offsets
 
-    @cached_property
+    @made_once
     def made(self) -> dict[str, Any]:
         """What tasks have made from these examples, to be used again."""
         return {}
 
-    @cached_property
+    @made_once
     def total_weight(self) -> float:
         """Ω = Σ ω_e."""
         return float(self.weights.sum())
 
-    @cached_property
+    @made_once
     def are_alike(self) -> bool:
         """Whether all weights are the same."""
         return bool(np.all(self.weights == self.weights[0]))
 
-    @cached_property
+    @made_once
     def _cumulative_weights(self) -> Array | None:
         """Running sums of the weights; None when they are all alike."""
         return None if self.are_alike else np.cumsum(self.weights)
