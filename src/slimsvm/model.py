@@ -260,12 +260,14 @@ class KernelExpansion:
             If the kernel is a user's function or a class that cannot be saved.
         """
         kernel, arrays = self.kernel.to_header()
-        header = {"kernel": kernel, "dtype": self.dtype, "basis_shape": list(self.basis.shape)}
+        header: dict[str, Any] = {"kernel": kernel, "dtype": self.dtype, "basis_shape": list(self.basis.shape)}
         arrays |= {"coef": self.coef, "intercept": self.intercept, "plain": self.plain}
-        if is_sparse(self.basis):
-            arrays |= {f"basis_{part}": getattr(self.basis, part) for part in CSR_PARTS}
+        stored = _without_zeros(self.basis)
+        if is_sparse(stored):
+            arrays |= {f"basis_{part}": getattr(stored, part) for part in CSR_PARTS}
+            header["basis_is_dense"] = not is_sparse(self.basis)
         else:
-            arrays["basis"] = self.basis
+            arrays["basis"] = stored
         return header, arrays
 
     @classmethod
@@ -289,6 +291,7 @@ class KernelExpansion:
             parts = tuple(arrays[f"basis_{part}"] for part in CSR_PARTS)
             basis = sp.csr_array(parts, shape=tuple(header["basis_shape"]))
             basis.check_format(full_check=True)
+            basis = basis.toarray() if header.get("basis_is_dense") else basis
         kernel = KERNELS[name].from_header(header["kernel"], arrays)
         return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], kernel, header["dtype"])
 
@@ -364,6 +367,13 @@ class LinearModel(KernelExpansion):
             raise ValueError(f"features must be increasing numbers from 0 to {n_features - 1}")
         basis = _unit_vectors(features, n_features)
         return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], Linear(), header["dtype"])
+
+
+def _without_zeros(basis: Any) -> Any:
+    """A basis as a file holds it: dense vectors of mostly zeros, as those learned from text, by the others."""
+    if is_sparse(basis) or basis.dtype.kind != "f" or 3 * np.count_nonzero(basis) >= basis.size:
+        return basis
+    return sp.csr_array(basis)
 
 
 def _unit_vectors(features: np.ndarray, n_features: int) -> sp.csr_array:

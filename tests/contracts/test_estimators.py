@@ -110,6 +110,15 @@ def test_the_same_classifier_as_scikit_learns_where_the_problem_is_the_same():
         assert (margin[others] < 1e-3).all()
 
 
+def test_rare_classes_are_balanced_as_by_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=1500) > 2.2, "rare", "usual")
+    assert 20 < np.sum(y == "rare") < 60
+    ours, theirs = (machine(class_weight="balanced").fit(X[:1000], y[:1000]) for machine in (SVC, TheirSVC))
+    assert np.sum(ours.predict(X) != theirs.predict(X)) <= 2
+
+
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_weights_of_a_linear_machine_are_those_of_scikit_learn(container):
     X, y = problem(n_classes=3)

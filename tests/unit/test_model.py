@@ -229,6 +229,22 @@ def test_others_may_add_to_header_and_arrays():
     same(back, model)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_files_hold_what_is_not_zero_of_dense_vectors(tmp_path, dtype):
+    rng = np.random.default_rng(0)
+    basis = np.where(rng.random((40, 200)) < 0.1, rng.normal(size=(40, 200)), 0.0).astype(dtype)
+    model = KernelExpansion(basis, rng.normal(size=(40, 1)), np.ones(1), np.zeros(0), RBF(0.3), "float32")
+    path = tmp_path / "model.slim"
+    write_model(path, *model.to_file_parts())
+    assert path.stat().st_size < 0.35 * basis.nbytes + 3000
+    again = KernelExpansion.from_file_parts(*read_model(path))
+    assert type(again.basis) is np.ndarray
+    assert again.basis.dtype == dtype
+    np.testing.assert_array_equal(again.basis, basis)
+    X = rng.normal(size=(20, 200))
+    np.testing.assert_array_equal(again.scores(X), model.scores(X))
+
+
 def test_functions_do_not_go_into_files():
     with pytest.raises(TypeError, match=r"a function of yours cannot be saved: a model file holds no code"):
         expansion(KERNELS[-1]).to_file_parts()
