@@ -146,6 +146,16 @@ def test_defaults_are_those_of_the_estimator(capsys, tmp_path, files):
     assert {name for name in default if found[name] != default[name]} == {"random_state"}
 
 
+def test_gamma_is_validated(capsys, tmp_path, files, board):
+    X, y = board
+    report = run_json(
+        capsys, "train", files / "board.csv", tmp_path / "m.slim", "--gamma", "validate", "-C", "validate"
+    )
+    expected = SVC(C="validate", gamma="validate", random_state=0).fit(X, y)
+    assert report["C"] == expected.C_
+    assert report["kernel"] == f"RBF(gamma={expected.kernel_.gamma})"
+
+
 def test_one_gamma_per_feature(capsys, tmp_path, files, board):
     X, y = board
     report = run_json(capsys, "train", files / "board.csv", tmp_path / "m.slim", "--gamma", "5,2.5")

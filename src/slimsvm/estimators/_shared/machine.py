@@ -298,9 +298,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
+        if problem.kept is not None:
+            problem.kept.put("state", fit.state)
+            fit.lower_bound = None  # no one has made sure of it
         self._keep(fit, index)
-        if earlier is not None:
-            earlier.put("state", fit.state)
         self.__dict__.pop("_stream", None)  # of earlier chunks
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit

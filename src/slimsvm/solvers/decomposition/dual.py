@@ -59,10 +59,13 @@ class Tolerance:
     tol : float
     least_size : float, default=0.0
         Objectives smaller than this are those of rounding.
+    is_fixed : bool, default=False
+        Whether it stays as it is.
     """
 
     tol: float
     least_size: float = 0.0
+    is_fixed: bool = False
 
     def __post_init__(self) -> None:
         self.now, self._most_steps = self.tol, np.inf
@@ -72,7 +75,7 @@ class Tolerance:
         if self.now == self.tol:
             self._most_steps = (1 + MORE_STEPS) * n_steps
         is_wide = objective - bound > GAP * max(abs(objective), self.least_size)
-        if not is_wide or n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol:
+        if self.is_fixed or not is_wide or n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol:
             return False
         self.now *= 0.1
         return True

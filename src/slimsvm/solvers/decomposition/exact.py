@@ -98,7 +98,7 @@ class ExactRun:
         self.g_of_all, self.converged = True, False
         self.n_steps = 0
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
-        self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows))
+        self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
         if state is not None:
             self.go_on(state)
         elif self.dual.total:

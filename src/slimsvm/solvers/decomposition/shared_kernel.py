@@ -63,7 +63,7 @@ class PairProblem:
         self.problem, self.block = problem, KernelBlock(K, places, places)
         self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
         self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
-        self.tol = Tolerance(problem.tol)
+        self.tol = Tolerance(problem.tol, is_fixed=problem.kept is not None)
         self.n_steps, self.n_calls, self.intercept = 0, 0, 0.0
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
         self.objective, self.lower_bound = problem.C * self.examples.total_weight, 0.0
