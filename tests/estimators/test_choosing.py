@@ -293,3 +293,11 @@ def test_validation_keeps_to_the_time(noisy_moons):
         clf = SVC(C="validate", max_seconds=2.0, solver=Refine(5, epochs=1_000_000), random_state=0).fit(X, y)
     assert clf.status_ in ("converged", "time limit")
     assert len(clf.validation_) >= 3
+
+
+def test_a_search_for_a_price_shows_how_far_it_is(capfd):
+    X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % 2
+    SVC(C="validate").fit(X, y)
+    assert capfd.readouterr().err == ""
+    SVC(C="validate", verbose=1).fit(X, y)
+    assert "prices on rows held out: " in capfd.readouterr().err

@@ -1,6 +1,7 @@
 """CrossTrainedSVC: what an estimator promises."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -97,6 +98,16 @@ def test_rows_that_say_nothing_have_an_answer():
     assert np.isfinite(clf.decision_function(np.zeros((2, 3)))).all()
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 20 == 0
     assert set(fitted(X, y).predict(X)) <= {False, True}
+
+
+def test_all_stages_show_a_bar(capfd):
+    X, y = noisy(400)
+    fitted(X, y, gamma=0.3)
+    assert capfd.readouterr().err == ""
+    fitted(X, y, gamma=0.3, verbose=1)
+    err = capfd.readouterr().err
+    for doing in "prices of the machines of subsets", "prices of the last machine":
+        assert re.search(rf"{doing}: +\d+%\|.*<", err)
 
 
 def test_out_of_time_is_said():

@@ -398,5 +398,6 @@ def test_many_vectors_of_wide_rows_are_learned_in_larger_steps(solver, rows, rat
 
 
 def test_a_file_keeps_the_solver(tmp_path):
-    SVC(solver=slimsvm.Compact("training-rows"), gamma=1.0).fit(*moons(300)).save(tmp_path / "model.slim")
-    assert repr(slimsvm.load(tmp_path / "model.slim").solver) == "Compact(vectors='training-rows')"
+    solver = slimsvm.Compact(learn_metric=True)
+    SVC(solver=solver, gamma=1.0).fit(*moons(300)).save(tmp_path / "model.slim")
+    assert repr(slimsvm.load(tmp_path / "model.slim").solver) == repr(solver) == "Compact(learn_metric=True)"

@@ -44,6 +44,7 @@ from slimsvm.editing.growing import Found, Limit, Spanned, grow
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import Need, check_needs
+from slimsvm.solvers.progress import one_by_one
 
 Array = np.ndarray
 
@@ -310,7 +311,7 @@ class CrossTrainer(Solver):
         labels = np.concatenate([part.examples.labels for part in parts])
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
-        for price in PRICES if self.C is None else (self.C,):
+        for price in one_by_one(PRICES if self.C is None else (self.C,), "prices of the last machine", problem.verbose):
             if trials and clock.is_over(CHOICE_SHARE):
                 break
             begun = time.perf_counter()

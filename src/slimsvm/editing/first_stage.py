@@ -21,6 +21,7 @@ from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers import Fit, Problem, Solver, Status
+from slimsvm.solvers.progress import one_by_one
 
 Array = np.ndarray
 
@@ -247,7 +248,7 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
     least = gained = np.zeros(0, bool)
     chosen, latest, trials, kernel_evals = None, 0, [], 0
-    for price in PRICES if C is None else (C,):
+    for price in one_by_one(PRICES if C is None else (C,), "prices of the machines of subsets", problem.verbose):
         begun = time.perf_counter()
         try:
             tried = _tried(problem, subsets, solver, price, clock, may_end=chosen is not None)

@@ -7,10 +7,20 @@ seconds count likewise, and the bar shows what ends first.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import isfinite, log
 from typing import Any
 
 FORMAT = "{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining}{postfix}"
+
+
+def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]:
+    """The things, with a bar of how many are done where ``verbose``."""
+    if not verbose:
+        return things
+    from tqdm import tqdm
+
+    return tqdm(things, desc=doing, bar_format=FORMAT)
 
 
 class Bar:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import kernels, solvers, tasks
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Kept, Room
+from slimsvm.solvers.progress import one_by_one
 
 # Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
@@ -94,7 +95,7 @@ def choose(
     for kernel in tried:
         of_kernel: list[float] = []
         line, state = replace(part, kernel=kernel, kept=Kept(room) if is_exact else None), None
-        for C in prices:
+        for C in one_by_one(prices, "prices on rows held out", problem.verbose):
             begun = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
