@@ -84,6 +84,14 @@ def test_a_column_is_named_in_prediction_unless_it_is_new():
     refused(lambda: clf.predict(X), "Feature names unseen at fit time", "city")
 
 
+def test_a_number_that_is_missing_is_named_by_its_column():
+    X, y = table(np.arange(40.0))
+    clf, gaps = SVC().fit(X, y), X.copy()
+    gaps.loc[17, "b"] = np.nan
+    refused(lambda: SVC().fit(gaps, y), "NaN at row 17, column 'b'")
+    refused(lambda: clf.predict(gaps), "NaN at row 17, column 'b'")
+
+
 def test_categories_that_are_numbers_are_numbers():
     X, y = table(pd.Categorical([1, 2] * 20))
     np.testing.assert_array_equal(

@@ -121,6 +121,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             self.n_features_in_ = X.shape[1]
             check_finite(X)
             return X, y
+        columns = getattr(X, "columns", None)
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
         if isinstance(y, str):
             with naming_columns_of(X):
@@ -132,8 +133,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 check_numbers(X)
             dense: Any = y
             y = dense.toarray() if sp.issparse(y) else y
-        if finite:
-            check_finite(X)
+        if finite or columns is not None:
+            check_finite(X, columns=columns)
         return X if isinstance(y, str) else (X, y)
 
     def _is_plain(self, X: Any) -> bool:

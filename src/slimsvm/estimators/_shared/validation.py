@@ -66,8 +66,10 @@ def is_plain_target(y: Any, n: int) -> bool:
     return type(y) is np.ndarray and y.shape == (n,) and y.dtype.kind in "biuU"
 
 
-def check_finite(X: Any, name: str = "X") -> None:
-    """No NaN and no infinity; read in blocks, and the first offender is named by row and column."""
+def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
+    """No NaN and no infinity; read in blocks, and the first offender is named by row and column, which may have names
+    of their own (``columns``).
+    """
     if sp.issparse(X):
         _check_finite_sparse(X, name)
         return
@@ -79,8 +81,9 @@ def check_finite(X: Any, name: str = "X") -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             total = block.sum()  # finite only if all values are; a sum of large ones may be infinite all the same
         if not np.isfinite(total) and not np.isfinite(block).all():
-            row, column = np.argwhere(~np.isfinite(block))[0]
-            _refuse(name, block[row, column], lo + int(row), int(column))
+            row, column_at = np.argwhere(~np.isfinite(block))[0]
+            column = int(column_at) if columns is None else columns[int(column_at)]
+            _refuse(name, block[row, column_at], lo + int(row), column)
 
 
 def _check_finite_sparse(X: Any, name: str) -> None:
@@ -90,9 +93,9 @@ def _check_finite_sparse(X: Any, name: str) -> None:
         _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
 
 
-def _refuse(name: str, value: Any, row: int, column: int) -> None:
+def _refuse(name: str, value: Any, row: int, column: Any) -> None:
     found = "NaN" if np.isnan(value) else "infinity (inf)"
-    raise ValueError(f"{name} contains {found} at row {row}, column {column}; only finite numbers are accepted")
+    raise ValueError(f"{name} contains {found} at row {row}, column {column!r}; only finite numbers are accepted")
 
 
 @contextmanager
