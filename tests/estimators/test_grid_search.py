@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit
 from sklearn.utils.estimator_checks import check_estimator
 
-from slimsvm import SVC, SVR, GridSearchSVC, GridSearchSVR
+from slimsvm import SVC, SVR, Exact, GridSearchSVC, GridSearchSVR
 from slimsvm.estimators._shared import cross_validation
 
 GRID = {"C": [10.0, 0.1, 1.0], "gamma": [0.1, 1.0]}
@@ -331,3 +331,13 @@ def test_progress_is_shown_where_it_is_asked_for(capfd):
     assert "search: 100%" in capfd.readouterr().err
     GridSearchSVC(param_grid={"C": [1.0, 2.0]}, cv=2).fit(X, y)
     assert not capfd.readouterr().err
+
+
+def test_parameters_of_a_solver_object_are_searched_and_the_object_is_left_alone():
+    X, y = problem()
+    solver = Exact()
+    grid = {"solver__working_set_size": [10, None], "C": [1.0, 10.0]}
+    search = GridSearchSVC(SVC(solver=solver), grid, cv=2, refit=False).fit(X, y)
+    theirs = GridSearchCV(SVC(solver=solver), grid, cv=2, refit=False).fit(X, y)
+    assert_same(search, theirs)
+    assert solver.working_set_size is None
