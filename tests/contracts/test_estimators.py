@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC as TheirSVC
@@ -139,7 +140,8 @@ def test_weights_are_those_of_a_linear_kernel_alone():
     clf = SVC().fit(*problem())
     with pytest.raises(AttributeError, match=r"coef_ is there for kernel='linear' alone, found RBF\(gamma="):
         clf.coef_  # noqa: B018
-    assert not hasattr(SVC(kernel="linear"), "coef_")
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        SVC(kernel="linear").coef_  # noqa: B018
 
 
 def test_svr_takes_targets_far_from_zero():

@@ -88,10 +88,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """Says what to do without what scikit-learn's machines have; asked only where there is no such attribute."""
-        if name == "partial_fit" and hasattr(type(self), name):
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):  # it has said why there is none, which Python does not pass on
+            return own.__get__(self)
+        if name == "partial_fit" and own is not None:
             has_partial_fit(self)
-        if name == "coef_" and "model_" in vars(self):
-            raise AttributeError(f"coef_ is there for kernel='linear' alone, found {self.kernel_!r}")
         if name in ("predict_proba", "predict_log_proba") and is_classifier(self):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: its scores are no probabilities. For these wrap it, in "
@@ -360,7 +361,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         if not self.model_.kernel.has_weights:
-            raise AttributeError  # `__getattr__` says the rest
+            raise AttributeError(f"coef_ is there for kernel='linear' alone, found {self.kernel_!r}")
         return np.asarray(self.model_.coef.T @ self.model_.basis)
 
     # -- how good it is -----------------------------------------------------------------------------------------
