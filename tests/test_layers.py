@@ -17,7 +17,7 @@ ORDER = [
     ["core", "lazy"],
     ["rows"],
     ["kernels", "modelfile", "datasets"],
-    ["model"],
+    ["model", "deploy"],
     ["tasks"],
     ["cuts", "bases", "budget"],
     ["solvers.rounding", "solvers.progress"],

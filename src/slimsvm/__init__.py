@@ -6,6 +6,7 @@ from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
+    from slimsvm.deploy.predictors import load_predictor
     from slimsvm.estimators import (
         SVR,
         CrossTrainedSVC,
@@ -81,6 +82,7 @@ __all__ = [
     "datasets",
     "kernels",
     "load",
+    "load_predictor",
     "path",
     "save",
 ]
@@ -121,6 +123,7 @@ _HOMES = {
     "check_task": "tasks",
     "compress": "estimators.compression",
     "load": "estimators.files",
+    "load_predictor": "deploy.predictors",
     "datasets": "",
     "kernels": "",
     "path": "estimators._shared.path",

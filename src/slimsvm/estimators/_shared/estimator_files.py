@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.deploy.plain_model import multi_class_of
 from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack_stream, unpack_stream
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import SOLVERS, Compact, Exact, Solver
+from slimsvm.solvers import SOLVERS, Compact, Solver
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.tasks import TASKS, Examples, Task
 
@@ -81,7 +82,7 @@ def read_estimator(path, by_name: dict[str, type]):
             value = float("nan")
         setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
     if "multi_class" in header["params"] and "multi_class_" not in fitted:
-        estimator.multi_class_ = _multi_class_before(estimator)
+        estimator.multi_class_ = multi_class_of(header)
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
@@ -91,13 +92,6 @@ def read_estimator(path, by_name: dict[str, type]):
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path}: not a stream this version knows ({error})") from error
     return estimator
-
-
-def _multi_class_before(estimator: Any) -> str:
-    """What "auto" was when files did not say what it stood for: pairs of classes by the exact solver alone."""
-    is_exact = isinstance(estimator.solver, Exact) or estimator.solver == "exact"
-    given = estimator.multi_class
-    return ("ovo" if is_exact else "crammer-singer") if given == "auto" else given
 
 
 def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:

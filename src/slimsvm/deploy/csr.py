@@ -1,0 +1,63 @@
+"""Sparse rows without SciPy, and whatever users give as rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class CsrRows(NamedTuple):
+    """Rows of which most features are 0, as the three arrays of CSR."""
+
+    data: Array
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+
+    def dense(self, lo: int, hi: int) -> Array:
+        """The rows lo, …, hi − 1 as a float64 array; entries that occur twice are added up."""
+        out, stored = np.zeros((hi - lo, self.shape[1])), slice(self.indptr[lo], self.indptr[hi])
+        owner = np.repeat(np.arange(hi - lo), np.diff(self.indptr[lo : hi + 1]))
+        np.add.at(out, (owner, self.indices[stored]), self.data[stored])
+        return out
+
+    def transposed_product(self, coef: Array) -> Array:
+        """Σ_j x_j coef_j, shape (n_features, n_outputs)."""
+        out = np.zeros((self.shape[1], coef.shape[1]))
+        np.add.at(out, self.indices, self.data[:, None] * np.repeat(coef, np.diff(self.indptr), axis=0))
+        return out
+
+
+def as_rows(X: Any, name: str = "X") -> Array | CsrRows:
+    """Rows that a user gave: an array of two dimensions, or the arrays of a SciPy matrix of any format."""
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+        return CsrRows(X.data, X.indices, X.indptr, X.shape)
+    rows = np.asarray(X)
+    if rows.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, rows and features; found shape {rows.shape}")
+    return rows
+
+
+def dense_rows(rows: Array | CsrRows, lo: int, hi: int) -> Array:
+    """The rows lo, …, hi − 1 as a float64 array."""
+    return rows.dense(lo, hi) if isinstance(rows, CsrRows) else np.asarray(rows[lo:hi], np.float64)
+
+
+def sequences_of(X: Any, lengths: Any) -> list[Array | CsrRows]:
+    """A list of sequences of rows, or one array cut into pieces of these lengths, each as `as_rows` has it."""
+    if lengths is None:
+        if hasattr(X, "shape") and getattr(X, "dtype", None) != np.dtype(object):
+            raise ValueError("X must be a list of sequences, or one array together with lengths; found one array alone")
+        return [as_rows(rows, f"sequence {e}") if np.shape(rows) != (0,) else np.zeros((0, 0))
+                for e, rows in enumerate(X)]  # fmt: skip
+    rows, lengths = as_rows(X), np.asarray(lengths)
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 0).any() or lengths.sum() != rows.shape[0]:
+        raise ValueError(
+            f"lengths must be integers >= 0 that add up to the rows of X, {rows.shape[0]}; found {lengths}"
+        )
+    ends = np.cumsum(lengths)
+    return [dense_rows(rows, int(end - length), int(end)) for length, end in zip(lengths, ends, strict=True)]

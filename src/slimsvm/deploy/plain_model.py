@@ -1,0 +1,227 @@
+"""What a model file says about prediction, as plain arrays: the common source of every form a model is shipped in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.deploy.csr import CsrRows, dense_rows
+from slimsvm.modelfile import ModelFileError, read_model
+
+Array = np.ndarray
+
+# Numbers of a block of rows, of vectors or of kernel values.
+BLOCK_NUMBERS = 1 << 22
+# Of larger |x|² + |z|², |x − z|² is the sum of squares that it says: the shorter way, by products, loses digits.
+FAR = 1e7
+CLASSIFIERS = "SVC", "CrossTrainedSVC"
+KINDS = {"SVR": "regression", "OneClassSVM": "one class", "OrdinalSVC": "ordinal", "RankSVM": "ranking",
+         "SequenceSVM": "sequences"}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PlainModel:
+    """f_c(x) = Σ_j coef_jc k(z_j, x) + intercept_c, and how labels come of it; all numbers are float64.
+
+    Parameters
+    ----------
+    kind : str
+        "binary" (one score, positive for the second class), "classes" (one for each), "pairs" (one for each pair of
+        classes, positive for the first), "labels" (one for each label of an indicator matrix), "regression",
+        "one class", "ordinal", "ranking" or "sequences".
+    kernel : str
+        Name of the kernel. That of a "linear" one is a product with weights: there are no vectors.
+    parameters : dict
+        The kernel's: ``gamma``, a number or an array, ``degree``, ``coef0``.
+    n_features : int
+        Of the rows that the kernel sees: a row of a sequence with those of its window.
+    vectors : ndarray of shape (n_vectors, n_features), CsrRows or None
+        For a precomputed kernel the positions of training rows, shape (n_vectors, 1).
+    coef : ndarray of shape (n_vectors, n_outputs), or (n_features, n_outputs) of a linear kernel
+    intercept : ndarray of shape (n_outputs,)
+    plain : ndarray
+        Thresholds of ordered classes; transitions, start and end of sequences.
+    classes : ndarray or None
+    options : dict
+        Parameters of the estimator that labels depend on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.deploy.plain_model import PlainModel
+    >>> model = PlainModel("binary", "rbf", {"gamma": 1.0}, 2, np.zeros((1, 2)), np.ones((1, 1)), np.array([-0.5]),
+    ...                    np.zeros(0), np.array(["out", "in"]), {})
+    >>> model.scores(np.array([[0.0, 0.0]]))
+    array([[0.5]])
+    """
+
+    kind: str
+    kernel: str
+    parameters: dict[str, Any]
+    n_features: int
+    vectors: Any
+    coef: Array
+    intercept: Array
+    plain: Array
+    classes: Array | None
+    options: dict[str, Any]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores of a row."""
+        return len(self.intercept)
+
+    def scores(self, X: Array) -> Array:
+        """Scores (n, n_outputs) of a block of rows."""
+        total = np.tile(self.intercept, (len(X), 1))
+        for vectors, coef in self._pieces():
+            total += self._kernel_values(X, vectors) @ coef
+        return total
+
+    @property
+    def block_rows(self) -> int:
+        """Rows to be scored at a time."""
+        return max(1, BLOCK_NUMBERS // max(1, self.n_features, len(self.coef)))
+
+    def _pieces(self) -> Iterator[tuple[Any, Array]]:
+        """The vectors and their coefficients, some at a time."""
+        if self.vectors is None:
+            yield None, self.coef
+            return
+        step = max(1, BLOCK_NUMBERS // max(1, self.n_features))
+        for lo in range(0, len(self.coef), step):
+            hi = min(lo + step, len(self.coef))
+            yield dense_rows(self.vectors, lo, hi), self.coef[lo:hi]
+
+    def _kernel_values(self, X: Array, Z: Any) -> Array:
+        """k(x_i, z_j), shape (n, n_vectors); see `slimsvm.kernels` for the formulas."""
+        gamma, coef0 = self.parameters.get("gamma", 1.0), self.parameters.get("coef0", 0.0)
+        if self.kernel == "linear":
+            return X
+        if self.kernel == "precomputed":
+            return X[:, Z[:, 0].astype(np.int64)]
+        if self.kernel == "laplacian":
+            return np.exp(-_absolute_distances(X * gamma, Z * gamma))
+        if self.kernel == "rbf":
+            return np.exp(-_squared_distances(X * np.sqrt(gamma), Z * np.sqrt(gamma)))
+        if self.kernel == "matern32":
+            s = np.sqrt(6.0 * _squared_distances(X * np.sqrt(gamma), Z * np.sqrt(gamma)))
+            return (1.0 + s) * np.exp(-s)
+        values = gamma * (X @ Z.T) + coef0
+        return np.tanh(values) if self.kernel == "sigmoid" else values ** self.parameters["degree"]
+
+
+KERNELS = "rbf", "matern32", "laplacian", "poly", "sigmoid", "linear", "precomputed"
+
+
+def _squared_distances(X: Array, Z: Array) -> Array:
+    """|x_i − z_j|²."""
+    norms = np.sum(X * X, axis=1)[:, None] + np.sum(Z * Z, axis=1)
+    squares = np.maximum(norms - 2.0 * (X @ Z.T), 0.0)
+    for i in np.flatnonzero((norms > FAR).any(axis=1)):
+        squares[i] = np.sum((X[i] - Z) ** 2, axis=1)
+    return squares
+
+
+def _absolute_distances(X: Array, Z: Array) -> Array:
+    """Σ_f |x_if − z_jf|."""
+    return np.stack([np.abs(X - z).sum(axis=1) for z in Z], axis=1) if len(Z) else np.zeros((len(X), 0))
+
+
+def read_plain_model(path: Any) -> PlainModel:
+    """The model of a file that an estimator's ``save`` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ModelFileError
+        The file is not a model that this version knows.
+    ValueError
+        The model predicts what plain arrays cannot: labellings of a task of its own.
+    """
+    header, arrays = read_model(path)
+    try:
+        return plain_model(header, arrays)
+    except (KeyError, TypeError, IndexError) as error:
+        raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
+
+
+def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
+    """The model that the header and the arrays of a file describe."""
+    fitted, params = header["fitted"], header["params"]
+    kernel = dict(header["kernel"])
+    name = kernel.pop("kernel")
+    if name not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {name!r}")
+    gammas = {"gamma": arrays["kernel_gamma"]} if "kernel_gamma" in arrays else {}
+    classes = arrays.get("classes")
+    if classes is not None and fitted.get("classes_are_objects"):
+        classes = classes.astype(object)
+    names = "decision_function_shape", "break_ties", "window"
+    vectors, coef = _vectors(header, arrays), np.asarray(arrays["coef"], np.float64)
+    model = PlainModel(
+        kind=_kind(header, classes),
+        kernel=name,
+        parameters=kernel | gammas,
+        n_features=fitted["n_features_in_"] * (2 * params.get("window", 0) + 1),
+        vectors=vectors,
+        coef=coef,
+        intercept=np.asarray(arrays["intercept"], np.float64),
+        plain=np.asarray(arrays["plain"], np.float64),
+        classes=classes,
+        options={option: params[option] for option in names if option in params},
+    )
+    return _with_weights(model, header, arrays) if name == "linear" else model
+
+
+def _kind(header: dict[str, Any], classes: Array | None) -> str:
+    """See `PlainModel`."""
+    name = header["estimator"]
+    if name in KINDS:
+        return KINDS[name]
+    if name not in CLASSIFIERS:
+        raise ValueError(
+            f"the file holds a {name}, whose labellings are those of a task in Python: slimsvm.load reads it. Without "
+            f"training code there are {', '.join((*CLASSIFIERS, *KINDS))}"
+        )
+    if header["fitted"].get("multilabel_"):
+        return "labels"
+    if classes is None or len(classes) == 2:
+        return "binary"
+    return "pairs" if multi_class_of(header) == "ovo" else "classes"
+
+
+def multi_class_of(header: dict[str, Any]) -> str:
+    """What ``multi_class`` stood for. Files that do not say it had pairs of classes by the exact solver alone."""
+    if "multi_class_" in header["fitted"]:
+        return header["fitted"]["multi_class_"]
+    solver, given = header["params"]["solver"], header["params"].get("multi_class", "auto")
+    is_exact = (solver["solver"] if isinstance(solver, dict) else solver) in ("exact", "Exact")
+    return ("ovo" if is_exact else "crammer-singer") if given == "auto" else given
+
+
+def _vectors(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    """The vectors as the estimator has them; None where the file has weights instead."""
+    if "weights" in header:
+        return None
+    if "basis" in arrays:
+        return np.asarray(arrays["basis"], np.float64)
+    data, shape = np.asarray(arrays["basis_data"], np.float64), tuple(header["basis_shape"])
+    sparse = CsrRows(data, arrays["basis_indices"], arrays["basis_indptr"], shape)
+    return sparse.dense(0, shape[0]) if header.get("basis_is_dense") else sparse
+
+
+def _with_weights(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
+    """A linear model by the weights of its features."""
+    if model.vectors is None:
+        weights = np.zeros((model.n_features, model.n_outputs))
+        weights[arrays["features"]] = model.coef
+    elif isinstance(model.vectors, CsrRows):
+        weights = model.vectors.transposed_product(model.coef)
+    else:
+        weights = model.vectors.T @ model.coef
+    return replace(model, vectors=None, coef=weights)

@@ -1,0 +1,316 @@
+"""Prediction with NumPy alone: `slimsvm.load_predictor`, and an object for each kind of model."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from slimsvm.deploy.csr import as_rows, dense_rows, sequences_of
+from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+
+Array = np.ndarray
+
+# One-class scores of at most this share of the offset are 0, as `OneClassSVM.decision_function` has it.
+ON_BOUNDARY = 1e-8
+
+
+def load_predictor(path: Any) -> Predictor:
+    """Read a model for prediction alone: of NumPy and this package's files, without SciPy and scikit-learn.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File that ``save`` of an estimator, or ``slimsvm train``, wrote.
+
+    Returns
+    -------
+    Predictor
+        With ``predict`` and ``decision_function`` as the estimator has them, and ``classes_`` where there are some.
+        A score differs from the estimator's by at most 5e-6 of the largest one: it is computed in float64 here.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ModelFileError
+        The file is not a model, or was truncated or altered.
+    ValueError
+        The model is a `StructuredSVM`: its task is a class in Python, which no file holds.
+
+    Examples
+    --------
+    >>> import slimsvm, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.slim")
+    >>> slimsvm.SVC().fit([[0.0], [1.0]], ["no", "yes"]).save(path)
+    >>> slimsvm.load_predictor(path).predict([[0.9]]).tolist()
+    ['yes']
+    """
+    model = read_plain_model(path)
+    return PREDICTORS[model.kind](model)
+
+
+class Predictor:
+    """A model without its training code; `load_predictor` makes one.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    classes_ : ndarray
+        Of classifiers.
+    """
+
+    def __init__(self, model: PlainModel) -> None:
+        self._model = model
+        self.n_features_in_ = model.n_features
+        if model.classes is not None:
+            self.classes_ = model.classes
+
+    def __repr__(self) -> str:
+        model = self._model
+        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel}, {model.n_features} features>"
+
+    def predict(self, X: Any) -> Array:
+        """Labels or numbers, as the estimator predicts them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse matrix
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            X has another number of features, or a value that is not finite.
+        """
+        return self._scores(X)[:, 0]
+
+    def _scores(self, X: Any) -> Array:
+        """All scores (n, n_outputs), block by block."""
+        rows, model = as_rows(X), self._model
+        if rows.shape[1] != model.n_features:
+            raise ValueError(f"X must have {model.n_features} features as in training, found {rows.shape[1]}")
+        scores, step = np.empty((rows.shape[0], model.n_outputs)), model.block_rows
+        for lo in range(0, len(scores), step):
+            block = dense_rows(rows, lo, min(lo + step, len(scores)))
+            if not np.isfinite(block).all():
+                row, column = np.argwhere(~np.isfinite(block))[0]
+                raise ValueError(
+                    f"X must hold finite numbers, found {block[row, column]} in row {lo + row}, column {column}"
+                )
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[lo : lo + step] = model.scores(block)
+        is_finite = np.isfinite(scores).all(axis=1)
+        if not is_finite.all():
+            raise ValueError(
+                f"the scores of row {np.argmin(is_finite)} of X are beyond float64: scale X as in training"
+            )
+        return scores
+
+
+class ScoringPredictor(Predictor):
+    """One whose scores mean something beside the prediction, which they are for rankings."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores, in the estimator's form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse matrix
+
+        Returns
+        -------
+        float64 ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._scores(X)[:, 0]
+
+
+class BinaryPredictor(ScoringPredictor):
+    """Two classes, by the sign of the score."""
+
+    def predict(self, X: Any) -> Array:
+        """See `Predictor.predict`."""
+        return self.classes_[(self.decision_function(X) > 0).astype(np.int64)]
+
+
+class ClassesPredictor(ScoringPredictor):
+    """A score for each class: the greatest one's, the first of equals."""
+
+    def decision_function(self, X: Any) -> Array:
+        """See `ScoringPredictor.decision_function`."""
+        scores = self._scores(X)
+        if self._model.options.get("decision_function_shape") == "ovo":
+            return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(scores.shape[1]), 2)], axis=1)
+        return scores
+
+    def predict(self, X: Any) -> Array:
+        """See `Predictor.predict`."""
+        return self.classes_[np.argmax(self._scores(X), axis=1)]
+
+
+class PairsPredictor(ScoringPredictor):
+    """A score for each pair of classes, positive for the first: most votes, the lowest class of equals."""
+
+    def decision_function(self, X: Any) -> Array:
+        """See `ScoringPredictor.decision_function`."""
+        scores = self._scores(X)
+        if self._model.options.get("decision_function_shape") == "ovo":
+            return scores
+        return pair_confidences(scores, len(self.classes_))
+
+    def predict(self, X: Any) -> Array:
+        """See `Predictor.predict`."""
+        scores, k = self._scores(X), len(self.classes_)
+        if not self._model.options.get("break_ties"):
+            return self.classes_[np.argmax(pair_votes(scores > 0, k), axis=1)]
+        if self._model.options["decision_function_shape"] == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        return self.classes_[np.argmax(pair_confidences(scores, k), axis=1)]
+
+
+class LabelsPredictor(ScoringPredictor):
+    """A score for each label, of which a row has those with positive ones."""
+
+    def decision_function(self, X: Any) -> Array:
+        """See `ScoringPredictor.decision_function`."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """See `Predictor.predict`; an indicator matrix."""
+        return (self._scores(X) > 0).astype(np.int64)
+
+
+class OneClassPredictor(ScoringPredictor):
+    """+1 inside and on the boundary, −1 outside."""
+
+    def decision_function(self, X: Any) -> Array:
+        """See `ScoringPredictor.decision_function`."""
+        scores = self._scores(X)[:, 0]
+        scores[np.abs(scores) <= ON_BOUNDARY * abs(self._model.intercept[0])] = 0.0
+        return scores
+
+    def predict(self, X: Any) -> Array:
+        """See `Predictor.predict`."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+class OrdinalPredictor(ScoringPredictor):
+    """Ordered classes: the class c of the greatest Σ_{j<c} (f − θ_j), the lowest of equals."""
+
+    def decision_function(self, X: Any) -> Array:
+        """See `ScoringPredictor.decision_function`."""
+        sums = self._sums(X)
+        return sums[:, 1] if sums.shape[1] == 2 else sums
+
+    def predict(self, X: Any) -> Array:
+        """See `Predictor.predict`."""
+        return self.classes_[np.argmax(self._sums(X), axis=1)]
+
+    def _sums(self, X: Any) -> Array:
+        above = self._scores(X) - self._model.plain
+        return np.cumsum(np.column_stack([np.zeros(len(above)), above]), axis=1)
+
+
+class SequencesPredictor(ScoringPredictor):
+    """Labels of the rows of sequences: the best path by Viterbi's recursion, which runs from the end."""
+
+    def __init__(self, model: PlainModel) -> None:
+        super().__init__(model)
+        k = len(self.classes_)
+        self._after, self._start, self._end = np.split(model.plain, [k * k, k * k + k])
+        self._window = int(model.options.get("window", 0))
+        self.n_features_in_ = model.n_features // (2 * self._window + 1)
+
+    def decision_function(self, X: Any, lengths: Any = None) -> Any:  # an own form of X
+        """Scores of every row and label, without transitions.
+
+        Parameters
+        ----------
+        X : list of arrays (length, n_features), or one of shape (n_rows, n_features) with ``lengths``
+        lengths : array-like of shape (n_sequences,) or None, default=None
+
+        Returns
+        -------
+        list of ndarrays (length, n_labels), or one of shape (n_rows, n_labels)
+            In the form of X.
+        """
+        scores = [self._emissions(rows) for rows in sequences_of(X, lengths)]
+        return scores if lengths is None else np.concatenate(scores)
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The best labelling of every sequence, of equals the lowest labels from the first row on.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `decision_function`.
+
+        Returns
+        -------
+        list of ndarrays (length,), or one of shape (n_rows,)
+            In the form of X.
+        """
+        labels = [self.classes_[self._best_path(self._emissions(rows))] for rows in sequences_of(X, lengths)]
+        return labels if lengths is None else np.concatenate(labels)
+
+    def _emissions(self, rows: Any) -> Array:
+        """Scores of the rows of one sequence, with the features of their neighbours where the model has a window."""
+        n, w = rows.shape[0], self._window
+        if n == 0:
+            return np.zeros((0, len(self.classes_)))
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"every sequence must have {self.n_features_in_} features, found {rows.shape[1]}")
+        own = dense_rows(rows, 0, n)
+        padded = np.concatenate([np.zeros((w, own.shape[1])), own, np.zeros((w, own.shape[1]))])
+        return self._scores(np.hstack([padded[step : step + n] for step in range(2 * w + 1)]))
+
+    def _best_path(self, scores: Array) -> Array:
+        """Codes of the labels of one sequence."""
+        n, k = scores.shape
+        after, best = self._after.reshape(k, k), np.empty(n, np.int64)
+        if not n:
+            return best
+        choice, value = np.empty((n, k), np.int64), scores[-1] + self._end
+        for t in range(n - 2, -1, -1):
+            onward = after + value
+            choice[t] = np.argmax(onward, axis=1)
+            value = scores[t] + onward[np.arange(k), choice[t]]
+        best[0] = np.argmax(self._start + value)
+        for t in range(1, n):
+            best[t] = choice[t - 1, best[t - 1]]
+        return best
+
+
+def pair_votes(is_first: Array, n_classes: int) -> Array:
+    """Votes (n, n_classes) of the pairs (0, 1), (0, 2), …, each for its first class or its second."""
+    votes = np.zeros((len(is_first), n_classes), np.int64)
+    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        votes[:, a] += is_first[:, column]
+        votes[:, b] += ~is_first[:, column]
+    return votes
+
+
+def pair_confidences(scores: Array, n_classes: int) -> Array:
+    """scikit-learn's decision values of pairs: votes, and less than half a vote for the sum of a class's scores."""
+    sums = np.zeros((len(scores), n_classes))
+    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        sums[:, a] += scores[:, column]
+        sums[:, b] -= scores[:, column]
+    return pair_votes(scores >= 0, n_classes) + sums / (3 * (np.abs(sums) + 1))
+
+
+PREDICTORS: dict[str, type[Predictor]] = {
+    "binary": BinaryPredictor,
+    "classes": ClassesPredictor,
+    "pairs": PairsPredictor,
+    "labels": LabelsPredictor,
+    "regression": Predictor,
+    "one class": OneClassPredictor,
+    "ordinal": OrdinalPredictor,
+    "ranking": ScoringPredictor,
+    "sequences": SequencesPredictor,
+}

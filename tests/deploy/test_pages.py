@@ -1,0 +1,49 @@
+"""The pages on deployment do as they say: their code and their commands run, in order, in one empty folder."""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "deploy").glob("*.md"))
+COMPILER = shutil.which("cc")
+
+
+def run_command(text, folder):
+    """What a shell prints, with this Python and its programs first in line."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["sh", "-ec", text], cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_page_runs_and_prints_what_it_says(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, printed, n_run = {}, "", 0
+    page = path.read_text(encoding="utf-8")
+    if re.search(r"^cc ", page, flags=re.M) and COMPILER is None:
+        pytest.skip("no C compiler")
+    if "onnxruntime" in page:
+        pytest.importorskip("onnxruntime")
+    for name, language, text in re.findall(r"^(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)^```", page, flags=re.S | re.M):
+        if language == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(text, str(path), "exec"), names)
+            printed, n_run = out.getvalue(), n_run + 1
+        elif language == "sh":
+            printed, n_run = run_command(text, tmp_path), n_run + 1
+        elif language == "c":
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        elif language == "text":
+            assert text.strip() in printed
+    assert n_run > 1

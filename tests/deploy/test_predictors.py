@@ -1,0 +1,138 @@
+"""`load_predictor`: what the estimators predict, with NumPy alone."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import slimsvm
+from fixtures.make_models import CASES, DATA, MODELS, get_data
+from slimsvm.deploy import plain_model
+
+SHIPPED = [name for name in CASES if not name.startswith("structured")]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    with np.load(DATA) as stored:
+        return dict(stored)
+
+
+def assert_near(found, expected):
+    found, expected = np.concatenate([found], axis=0), np.asarray(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_model_predicts_as_its_estimator(name, rows):
+    path, data = MODELS / f"{name}.slim", get_data(rows, CASES[name].data)
+    estimator, predictor = slimsvm.load(path), slimsvm.load_predictor(path)
+    assert predictor.n_features_in_ == estimator.n_features_in_
+    assert hasattr(predictor, "classes_") == hasattr(estimator, "classes_")
+    assert hasattr(predictor, "decision_function") == hasattr(estimator, "decision_function")
+    assert hasattr(predictor, "predict_proba") == hasattr(estimator, "predict_proba")
+    if hasattr(predictor, "decision_function"):
+        expected = estimator.decision_function(data.queries, **data.query_options)
+        assert_near(predictor.decision_function(data.queries, **data.query_options), expected)
+    found, expected = (model.predict(data.queries, **data.query_options) for model in (predictor, estimator))
+    if hasattr(estimator, "classes_") or CASES[name].data == "outliers":
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert_near(found, expected)
+
+
+def test_a_task_of_ones_own_is_refused():
+    with pytest.raises(ValueError, match=r"StructuredSVM.*slimsvm.load reads it"):
+        slimsvm.load_predictor(MODELS / "structured-own.slim")
+
+
+def test_numpy_is_all_that_is_imported():
+    """A fresh process: the test's own has scikit-learn already."""
+    code = (
+        "import sys, slimsvm\n"
+        f"predictor = slimsvm.load_predictor({str(MODELS / 'svc-three-exact.slim')!r})\n"
+        "assert len(predictor.predict([[0.0, 0.0, 0.0]])) == 1\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(answer.stdout.split())
+    assert {"numpy", "slimsvm"} <= loaded
+    assert not loaded & {"scipy", "sklearn", "joblib", "threadpoolctl", "tqdm"}
+
+
+@pytest.mark.parametrize("name", ["svc-exact", "svc-laplacian-gammas", "svc-csr-poly", "svc-precomputed"])
+def test_blocks_of_rows_and_vectors_change_nothing(name, rows, monkeypatch):
+    queries, predictor = get_data(rows, CASES[name].data).queries, slimsvm.load_predictor(MODELS / f"{name}.slim")
+    whole = predictor.decision_function(queries)
+    monkeypatch.setattr(plain_model, "BLOCK_NUMBERS", 7)
+    np.testing.assert_allclose(predictor.decision_function(queries), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "linear"])
+def test_sparse_rows_are_as_dense_ones(kernel, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 9)) * (rng.random((60, 9)) < 0.4)
+    y = (X[:, :3].sum(axis=1) > 0).astype(int)
+    for form in (np.asarray, sp.csr_array):
+        estimator = slimsvm.SVC(kernel=kernel, gamma=0.3).fit(form(X), y)
+        estimator.save(tmp_path / "model.slim")
+        predictor = slimsvm.load_predictor(tmp_path / "model.slim")
+        for given in (X, sp.csr_array(X), sp.coo_array(X), X.tolist()):
+            assert_near(predictor.decision_function(given), estimator.decision_function(X))
+
+
+def test_rows_far_from_the_origin_keep_their_digits(tmp_path):
+    """|x|² + |z|² − 2⟨x, z⟩ would have none left: rows lie 10⁸ from 0, and one apart."""
+    X, y = 1e8 + np.arange(20.0)[:, None], np.arange(20) % 2
+    estimator = slimsvm.SVC(gamma=1.0).fit(X, y)
+    estimator.save(tmp_path / "model.slim")
+    assert_near(slimsvm.load_predictor(tmp_path / "model.slim").decision_function(X), estimator.decision_function(X))
+
+
+def test_sequences_in_every_form(rows):
+    predictor, estimator = (load(MODELS / "sequence.slim") for load in (slimsvm.load_predictor, slimsvm.load))
+    X = rows["queries"]
+    for sequences in ([X[:3], X[3:]], [sp.csr_array(X[:5]), X[5:].tolist()], [X, np.zeros((0, X.shape[1]))]):
+        expected = estimator.predict([part.toarray() if sp.issparse(part) else np.asarray(part) for part in sequences])
+        assert [labels.tolist() for labels in predictor.predict(sequences)] == [part.tolist() for part in expected]
+    with pytest.raises(ValueError, match=r"list of sequences.*found one array alone"):
+        predictor.predict(X)
+    with pytest.raises(ValueError, match="add up to the rows of X, 8"):
+        predictor.predict(X, lengths=[3, 3])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0, 2.0]], "3 features as in training, found 2"),
+        ([1.0, 2.0, 3.0], r"two dimensions.*\(3,\)"),
+        ([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0]], "found nan in row 1, column 1"),
+        ([[1e200, 1e200, 1e200]], "row 0 of X are beyond float64"),
+    ],
+)
+def test_bad_rows_are_refused(X, message):
+    predictor = slimsvm.load_predictor(MODELS / "svc-poly.slim")
+    with pytest.raises(ValueError, match=message):
+        predictor.predict(X)
+
+
+def test_ties_go_to_the_lowest_class():
+    """Three classes, each with one vote, and all scores equal."""
+    model = plain_model.PlainModel(
+        "pairs", "linear", {}, 1, None, np.zeros((1, 3)), np.array([1.0, -1.0, 1.0]), np.zeros(0), np.arange(3), {}
+    )
+    from slimsvm.deploy.predictors import PREDICTORS
+
+    assert PREDICTORS["pairs"](model).predict([[0.0]]).tolist() == [0]
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    from slimsvm.modelfile import write_model
+
+    write_model(tmp_path / "other.slim", {"estimator": "SVC"}, {})
+    with pytest.raises(slimsvm.ModelFileError, match="not a model this version knows"):
+        slimsvm.load_predictor(tmp_path / "other.slim")
