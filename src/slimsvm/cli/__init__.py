@@ -1,4 +1,4 @@
-"""The command line: ``slimsvm train | predict | info | datasets | bench``.
+"""The command line: ``slimsvm train | predict | info | export | datasets | bench``.
 
 Results go to standard output, progress and notes to standard error. Exit codes: 0 done, 1 bad input or failed work
 (one sentence on standard error), 2 wrong usage. Nothing here imports the library before the command is known, so that
@@ -20,6 +20,7 @@ COMMANDS = {
     "train": "train a model on a data file and save it",
     "predict": "predict the labels of a data file",
     "info": "say what is in a model file",
+    "export": "write a model as C",
     "datasets": "list the benchmark sets and where they were found",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }

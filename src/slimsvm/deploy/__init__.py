@@ -2,3 +2,28 @@
 
 Nothing here trains, and nothing here imports the kernels or the solvers: a model is what its file says.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+
+class Target(NamedTuple):
+    """A form that models are written in: its writer as "module:function", its files' suffix, and what it is."""
+
+    writer: str
+    suffix: str
+    text: str
+
+
+TARGETS = {
+    "c": Target("c_header:write_c", ".h", "a C99 header without allocation and without a library"),
+}
+
+
+def writer_of(target: str) -> Callable[..., str]:
+    """``write(model, path) -> sentence`` of a target, imported now."""
+    module, _, function = TARGETS[target].writer.partition(":")
+    return getattr(import_module(f"slimsvm.deploy.{module}"), function)

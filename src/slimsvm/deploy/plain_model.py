@@ -77,7 +77,7 @@ class PlainModel:
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of a block of rows."""
         total = np.tile(self.intercept, (len(X), 1))
-        for vectors, coef in self._pieces():
+        for vectors, coef in self.pieces():
             total += self._kernel_values(X, vectors) @ coef
         return total
 
@@ -86,7 +86,7 @@ class PlainModel:
         """Rows to be scored at a time."""
         return max(1, BLOCK_NUMBERS // max(1, self.n_features, len(self.coef)))
 
-    def _pieces(self) -> Iterator[tuple[Any, Array]]:
+    def pieces(self) -> Iterator[tuple[Any, Array]]:
         """The vectors and their coefficients, some at a time."""
         if self.vectors is None:
             yield None, self.coef

@@ -25,6 +25,27 @@ def save(estimator, path, with_state: bool = False) -> None:
 
     With what a warm start needs, where a budgeted solver left it and ``with_state`` asks for it.
     """
+    header, arrays = file_parts(estimator)
+    if (stream := pack_stream(estimator, arrays)) is not None:
+        header["stream"] = stream
+    if with_state:
+        state = estimator._state
+        header["state"] = {
+            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken, "task": _plain(state.task),
+            "random": state.random,
+        }  # fmt: skip
+        basis = {"": state.basis}
+        if is_sparse(state.basis):
+            header["state"]["shape"] = list(state.basis.shape)
+            basis = {"_" + name: getattr(state.basis, name) for name in CSR_PARTS}
+        arrays |= {f"state_basis{name}": part for name, part in basis.items()}
+        arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
+        arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
+    write_model(path, header, arrays)
+
+
+def file_parts(estimator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays that say what a fitted estimator is and how it predicts."""
     header, arrays = estimator.model_.to_file_parts()
     fitted: dict[str, Any] = {
         name: getattr(estimator, name)
@@ -44,22 +65,7 @@ def save(estimator, path, with_state: bool = False) -> None:
     header["estimator"] = type(estimator).__name__
     header["params"] = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     header["fitted"] = {name: _plain(value) for name, value in fitted.items()}
-    if (stream := pack_stream(estimator, arrays)) is not None:
-        header["stream"] = stream
-    if with_state:
-        state = estimator._state
-        header["state"] = {
-            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken, "task": _plain(state.task),
-            "random": state.random,
-        }  # fmt: skip
-        basis = {"": state.basis}
-        if is_sparse(state.basis):
-            header["state"]["shape"] = list(state.basis.shape)
-            basis = {"_" + name: getattr(state.basis, name) for name in CSR_PARTS}
-        arrays |= {f"state_basis{name}": part for name, part in basis.items()}
-        arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
-        arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
-    write_model(path, header, arrays)
+    return header, arrays
 
 
 def read_estimator(path, by_name: dict[str, type]):

@@ -470,3 +470,29 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
         check_is_fitted(self, "model_")
         save(self, path)
+
+    def to_c(self, path, name=None) -> None:
+        """Write the fitted model as one C99 header: no allocation, no library, float32; docs/deploy/c.md shows its use.
+
+        Parameters
+        ----------
+        path : str or path-like
+        name : str or None, default=None
+            What the names in C begin with; None: the file's name without its ending.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``.
+        """
+        self._export("c", path, name=name)
+
+    def _export(self, target: str, path: Any, **options: Any) -> None:
+        from slimsvm.deploy import writer_of
+        from slimsvm.deploy.plain_model import plain_model
+        from slimsvm.estimators._shared.estimator_files import file_parts
+
+        check_is_fitted(self, "model_")
+        writer_of(target)(plain_model(*file_parts(self)), path, **options)

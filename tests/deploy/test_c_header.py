@@ -1,0 +1,132 @@
+"""C headers: they compile without a warning, and score and predict as the estimators do."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import slimsvm
+from fixtures.make_models import CASES, DATA, MODELS, get_data
+from slimsvm.cli import main
+from slimsvm.deploy.c_header import PREDICT, c_header
+from slimsvm.deploy.plain_model import read_plain_model
+
+FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c99", "-pedantic"]
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+# One of each kernel, each kind of labels, and each type of classes.
+NAMES = [
+    "svc-exact", "svc-gammas", "svc-laplacian", "svc-laplacian-gammas", "svc-poly", "svc-sigmoid", "svc-linear",
+    "svc-linear-weights", "svc-csr", "svc-bools", "svc-objects", "svc-numbers", "svc-three", "svc-three-exact",
+    "svc-three-exact-ovo", "svc-labels", "svr-refine", "one-class", "ordinal", "rank-swaps", "cross-trained",
+]  # fmt: skip
+# Prints each row's scores and prediction; the row is read from standard input.
+PROGRAM = """
+#include <stdio.h>
+#include "model.h"
+int main(void)
+{
+    float x[MODEL_N_FEATURES], scores[MODEL_N_OUTPUTS];
+    int f, at = 0;
+    while (scanf("%f", &x[at]) == 1) {
+        if (++at < MODEL_N_FEATURES) continue;
+        at = 0;
+        model_scores(x, scores);
+        for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf("%.9g ", scores[f]);
+        PRINT
+    }
+    return 0;
+}
+"""
+PRINT = {
+    "labels": "uint8_t labels[MODEL_N_OUTPUTS]; model_predict(x, labels);"
+    "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%d \", labels[f]); printf(\"\\n\");",
+    "numbers": 'printf("%.9g\\n", (double)model_predict(x));',
+    "strings": 'printf("%s\\n", model_classes[model_predict(x)]);',
+    "classes": 'printf("%.9g\\n", (double)model_classes[model_predict(x)]);',
+}  # fmt: skip
+
+
+def run_header(folder, X, form):
+    """Scores (n, n_outputs) and predictions, as words, of rows; ``model.h`` is in the folder."""
+    (folder / "main.c").write_text(PROGRAM.replace("PRINT", PRINT[form]), encoding="utf-8")
+    subprocess.run(["cc", *FLAGS, "-o", "main", "main.c"], cwd=folder, check=True)
+    rows = "\n".join(" ".join(map(repr, row)) for row in np.asarray(X, float).tolist())
+    lines = subprocess.run([folder / "main"], input=rows, capture_output=True, text=True, check=True).stdout
+    return [line.split() for line in lines.splitlines()]
+
+
+def form_of(predictor):
+    if not hasattr(predictor, "classes_"):
+        return "numbers"
+    return "strings" if predictor.classes_.dtype.kind in "OU" else "classes"
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_model_is_the_same_in_c(name, tmp_path):
+    with np.load(DATA) as stored:
+        queries = get_data(dict(stored), CASES[name].data).queries
+    queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
+    slimsvm.load(MODELS / f"{name}.slim").to_c(tmp_path / "model.h")
+    model, predictor = read_plain_model(MODELS / f"{name}.slim"), slimsvm.load_predictor(MODELS / f"{name}.slim")
+    lines = run_header(tmp_path, queries, "labels" if model.kind == "labels" else form_of(predictor))
+    expected, m = model.scores(queries), model.n_outputs
+    scores = np.array([line[:m] for line in lines], float)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+    for line, label in zip(lines, predictor.predict(queries), strict=True):
+        if model.kind == "labels":
+            assert line[m:] == [str(number) for number in label]
+        elif form_of(predictor) == "strings":
+            assert line[m] == label
+        else:
+            assert float(line[m]) == pytest.approx(float(label), rel=1e-5)
+
+
+def test_every_kind_of_labels_is_among_them():
+    assert {read_plain_model(MODELS / f"{name}.slim").kind for name in NAMES} == set(PREDICT)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "sigmoid"])
+def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, tmp_path):
+    """Distances from 0 to where the exponential underflows, and a sigmoid at both of its ends."""
+    X = np.concatenate([-np.logspace(3, -5, 40), [0.0], np.logspace(-5, 3, 40)])[:, None]
+    estimator = slimsvm.SVC(kernel=kernel, gamma=0.7, solver="exact-cuts", tol=0.1)
+    estimator.fit(X[::2], (X[::2, 0] > 0).astype(int))
+    estimator.to_c(tmp_path / "model.h")
+    scores = np.array([line[0] for line in run_header(tmp_path, X, "classes")], float)
+    expected = estimator.decision_function(X.astype(np.float32).astype(float))
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@needs_compiler
+def test_labels_that_c_reads_otherwise_are_escaped(tmp_path):
+    classes = ['"; int x; "', "a\\n ??/ é */"]
+    estimator = slimsvm.SVC().fit([[0.0], [1.0]], classes)
+    estimator.to_c(tmp_path / "model.h")
+    assert {" ".join(line[1:]) for line in run_header(tmp_path, [[0.0], [1.0]], "strings")} == set(classes)
+
+
+def test_the_command_writes_beside_the_model(tmp_path, capsys):
+    shutil.copy(MODELS / "svc-exact.slim", tmp_path / "My model-1.slim")
+    assert main(["export", str(tmp_path / "My model-1.slim"), "--to", "c"]) == 0
+    out, text = capsys.readouterr().out, (tmp_path / "My model-1.h").read_text(encoding="ascii")
+    assert "My model-1.h: C99 header, binary, kernel rbf" in out
+    assert "static inline int my_model_1_predict(const float *x)" in text
+    assert main(["export", str(tmp_path / "My model-1.slim"), "--to", "c", "--output", str(tmp_path / "a.h"),
+                 "--name", "other"]) == 0  # fmt: skip
+    assert "#define OTHER_N_FEATURES 3" in (tmp_path / "a.h").read_text(encoding="ascii")
+
+
+@pytest.mark.parametrize("name", ["svc-precomputed", "sequence", "svc-three-ties"])
+def test_what_a_header_cannot_say_is_refused(name):
+    with pytest.raises(ValueError, match=r"there is none for (binary, kernel precomputed|sequences|break_ties=True)"):
+        c_header(read_plain_model(MODELS / f"{name}.slim"), "model")
+
+
+def test_bad_names_and_numbers_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"identifier of C.*'1st'"):
+        slimsvm.load(MODELS / "svc-exact.slim").to_c(tmp_path / "model.h", name="1st")
+    with pytest.raises(ValueError, match=r"5e\+39, which is beyond float32"):
+        slimsvm.SVR(kernel="linear").fit([[0.0], [1e-10]], [0.0, 1e40]).to_c(tmp_path / "model.h")
