@@ -209,7 +209,7 @@ class KernelExpansion:
         return prepared
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
-        """Squared norm sum_c coef_c' K_BB coef_c + |plain|^2 in float64, the intercept left out.
+        """Squared norm Σ_c coef_cᵀ K_BB coef_c + ‖plain‖² in float64, the intercept left out.
 
         K_BB is summed up block by block, never stored.
 

@@ -30,8 +30,9 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         The classes from the lowest to the highest; None sorts those found.
     C : float or "validate", default=1.0
         Price of one row's loss; "validate" as in `SVC`, by how many classes off predictions are.
-    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision,
-    memory_limit, n_jobs, warm_start
+    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state, max_seconds, precision, memory_limit, n_jobs
+        As in `SVC`.
+    solver, max_basis, warm_start
         As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train it. The thresholds are in the
         place of an intercept.
 
@@ -39,9 +40,7 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
-    thresholds_ : ndarray of shape (n_classes − 1,)
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
-    validation_
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_
         As in `SVC`.
 
     References

@@ -16,8 +16,8 @@ from slimsvm.estimators._shared.validation import check_finite
 class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     """ε-insensitive kernel regression, a drop-in for `sklearn.svm.SVR`.
 
-    Minimises ½‖w‖² + C Σ ω_i max(0, |y_i − f(x_i)| − ε). The regularised intercept is measured from the weighted mean
-    of y, so that targets far from zero cost nothing.
+    Minimises ½‖w‖² + C Σ ω_i max(0, abs(y_i − f(x_i)) − ε). The regularised intercept is measured from the weighted
+    mean of y, so that targets far from zero cost nothing.
 
     Parameters
     ----------
