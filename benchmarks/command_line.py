@@ -37,6 +37,7 @@ BENCHES = {
     "exact": Bench(
         "benchmarks.exact.command", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
     ),
+    "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
     "search": Bench("benchmarks.search", "a grid over C and gamma by five folds beside scikit-learn's GridSearchCV"),
     "cross-training": Bench(
         "benchmarks.cross_training.command", "editing of training sets: the experiments of its paper"
