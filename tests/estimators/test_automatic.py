@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import BCFW, CPSP, SVC, SVR, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import (
+    LEAST_SEARCH_N,
     MAX_CUTS_N,
-    MAX_SMALL_N,
     MAX_SPARSE_FEATURES,
     PER_VECTOR,
     choose_solver,
@@ -95,7 +95,7 @@ def test_without_a_cap_the_machine_is_the_exact_one(kernel, task, solver):
 
 
 def test_rows_on_disk_are_solved_for_exactly(tmp_path):
-    mapped = np.memmap(tmp_path / "X", mode="w+", shape=(MAX_SMALL_N + 1, 2))
+    mapped = np.memmap(tmp_path / "X", mode="w+", shape=(5001, 2))
     assert type(chosen(mapped)) is Exact
 
 
@@ -130,21 +130,31 @@ def test_what_the_exact_machine_would_take_is_estimated_by_a_sample(overlap, mon
     assert type(choose_solver(matrix, None, False)) is Exact
 
 
-@pytest.mark.parametrize("task", [Binary(), Multiclass(3), Regression(0.1)], ids=lambda task: type(task).__name__)
+@pytest.mark.parametrize("task", [Binary(), OneVsOne(3), Regression(0.1)], ids=lambda task: type(task).__name__)
+@pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(2, 1.0, 1.0), Laplacian(1.0)], ids=lambda k: k.name)
+def test_a_cap_of_auto_searches_for_few_vectors(kernel, task):
+    for X in (np.zeros((50, 3)), sp.csr_array((50, MAX_SPARSE_FEATURES + 1))):
+        assert chosen(X, kernel, task, "auto").get_params() == Compact().get_params()
+
+
 @pytest.mark.parametrize(
-    ("kernel", "n_sparse", "vectors"),
+    ("solver", "max_basis", "learns_metric", "has_costs", "machine"),
     [
-        (RBF(1.0), 0, "refine"),
-        (Polynomial(2, 1.0, 1.0), 0, "refine"),
-        (Laplacian(1.0), 0, "training-rows"),
-        (RBF(1.0), MAX_SPARSE_FEATURES, "refine"),
-        (RBF(1.0), MAX_SPARSE_FEATURES + 1, "fixed-point"),
-        (Polynomial(2, 1.0, 1.0), MAX_SPARSE_FEATURES + 1, "training-rows"),
+        ("auto", None, False, False, "ovo"),
+        ("auto", "auto", False, False, "either"),
+        ("auto", 100, False, False, "crammer-singer"),
+        ("auto", None, True, False, "crammer-singer"),
+        ("auto", None, False, True, "crammer-singer"),
+        ("exact", None, False, False, "ovo"),
+        (Compact(), None, False, False, "either"),
+        (Exact(), None, False, False, "ovo"),
+        ("refine", None, False, False, "crammer-singer"),
+        (Refine(), None, False, False, "crammer-singer"),
+        ("no solver", None, False, False, "crammer-singer"),
     ],
 )
-def test_a_cap_of_auto_searches_for_few_vectors(kernel, n_sparse, vectors, task):
-    X = sp.csr_array((50, n_sparse)) if n_sparse else np.zeros((50, 3))
-    assert chosen(X, kernel, task, "auto").vectors == vectors
+def test_the_machine_of_several_classes(solver, max_basis, learns_metric, has_costs, machine):
+    assert automatic.machine_of_classes(solver, max_basis, learns_metric, has_costs) == machine
 
 
 def test_a_search_needs_room_for_a_copy_of_the_rows(tmp_path):
@@ -170,12 +180,16 @@ def test_a_metric_is_learned_by_refine():
     assert chosen(ROWS, max_basis=7, learns_metric=True).max_basis == 7
 
 
-def test_with_a_metric_to_be_learned_many_rows_are_searched_too():
-    X = np.zeros((MAX_SMALL_N + 1, 2))
-    assert chosen(X, learns_metric=True).get_params() == Compact("refine", learn_metric=True).get_params()
+def test_with_a_metric_to_be_learned_few_vectors_are_searched_for_too():
+    X = np.zeros((LEAST_SEARCH_N, 2))
+    for task in (Binary(), Multiclass(3), Regression()):
+        for max_basis in (None, "auto"):
+            found = chosen(X, task=task, max_basis=max_basis, learns_metric=True)
+            assert found.get_params() == Compact(learn_metric=True).get_params()
+    assert type(chosen(X[1:], learns_metric=True)) is Refine
     assert chosen(X, max_basis=7, learns_metric=True).get_params() == Refine(7).get_params()
     assert type(chosen(X, learns_metric=True, memory_limit=X.nbytes - 1)) is Refine
-    assert type(chosen(X, task=Regression(), learns_metric=True)) is Refine
+    assert type(chosen(X, task=Multilabel(3), learns_metric=True)) is Refine
 
 
 @pytest.mark.parametrize(

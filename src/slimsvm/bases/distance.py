@@ -48,41 +48,57 @@ class Distance:
     X : ndarray, CSR or None
     n_jobs : int or None
     counter : EvalCounter
+    dtype : dtype, default=numpy.float64
+        Of kernel values with rows, and of products with them. Single precision takes half the time; D is then known to
+        some 1e-6 of its greatest value.
     """
 
-    def __init__(self, model: KernelExpansion, X: Any, n_jobs: int | None, counter: EvalCounter):
-        self.kernel, self.n_outputs = model.kernel, model.coef.shape[1]
+    def __init__(
+        self, model: KernelExpansion, X: Any, n_jobs: int | None, counter: EvalCounter, dtype: Any = np.float64
+    ):
+        self._jitters: tuple[float, ...] = JITTERS
+        self.model, self.kernel, self.n_outputs, self.dtype = model, model.kernel, model.coef.shape[1], dtype
         is_sigmoid = not self.kernel.is_inner_product
         self.norm_weight = 0.0 if is_sigmoid else 1.0 if X is None else NORM_WEIGHT / _mean_square(model)
 
         def rows(raw):
-            return KernelRows(self.kernel, raw, dtype=np.float64, n_jobs=n_jobs, counter=counter)
+            return KernelRows(self.kernel, raw, dtype=dtype, n_jobs=n_jobs, counter=counter)
 
-        self.own = Source(rows(model.basis), model.coef, is_scored=False)
-        self.sources, self.total = [self.own], 0.0
-        self.norm_squared = np.nan if is_sigmoid else max(0.0, model.norm_squared(n_jobs=n_jobs))
-        if not is_sigmoid:
-            self.total += self.norm_weight * self.norm_squared
+        self.own = Source(rows(model.basis), model.coef.astype(dtype, copy=False), is_scored=False)
+        self.sources, self._scored = [self.own], 0.0
+        self._norm_squared: float | None = np.nan if is_sigmoid else None
         if X is not None:
             scores = replace(model, dtype="float64").scores(X, n_jobs) - model.intercept
-            self.sources.append(Source(rows(X), scores, is_scored=True))
-            self.total += float(np.mean(np.sum(scores**2, axis=1)))
+            self.sources.append(Source(rows(X), scores.astype(dtype, copy=False), is_scored=True))
+            self._scored = float(np.mean(np.sum(scores**2, axis=1)))
 
-    def coefficients(self, basis: Any) -> tuple[Array, float]:
-        """Best coefficients (k, m) over the vectors, and D."""
-        return self._solve(basis, {})
+    @property
+    def norm_squared(self) -> float:
+        """‖w‖² (NaN for the sigmoid kernel), computed when it is first asked for: of many vectors that takes long."""
+        if self._norm_squared is None:
+            self._norm_squared = max(0.0, self.model.norm_squared(n_jobs=self.own.kernel_rows.n_jobs))
+        return self._norm_squared
+
+    @property
+    def total(self) -> float:
+        """D of the model without vectors."""
+        return self._scored + (self.norm_weight * self.norm_squared if self.norm_weight else 0.0)
+
+    def coefficients(self, basis: Any) -> Array:
+        """Best coefficients (k, m) over the vectors."""
+        return self._solve(basis, {})[0]
 
     def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
         """D and its gradient (k, d) in the vectors."""
         kept: dict[int, list] = {}
-        beta, value = self._solve(basis, kept)
+        beta, less = self._solve(basis, kept)
         gradient, mass = np.zeros_like(basis), np.zeros(len(basis))
         for source in self.sources:
             for rows, values in self._blocks(source, basis, kept):
                 pull = -self._weight(source) * source.target[rows]
                 if source.is_scored:
-                    pull += self._weight(source) * (values @ beta)
-                self._add(source.kernel_rows.rows.slice(*_bounds(rows), np.float64), values, pull, beta, basis,
+                    pull += self._weight(source) * (values @ beta.astype(self.dtype, copy=False))
+                self._add(source.kernel_rows.rows.slice(*_bounds(rows), self.dtype), values, pull, beta, basis,
                           gradient, mass)  # fmt: skip
         if self.norm_weight:
             values = between(self.own.kernel_rows, basis, basis)
@@ -90,7 +106,7 @@ class Distance:
         folding = self._differentiable.folding(basis.shape[1])
         if folding.norms:
             gradient -= basis * mass[:, None]
-        return value, 2.0 * folding.metric * gradient
+        return self.total - less, 2.0 * folding.metric * gradient
 
     def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
         """Root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for the sigmoid kernel)."""
@@ -117,7 +133,7 @@ class Distance:
         return 1.0 / len(source.target) if source.is_scored else self.norm_weight
 
     def _solve(self, basis: Any, kept: dict[int, list]) -> tuple[Array, float]:
-        """β and D; kernel values that fit are put into ``kept``."""
+        """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``."""
         k = basis.shape[0]
         H = self.norm_weight * between(self.own.kernel_rows, basis, basis) if self.norm_weight else np.zeros((k, k))
         T = np.zeros((k, self.n_outputs))
@@ -127,7 +143,7 @@ class Distance:
                 continue
             keep = len(source.target) * k * 8 <= KEPT_BYTES
             for rows, values in self._blocks(source, basis, kept, keep):
-                scaled, target = weight * values, source.target[rows]
+                scaled, target = values if weight == 1.0 else weight * values, source.target[rows]
 
                 def add(lo, hi, values=values, scaled=scaled, target=target, square=source.is_scored):
                     for panel in range(lo, hi):
@@ -138,8 +154,22 @@ class Distance:
 
                 self._run(add, k)
         scale = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
-        beta = _solve_scaled(H / scale / scale[:, None], T / scale[:, None]) / scale[:, None]
-        return beta, self.total - float(np.sum(beta * T))
+        H /= scale * scale[:, None]
+        beta = self._solve_scaled(H, T / scale[:, None]) / scale[:, None]
+        return beta, float(np.sum(beta * T))
+
+    def _solve_scaled(self, H: Array, T: Array) -> Array:
+        """H⁻¹ T with as little on the diagonal as is needed, which is never less than in an earlier call."""
+        diagonal = H.flat[:: len(H) + 1].copy()
+        while self._jitters:
+            H.flat[:: len(H) + 1] = diagonal + self._jitters[0]
+            try:
+                return cho_solve(cho_factor(H, lower=True, check_finite=False), T, check_finite=False)
+            except LinAlgError:
+                self._jitters = self._jitters[1:]
+        raise ValueError(
+            "the kernel matrix of the vectors is not positive semidefinite: is the kernel an inner product?"
+        )
 
     def _blocks(
         self, source: Source, basis: Any, kept: dict[int, list], keep: bool = False
@@ -170,7 +200,7 @@ class Distance:
                     slopes = folding.steepness * values[:, part]
                 else:
                     slopes = kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
-                weights = (pull @ beta[part].T) * slopes
+                weights = (pull @ beta[part].T.astype(pull.dtype, copy=False)) * slopes
                 gradient[part] += (x.T @ weights).T
                 mass[part] += weights.sum(axis=0)
 
@@ -188,15 +218,6 @@ def _mean_square(model: KernelExpansion) -> float:
 
 def _bounds(rows: slice) -> tuple[int, int]:
     return rows.start, rows.stop
-
-
-def _solve_scaled(H: Array, T: Array) -> Array:
-    for jitter in JITTERS:
-        try:
-            return cho_solve(cho_factor(H + jitter * np.eye(len(H)), lower=True), T)
-        except LinAlgError:
-            continue
-    raise ValueError("the kernel matrix of the vectors is not positive semidefinite: is the kernel an inner product?")
 
 
 def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, list[dict[str, Any]], int]:

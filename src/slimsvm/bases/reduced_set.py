@@ -161,7 +161,7 @@ def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs) -> Reduced:
             part = X[np.sort(rng.choice(X.shape[0], MAX_ROWS, replace=False))]
         basis, history, n_iter = descend(Distance(model, part, n_jobs, counter), as_dense(basis), max_iter)
     distance = Distance(model, X, n_jobs, counter)
-    coef, _ = distance.coefficients(basis)
+    coef = distance.coefficients(basis)
     error, residual = distance.parts(basis, coef)
     smaller = replace(model, basis=basis, coef=coef)
     norm = float(np.sqrt(distance.norm_squared))

@@ -11,7 +11,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm import solvers, tasks
+from slimsvm import tasks
+from slimsvm.estimators._shared.automatic import machine_of_classes
 from slimsvm.estimators._shared.pairwise import pair_labels, pair_scores
 from slimsvm.estimators._shared.partial_fit import StreamingClassifier
 from slimsvm.estimators._shared.ramp_machine import RampMachine
@@ -79,12 +80,12 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         ``max_basis="auto"`` takes its place.
     max_basis : int, "auto" or None, default=None
         At most this many learned vectors, whatever the number of rows. For solvers that have such a cap. "auto": as few
-        as err no more than the exact machine (by a quarter of a point) on a fifth of the rows, which is held out; all
-        rows are solved exactly if there are none: see `slimsvm.solvers.Compact`. ``gamma="learn"`` without a number
-        searches likewise above 5,000 rows, and takes 100 vectors of fewer.
+        as err no more than the exact machine, by at most a quarter of a point, on rows held out; all rows are solved
+        exactly if there are none: see `slimsvm.Compact`, whose parameters say how much more and how long it may take,
+        and ``validation_``. ``gamma="learn"`` without a number searches likewise.
     intercept : {"auto", "regularized", "free", "none"}, default="auto"
         A constant feature 1 whose weight counts in ‖w‖², LIBSVM's whose weight does not, or none. "auto" is LIBSVM's
-        with the exact solver, and "regularized" with others.
+        with the exact solver and with ``max_basis="auto"``, and "regularized" with others.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
     loss : str or task, default="hinge"
@@ -106,7 +107,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         One problem with a score for each class, or as in LIBSVM one for each pair (a, b), a < b: ``basis_coef_`` has a
         column for each pair, positive for a, over a basis that the pairs share; ``dual_coef_`` is its transpose, which
         scikit-learn packs into n_classes − 1 lines. "auto" takes pairs with the exact solver, unless there is a
-        ``cost_matrix``, and one problem with others.
+        ``cost_matrix``, whichever errs less with ``max_basis="auto"``, and one problem with others;
+        ``multi_class_`` says which.
     warm_start : bool, default=False
         Go on from the cuts of the last fit of the same rows, e.g. along a path over C or gamma.
 
@@ -269,12 +271,15 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self._solve(X, y, task.encode(y, weights), task, weights, index)
             return self
         self.classes_, codes = found_classes(y)
-        self.multi_class_ = self._resolve_multi_class()
+        machine = self._machine_of_classes()
+        self.multi_class_ = "ovo" if machine == "either" else machine
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
         self.class_weight_ = self._class_weights(y, weights)
-        task = self._task()
+        task = self._task(or_scores=machine == "either")
         fit = self._solve(X, y, task.encode(codes, self._row_weights(codes, weights)), task, weights, index)
+        if fit.solved is not None:
+            self.multi_class_ = "ovo" if fit.solved.task.class_pairs() else "crammer-singer"
         if fit.basis_rows is not None:
             self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=len(self.classes_)).astype(np.int32)
         return self
@@ -305,8 +310,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self.class_weight_ = self._class_weights(y, weights)
         return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
 
-    def _task(self) -> tasks.Task:
-        """The loss for the classes found."""
+    def _task(self, or_scores: bool = False) -> tasks.Task:
+        """The loss for the classes found; of pairs, whether a score for each class will do as well."""
         k = len(self.classes_)
         if self.multilabel_:
             for name, default in (("loss", "hinge"), ("cost_matrix", None), ("class_weight", None)):
@@ -318,20 +323,18 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
         if k > 2 and getattr(self, "multi_class_", "crammer-singer") == "ovo":
             if cost is None:
-                return tasks.OneVsOne(k)
+                return tasks.OneVsOne(k, or_scores)
             raise ValueError("cost_matrix goes with multi_class='crammer-singer', found pairs of classes ('ovo')")
         if k > 2:
             return tasks.Multiclass(k, cost)
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
-    def _resolve_multi_class(self) -> str:
-        """What ``multi_class`` stands for: pairs where the exact solver is taken, and costs do not ask for scores."""
+    def _machine_of_classes(self) -> str:
+        """What ``multi_class`` stands for."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
         if self.multi_class != "auto":
             return self.multi_class
-        is_default = self.max_basis is None and not self._learns_metric and self.cost_matrix is None
-        is_exact = isinstance(self.solver, solvers.Exact) or self.solver == "exact"
-        return "ovo" if is_exact or (self.solver == "auto" and is_default) else "crammer-singer"
+        return machine_of_classes(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """What ``loss`` stands for."""

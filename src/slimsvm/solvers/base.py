@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
@@ -260,6 +260,10 @@ class Fit:
         Plain data for a warm start.
     basis_rows : int64 ndarray of shape (n_basis,) or None
         Training rows the basis vectors are; None where they are not rows of the data.
+    solved : Problem or None
+        The problem that the model is of, where the solver had a choice; None: the one it was given.
+    trials : list of dict
+        What was tried on rows held out.
     """
 
     model: KernelExpansion
@@ -270,6 +274,8 @@ class Fit:
     counters: dict[str, Any]
     state: Any = None
     basis_rows: Array | None = None
+    solved: Problem | None = None
+    trials: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def n_iter(self) -> int:
@@ -321,9 +327,12 @@ class Solver(BaseEstimator):
     ----------
     takes_label_sets : bool
         Whether rows may have several labels.
+    follows_libsvm : bool
+        Whether what an estimator leaves to "auto" is what LIBSVM has: pairs of classes, and a free intercept.
     """
 
     takes_label_sets: ClassVar[bool] = True
+    follows_libsvm: ClassVar[bool] = False
 
     def start(self, problem: Problem, state: Any) -> Run:
         """Check that the problem suits this solver, and set the work up."""

@@ -61,6 +61,12 @@ class Multiclass(SmoothRowLoss):
         """Whether costs are other than 0/1."""
         return not np.array_equal(self.cost, 1.0 - np.eye(self.n_classes))
 
+    def in_pairs(self):
+        """See `Task.in_pairs`."""
+        from slimsvm.tasks.one_vs_one import OneVsOne  # which knows this class, too
+
+        return None if self.has_costs else OneVsOne(self.n_classes)
+
     def encode(self, y, sample_weight=None) -> Examples:
         """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
         y = np.asarray(y)

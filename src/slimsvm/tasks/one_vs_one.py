@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from slimsvm.tasks.multiclass import Multiclass
 from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
 
 
@@ -20,6 +21,8 @@ class OneVsOne(Task):
     Parameters
     ----------
     n_classes : int
+    or_scores : bool, default=False
+        Whether a solver may take one score for each class instead (`Multiclass`).
 
     Examples
     --------
@@ -30,6 +33,7 @@ class OneVsOne(Task):
     """
 
     n_classes: int = 2
+    or_scores: bool = False
 
     def __post_init__(self):
         if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
@@ -43,6 +47,10 @@ class OneVsOne(Task):
     def class_pairs(self):
         """See `Task.class_pairs`."""
         return list(combinations(range(self.n_classes), 2))
+
+    def in_scores(self):
+        """See `Task.in_scores`."""
+        return Multiclass(self.n_classes) if self.or_scores else None
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Codes 0, 1, … of the classes and weights as one-row examples."""

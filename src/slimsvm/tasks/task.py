@@ -315,6 +315,14 @@ class Task:
         """Pairs of classes, each of them a two-class problem of its own with its own score; none where all is one."""
         return []
 
+    def in_pairs(self) -> Task | None:
+        """The same classes as pairs, where each has a score of its own and no costs differ; None otherwise."""
+        return None
+
+    def in_scores(self) -> Task | None:
+        """The same pairs of classes as one score for each class, where a solver may choose that; None otherwise."""
+        return None
+
     @property
     def is_smoothable(self) -> bool:
         """Whether `smooth` is defined."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,10 +17,10 @@ from slimsvm.rows import Rows, as_rows
 MAX_EVALS, PER_VECTOR, SAMPLE = 1e12, 3, 2000
 # Rows up to which a loss without a decomposition is solved for by exact cuts: of more rows they get too long.
 MAX_CUTS_N = 300_000
-# Rows up to which a metric is learned with 100 vectors, not with a search for their number.
-MAX_SMALL_N = 5_000
 # Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
 MAX_SPARSE_FEATURES = 1000
+# Rows from which the number of vectors with a metric of their own is searched for.
+LEAST_SEARCH_N = 50
 
 
 def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_metric: bool) -> solvers.Solver:
@@ -32,8 +33,8 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
 
     With a number, that many vectors are learned by descent where the kernel has a derivative, the loss is a sum over
     examples and rows are not sparse with many features; otherwise they are found by subspace pursuit. With "auto" their
-    number is searched for (`Compact`). Where a metric is learned it is `Refine` with a number, and with 100 vectors
-    where there can be no search or rows are few.
+    number is searched for (`Compact`). Where a metric is learned that is so without a number, too, and it is `Refine`
+    with one, or with 100 vectors where there can be no search.
 
     Parameters
     ----------
@@ -56,22 +57,22 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
         The exact machine would take more kernel evaluations than this rule allows.
     """
     rows, task = problem.rows, problem.task
-    if learns_metric:
-        if max_basis is not None and max_basis != "auto":
-            return solvers.Refine(max_basis)
-        searches = max_basis == "auto" or rows.n_rows > MAX_SMALL_N
-        may_search = task.has_class_scores and task.is_smoothable and has_room(problem)
-        return solvers.Compact("refine", learn_metric=True) if searches and may_search else solvers.Refine()
-    if max_basis == "auto":
+    is_searched_for = max_basis == "auto" or (learns_metric and max_basis is None)
+    if is_searched_for and not learns_metric:
         if not has_room(problem):
             raise ValueError(
                 f"max_basis='auto' holds rows out and needs room for a copy of them, {bytes_of(rows):,} bytes; found "
                 f"memory_limit={problem.memory_limit:,} bytes or rows on disk: give max_basis a number"
             )
-        return solvers.Compact(way_to_vectors(problem))
+        return solvers.Compact()
+    if learns_metric:
+        may_search = (task.has_class_scores or task.has_targets) and task.is_smoothable and has_room(problem)
+        if is_searched_for and may_search and rows.n_rows >= LEAST_SEARCH_N:
+            return solvers.Compact(learn_metric=True)
+        return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
-        vectors = way_to_vectors(problem)
-        is_learned = vectors == "refine" and task.decomposes
+        is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
+        is_learned = problem.kernel.has_gradient and task.decomposes and not is_text
         return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage(problem))
     if task.has_dual:
         n_evals = exact_evals(problem)
@@ -83,11 +84,21 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
     return solvers.ExactCuts() if rows.n_rows <= MAX_CUTS_N else solvers.ViolatedCuts()
 
 
-def way_to_vectors(problem: solvers.Problem) -> str:
-    """How vectors are found, as `Compact` names it."""
-    rows = problem.rows
-    is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
-    return "refine" if problem.kernel.has_gradient and not is_text else preimage(problem)
+def machine_of_classes(solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool) -> str:
+    """What ``multi_class="auto"`` stands for: "ovo", "crammer-singer", or "either" for the one that errs less.
+
+    Pairs of classes with solvers that follow LIBSVM, `choose_solver`'s without ``max_basis`` among them; either where
+    as few vectors as will do are searched for. Costs, and a metric, are of a score for each class.
+    """
+    is_auto = isinstance(solver, str) and solver == "auto"
+    if learns_metric or (has_costs and is_auto):
+        return "crammer-singer"
+    if is_auto:
+        return "ovo" if max_basis is None else "either" if max_basis == "auto" else "crammer-singer"
+    known = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
+    if known is solvers.Compact:
+        return "either"
+    return "ovo" if getattr(known, "follows_libsvm", False) else "crammer-singer"
 
 
 def preimage(problem: solvers.Problem) -> str:
@@ -126,7 +137,7 @@ def exact_evals(problem: solvers.Problem) -> float:
 def next_best(problem: solvers.Problem, n_evals: float) -> solvers.Solver:
     """What takes the place of the exact machine of very many rows."""
     if problem.task.has_class_scores and has_room(problem) and problem.kernel.folding(problem.rows.n_features):
-        solver: solvers.Solver = solvers.Compact(way_to_vectors(problem))
+        solver: solvers.Solver = solvers.Compact()
         what = "as few learned vectors as do as well on rows held out are searched for (max_basis='auto')"
     else:
         solver, what = solvers.ViolatedCuts(), "cuts of sampled rows are taken (solver='violated-cuts')"

@@ -31,7 +31,7 @@ TRIAL_SHARE = 0.1
 
 def learning_metric(solver: solvers.Solver, is_sparse: bool) -> solvers.Solver:
     """The solver that learns the metric as well; an error if it cannot, or if the rows are sparse."""
-    if not (isinstance(solver, solvers.Refine) or (isinstance(solver, solvers.Compact) and solver.vectors == "refine")):
+    if not isinstance(solver, (solvers.Refine, solvers.Compact)):
         raise ValueError(
             f"gamma='learn' needs solver='refine' (or 'auto', which takes it then), found solver={solver!r}"
         )

@@ -248,7 +248,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             verbose=int(self.verbose),
         )
         self.solver_ = self._resolve_solver(problem)
-        if self.intercept == "auto" and task.has_threshold and isinstance(self.solver_, solvers.Exact):
+        may_be_free = task.has_threshold and (task.n_outputs == 1 or bool(task.class_pairs()))
+        if self.intercept == "auto" and may_be_free and self.solver_.follows_libsvm:
             problem = replace(problem, intercept="free")
         self.intercept_kind_ = problem.intercept
         return problem
@@ -291,6 +292,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_begin(**seen)
         self._centre = shift
         fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
+        if fit.solved is not None:
+            task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
+        if fit.trials:
+            self.validation_ = [*self.validation_, *fit.trials]
         if not task.decomposes and fit.objective > 0 and not (fit.model.coef.any() or fit.model.plain.any()):
             warnings.warn(
                 f"the fit ended with the model that is 0 everywhere: with C={problem.C:g} none that {self.solver_!r} "

@@ -121,7 +121,7 @@ class StreamingClassifier:
             found = np.unique(y if classes is None else np.asarray(classes))
             if len(found) < 2:
                 raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
-            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class()
+            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._machine_of_classes()
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
         if self.loss == "ramp":

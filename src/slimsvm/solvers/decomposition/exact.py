@@ -440,6 +440,8 @@ class Exact(Solver):
 
     takes_label_sets = False
 
+    follows_libsvm = True
+
     def __init__(self, working_set_size=None):
         self.working_set_size = working_set_size
 

@@ -9,6 +9,6 @@ principal_directions  rows seen along a few directions, where vectors are sought
 closing_descent       the vectors of a pursuit moved together at its end
 pursuit               subspace pursuit by Newton's method
 cpsp                  `CPSP`: cutting-plane subspace pursuit
-thinned               the exact SVM's vectors thinned out, and learned on from there
-compact               `Compact`: the fewest learned vectors that do as well as the exact SVM
+trials                what a search for few vectors goes by: parts, sizes, statistics
+compact               `Compact`: the fewest vectors that do as well as the exact machine
 """

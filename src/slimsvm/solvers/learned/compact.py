@@ -1,30 +1,29 @@
-r"""As few vectors as do as well as the exact SVM: what ``solver="auto"`` is without a cap.
+r"""As few vectors as will do: what ``max_basis="auto"`` stands for.
 
-    hold out a fifth of the rows; solve for the others exactly: error e* on the rows held out, k* vectors
-    for k = 25, 100, 400, 1600, … while k*/14 is well above, then k*/14 and k*/9:
-        learn k vectors from the same rows; error e
-        stop if e − e* is within the slack; give up if it does not fall as fast as it must
-        of the two largest k: stop too if it is with coefficients solved for at 2C
-    solve for the coefficients of the learned vectors over all rows, at that price
-    without such vectors thin the exact SVM out to 0.24 k*; if that will do, once more with all rows
-    otherwise solve exactly for all rows, from the dual point of the first solution
+    hold out a part of the rows; solve for the others exactly: errors e*_i on the rows held out, k* vectors
+    for k = 25, 50, 100, … k*/4:
+        move k vectors, the ones before and some of the exact machine's, until the model over them is near to that
+        machine; solve for their coefficients: errors e_i
+        take k if mean(e − e*) + its standard error ≤ min(max_extra_error, mean(e*)/2)
+        if not, learn k vectors from the rows, where that takes no longer than the exact machine, and see again
+    solve for all rows exactly, move the vectors to be near to that machine, solve for their coefficients
+    without such k: the exact machine of all rows
 
-The slack is a twentieth of what the exact SVM gains over a constant answer; for classes at most 0.3 points,
-and at most a quarter of e* unless that is under a twentieth of a point; for regression at most a hundredth of e*. The
-errors are those of the same rows, so that what is chance in one is in the other too. The search is given up when, at
-the rate of the last two sizes, the excess would still be over two and a half times the slack at k*/9; where it would
-be over one and a half times at k*/14, that size is passed over. At twice the price since few vectors need a longer w
-than many for the same function; the objective is at C all the same.
+The errors are those of the same rows, so that what is chance in one is in the other too, and with few rows, where much
+is chance, the standard error asks for more vectors. Up to 5,000 rows all of them are held out in turn, a quarter at a
+time. Coefficients are those of the convex problem over the vectors at twice the price: few vectors need a longer w than
+many for the same function. Where that takes longer than the exact machine they are those of the nearest model
+(`bases.distance`), and so are those of pairs of classes. Where classes may have a score each instead of pairs, both are
+tried, and the one that errs less is taken.
 
-The exact solution of a part bounds the problem from below: rows that are added at the same price can only raise the
-minimum. The model thus comes with a bound on the kernel's own optimum (``lower_bound``), looser by about the loss of
-the rows held out, and with one within its basis (``bound_in_basis``). With ``learn_metric`` vectors are learned with
-one scale per feature, from the kernel of the exact SVM: the model is of another kernel then, without the first bound.
-Nothing of this asks the clock: the same ``random_state`` gives the same model.
+With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned.refine`). The model
+is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the same
+model, and the search ends when it has taken ``search_factor`` times the exact machines' kernel evaluations.
 
-Parts: `solvers.decomposition.exact` for the reference of two classes, `solvers.cutting.cut_solvers` for that of other
-losses; `solvers.learned.refine` or `solvers.learned.cpsp` for the vectors, `solvers.in_span.low_rank` for the
-coefficients; `solvers.learned.thinned`.
+Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
+
+Parts: `solvers.decomposition.exact` for the exact machine, `bases.distance` for the vectors,
+`solvers.in_span.low_rank` for the coefficients, `solvers.learned.trials` for the statistics.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,133 +39,203 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
+from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import get_preimage
+from slimsvm.bases.reduced_set import greedy
 from slimsvm.kernels import EvalCounter
+from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import Rows, as_rows
+from slimsvm.rows import as_rows, is_sparse
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective
-from slimsvm.solvers.checks import Need, check_needs, check_smoothable
+from slimsvm.solvers.checks import Need, check_needs, check_number, check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.exact import Exact
 from slimsvm.solvers.in_span.low_rank import LowRank, LowRankState
 from slimsvm.solvers.learned.batch_gradient import check_kernel
-from slimsvm.solvers.learned.cpsp import CPSP
-from slimsvm.solvers.learned.refine import Refine
-from slimsvm.solvers.learned.thinned import PRICE, Projection, Thinned, can_thin, projected
-from slimsvm.tasks import Examples, Task
+from slimsvm.solvers.learned.refine import Refine, expected_evals
+from slimsvm.solvers.learned.trials import (
+    LAST_SHARE,
+    Trial,
+    allowed_error,
+    is_hopeless,
+    paired,
+    parts,
+    row_errors,
+    sizes_for,
+    told,
+)
+from slimsvm.tasks import Task, losses
 
 Array = np.ndarray
 
-# The most rows the exact SVM is asked of.
-MAX_REFERENCE = 100_000
-# Ways to find vectors, and the fewest rows of which one is held out.
-VECTORS, LEAST_ROWS = ("refine", "fixed-point", "training-rows"), 3
-# Where none of the sizes does, the exact SVM of four fifths of the rows is thinned out to the share THIN_SHARE of its
-# vectors: a fifth of those that all rows would have. That must leave LEAST_THINNED vectors, and the mere projection
-# onto them may exceed the exact SVM's error by at most PROMISING times the slack. Wide rows are not thinned: their
-# sweeps take longer than solving exactly.
-THIN_SHARE, LEAST_THINNED, PROMISING = 0.24, 1000, 15.0
-# `Refine`'s rate. It falls with the root of the number of vectors, but for dense rows of at least WIDE features with
-# one gamma only up to STEADY_VECTORS vectors.
-RATE, WIDE, STEADY_VECTORS = 0.1, 200, 49
-# The reference of two classes is solved to REFERENCE_TOL times ``tol``: a gap of about a hundredth, as exact cuts have.
+# The most rows the exact machine is asked of while searching, and the fewest rows there is a search for.
+MAX_REFERENCE, LEAST_ROWS = 100_000, 10
+# The exact machine of a part is solved to REFERENCE_TOL times ``tol``: a gap of about a hundredth.
 REFERENCE_TOL = 10
-# Rows up to which an exact solution takes the place of learned vectors that do not do; sampled cuts above.
+# Rows up to which an exact solution takes the place of few vectors that do not do; sampled cuts above.
 MAX_EXACT_ROWS = 300_000
-# Of max_seconds, the shares of the exact SVM and of each size.
-REFERENCE_SHARE, SIZE_SHARE = 0.4, 0.5
-# One row in EVERY is held out, at most MAX_HELD rows.
-EVERY, MAX_HELD = 5, 20_000
-# Sizes: the first, the factor to the next, and the largest two as shares of the exact SVM's vectors.
-FIRST_SIZE, FACTOR, SHARES = 25, 4, (1 / 14, 1 / 9)
-# A model may err more than the exact SVM by the share GAIN_SHARE of what that gains over a constant answer. For classes
-# this is capped at MAX_SLACK and at the share ERROR_SHARE of the exact SVM's error, or LEAST_SLACK if that is more; for
-# regression at the share REGRESSION_SHARE of the error.
-GAIN_SHARE, MAX_SLACK, ERROR_SHARE, LEAST_SLACK = 0.05, 0.003, 0.25, 0.0005
-REGRESSION_SHARE = 0.01
-# The search is given up where the excess expected of the largest size is over HOPELESS times what is allowed. The last
-# size but one, which costs nearly as much, is passed over where that expected of it is over UNLIKELY times.
-HOPELESS, UNLIKELY = 2.5, 1.5
+# The exact machine's vectors are taken to grow with this power of the rows.
+GROWTH = 0.7
+# Steps of L-BFGS on the first vectors, and whenever some more join them.
+FIRST_STEPS, MORE_STEPS = 30, 15
+# … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations: MOVE_COST for
+# each value between a vector and one of its own, FACTOR_COST for each of k³ in the factor of a step.
+MOVE_COST, FACTOR_COST = 8, 0.05
+# Multiply-adds, and kernel evaluations, that take so little that nothing is spared: some tenth of a second.
+QUICK_WORK, QUICK_EVALS = 2e9, 2e7
+# Functions of more pairs of classes than this are moved towards by as many random sums of them.
+SKETCH = 16
+# Coefficients are solved for at this many times the price C.
+PRICE = 2.0
+# Gap of the coefficients in trials, as a share of the objective.
+TRIAL_TOL = 1e-2
+# Passes of Newton's method, for one output and for several classes, that its time is estimated from, what one kernel
+# value costs beside its features, and how many times as long as an exact machine the method may take.
+NEWTON_PASSES, CLASS_PASSES, VALUE_COST, NEWTON_SHARE = 10, 30, 40, 4
+# Sparse rows of more features than this have their vectors found one by one, not moved: as preimages up to
+# MAX_PREIMAGES vectors (dense ones), beyond among the rows.
+MAX_SPARSE_FEATURES, MAX_PREIMAGES = 1000, 50
+# `Refine`'s rate. It falls with the root of the number of vectors, but for dense rows of at least WIDE features only up
+# to STEADY_VECTORS vectors.
+RATE, WIDE, STEADY_VECTORS = 0.1, 200, 49
+# Of max_seconds, the shares of the exact machines of parts, and of these and the search together.
+REFERENCE_SHARE, SEARCH_SHARE = 0.4, 0.7
 
 
 @dataclass(frozen=True)
 class CompactState:
-    """The model that a fit ended with, to go on from (None: it was an exact one)."""
+    """The number of vectors that a fit tried last, to go on from (None: it ended with the exact machine)."""
 
-    model: KernelExpansion | None
+    size: int | None
 
 
-LABELS = Need(
-    lambda problem: problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_targets),
-    "Compact looks for few vectors for two classes, several (multi_class='crammer-singer') or regression, found {task}",
-)
-CUT_IN_TWO = (
+NEEDS = (
+    Need(
+        lambda problem: (
+            bool(problem.task.class_pairs())
+            or (problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_targets))
+        ),
+        "Compact looks for few vectors for two classes, several or regression, found {task}",
+    ),
     Need(
         lambda problem: problem.kernel.has_features,
         "Compact holds rows out and needs a kernel of rows, found kernel='precomputed'",
     ),
     Need(
+        lambda problem: problem.kernel.is_inner_product,
+        "Compact needs a kernel that is an inner product, found {problem.kernel!r}",
+    ),
+    Need(
         lambda problem: problem.rows.n_rows >= LEAST_ROWS,
-        f"Compact holds out a fifth of the rows and needs at least {LEAST_ROWS}, found {{problem.rows.n_rows}}",
+        f"Compact holds out a part of the rows and needs at least {LEAST_ROWS}, found {{problem.rows.n_rows}}",
     ),
 )
 
 
 class Compact(Solver):
-    """The smallest learned model that errs no more than the exact SVM on rows held out; the exact one if there is none.
+    """The smallest model that errs no more than the exact machine on rows held out; the exact one if there is none.
 
-    ``SVC(max_basis="auto")`` takes it with the way to vectors that suits kernel and rows. For losses that are sums over
-    rows and can be smoothed, and rows of which a copy can be made.
+    For losses of classes and regression, and rows of which a copy can be made.
 
     Parameters
     ----------
-    vectors : {"refine", "fixed-point", "training-rows"}, default="refine"
-        How vectors are found: by `Refine`, or by `CPSP` with one of these preimages.
+    max_extra_error : float, default=0.0025
+        How much more than the exact machine the small one may err: of classes a share of the rows, a quarter of a
+        point by default; of regression a share of what the best constant errs. Half of what the exact machine errs
+        bounds it, too, and a tenth of what that gains over a constant. The upper end of the estimated extra error is
+        held against it, its mean plus one standard error: few rows lead to more vectors.
+    search_factor : float, default=4.0
+        Kernel evaluations that the search may take, in those of the exact machines it is measured by. Then it ends.
     learn_metric : bool, default=False
-        `Refine` learns one scale per feature with the vectors, from the kernel given, whose exact SVM they are measured
-        by. The model's objective is then that of its own kernel, which nothing bounds from below.
+        Vectors are learned by `Refine` with one scale per feature, from the kernel given, whose exact machine they are
+        measured by. The model's objective is then that of its own kernel, which nothing bounds from below.
 
     Notes
     -----
-    Records in ``history_`` are those of the solvers at work, with ``stage``: "reference", "k vectors", and at the end
-    "coefficients", "all rows" (of a thinned model) or "exact". The last record of a stage has its ``held_out_error``,
-    where it was measured; the last one of all says in ``search`` what was tried and what came of it, which ``verbose``
-    prints. Where the price is not C, records have no objective.
+    Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
+    and at the end "exact machine" and "all rows". Trials are in ``validation_`` of the estimator, with ``n_basis``,
+    ``multi_class`` ("ovo" where coefficients are of pairs of classes), ``error``, ``extra_error``, ``standard_error``
+    and ``allowed``. The last record says in ``search`` what was tried and what came of it, which ``verbose`` prints.
+
+    References
+    ----------
+    Burges: Simplified Support Vector Decision Rules, ICML 1996.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from slimsvm import SVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = SVC(max_basis="auto", random_state=0).fit(X[:1000], y[:1000])
+    >>> exact = SVC().fit(X[:1000], y[:1000])
+    >>> bool(clf.n_basis_ < exact.n_basis_), bool(clf.score(X[1000:], y[1000:]) > 0.94)
+    (True, True)
     """
 
-    def __init__(self, vectors="refine", learn_metric=False):
-        self.vectors = vectors
+    def __init__(self, max_extra_error=0.0025, search_factor=4.0, learn_metric=False):
+        self.max_extra_error = max_extra_error
+        self.search_factor = search_factor
         self.learn_metric = learn_metric
 
-    def learner(self, k: int, rows: Rows) -> Refine | CPSP:
-        """The solver that learns k vectors of such rows."""
-        if self.vectors != "refine":
-            return CPSP(k, self.vectors)
-        is_steady = rows.n_features >= WIDE and not rows.is_sparse and not self.learn_metric
-        rate = RATE * max(1.0, k / STEADY_VECTORS) ** 0.5 if is_steady else RATE
-        return Refine(k, rate=rate, learn_metric=self.learn_metric)
+    @property
+    def follows_libsvm(self) -> bool:  # type: ignore[override]
+        """See `Solver`: so does the exact machine that few vectors are measured by."""
+        return not self.learn_metric
 
     def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
         """See `Solver.solve`."""
         if state is not None and not isinstance(state, CompactState):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
-        self._check(problem)
+        check_number("max_extra_error", self.max_extra_error, "a number >= 0")
+        check_number("search_factor", self.search_factor, "a positive number", positive=True)
+        check_needs("Compact", problem, *NEEDS)
+        if self.learn_metric:
+            check_smoothable(problem)
+            check_kernel(problem.bind(), self.learn_metric)
         return _Search(problem, self, state, tuple(callbacks)).run()
 
-    def _check(self, problem: Problem) -> None:
-        """Refuse a problem that there can be no search for, before the exact SVM is solved for."""
-        if self.vectors not in VECTORS:
-            raise ValueError(f"vectors must be one of {', '.join(map(repr, VECTORS))}; found {self.vectors!r}")
-        if self.learn_metric and self.vectors != "refine":
-            raise ValueError(f"learn_metric=True needs vectors='refine', found {self.vectors!r}")
-        check_needs("Compact", problem, LABELS)
-        check_smoothable(problem)
-        check_needs("Compact", problem, *CUT_IN_TWO)
-        if self.vectors == "refine":
-            check_kernel(problem.bind(), self.learn_metric)
-        else:
-            get_preimage(self.vectors).check(problem.kernel, problem.rows.is_sparse)
+
+class _CutShortError(Exception):
+    """A solver did not come to its end."""
+
+    def __init__(self, status: Status):
+        super().__init__(str(status))
+        self.status = status
+
+
+NEAR, SOLVED, LEARNED = "near", "solved", "learned"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What vectors and coefficients are those of.
+
+    Parameters
+    ----------
+    task : Task
+    way : str
+        Of moved vectors, NEAR has the coefficients of the model nearest to the exact one, and SOLVED those of the
+        convex problem at PRICE. LEARNED has vectors and coefficients of `Refine`.
+    """
+
+    task: Task
+    way: str
+
+
+@dataclass
+class Part:
+    """Rows to train on and rows held out, and what is made of them."""
+
+    index: Array
+    problem: Problem
+    held: Any
+    labels: Array
+    weights: Array
+    exact: Fit
+    errors: Array
+    distance: Distance | None = None
+    basis: Any = None
 
 
 class _Search:
@@ -174,146 +243,315 @@ class _Search:
 
     def __init__(self, problem: Problem, solver: Compact, state: CompactState | None, callbacks: tuple[Callback, ...]):
         self.problem, self.solver, self.callbacks = problem, solver, callbacks
-        self.known = None if state is None else state.model
+        self.known = None if state is None else state.size
         self.begun, self.rng = time.perf_counter(), problem.generator()
         self.history: list[dict[str, Any]] = []
-        self.n_evals = 0
-        self.search, self.trials = "", list[Trial]()
-        self.least = self.allowed = np.nan
-        examples, rows = problem.examples, problem.rows
-        training, held = parts(examples.labels, self.rng)
-        self.held, self.held_examples = rows.take(held, rows.exact_dtype), examples.take(held)
-        self.training, self.asked = self._some(training), training
-        self.reference = self.training
-        if len(training) > MAX_REFERENCE:
-            self.asked = np.sort(self.rng.choice(training, MAX_REFERENCE, replace=False))
-            self.reference = self._some(self.asked)
-
-    def _some(self, index: Array) -> Problem:
-        """The problem of some of the rows, at the same price of one row."""
-        rows = as_rows(self.problem.rows.take(index, self.problem.rows.exact_dtype))
-        return replace(self.problem, rows=rows, examples=self.problem.examples.take(index))
+        self.counter = EvalCounter()
+        self.trials, self.parts = list[Trial](), list[Part]()
+        self.best: tuple[Trial, KernelExpansion, Machine] | None = None
+        self.search, self.size, self.n_last = "", 0, 0
 
     def run(self) -> Fit:
-        """The model of the fewest vectors that will do."""
-        part, solver = self.reference, exact_solver(self.problem.task)
-        if isinstance(solver, Exact):
-            part = replace(part, tol=REFERENCE_TOL * part.tol)
-        reference = self._solve(solver, part, "reference", REFERENCE_SHARE)
-        if reference.status is not Status.CONVERGED:
-            return self._stopped(reference, reference.status)
-        found, status = self._attempt(self._few, reference)
-        if status is not Status.CONVERGED:
-            return self._stopped(reference, status)
-        if found is None:
-            start, status = self._attempt(self._thinned, reference)
-            if status is not Status.CONVERGED:
-                return self._stopped(reference, status)
-            if start is not None:
-                fit = self._solve(Thinned(start), self.problem, "all rows", 1.0)
-                return self._end(fit, reference.lower_bound)
-            self.search += ": none does, all rows are solved exactly"
-            return self._end(self._whole(solver, reference), None)
-        if not found.n_basis:
-            self.search += ": none are needed, all rows are solved exactly"
-            return self._end(self._whole(solver, reference), None)
-        fit = self._coefficients(found, self.problem, "coefficients", 1.0)
-        return self._end(fit, None if self.solver.learn_metric else reference.lower_bound)
-
-    def _coefficients(self, model: KernelExpansion, problem: Problem, stage: str, share: float) -> Fit:
-        """The model with coefficients for these rows, at the price of the last trial; its objective is at C."""
-        problem, price = replace(problem, kernel=model.kernel), self.trials[-1].price
-        priced = replace(problem, C=price * problem.C)
-        fit = self._solve(LowRank(model.n_basis), priced, stage, share, LowRankState(model, None))
-        if price != 1.0:
-            rows = problem.bind()
-            fit.objective = exact_objective(problem, rows, fit.model)
-            fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
-        return fit
-
-    def _whole(self, solver: Solver, reference: Fit) -> Fit:
-        """All rows solved exactly, by cuts that are sampled where there are very many rows."""
-        problem, state = self.problem, None
-        if problem.rows.n_rows > MAX_EXACT_ROWS:
-            solver = ViolatedCuts()
-        elif isinstance(reference.state, DualState):
-            v = np.zeros(problem.rows.n_rows)
-            v[self.asked] = reference.state.v
-            state = DualState(v, problem.C, problem.task, problem.examples)
-        return self._solve(solver, problem, "exact", 1.0, state)
-
-    def _attempt(self, search: Callable[[Fit], tuple[Any, Status]], reference: Fit) -> tuple[Any, Status]:
-        """What a part of the search finds; a warning says if it did not come to its end."""
+        """The model of the fewest vectors that will do, or the exact one."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found, status = search(reference)
-        except KeyboardInterrupt:  # between two solvers, or before the first step of one
-            found, status = None, Status.INTERRUPTED
-        if status not in (Status.CONVERGED, Status.STOPPED):
-            n = self.reference.rows.n_rows
-            message = f"the search for few vectors ended early ({status}): the exact SVM of {n} of the rows is returned"
-            warnings.warn(message, ConvergenceWarning, stacklevel=5)
-        return found, status
+                self._measure()
+                self._try_sizes()
+            if self.best is not None and self.best[0].will_do:
+                return self._small(*self.best)
+        except _CutShortError as end:
+            return self._cut_short(end.status)
+        except OutOfTimeError:
+            return self._cut_short(Status.TIME_LIMIT)
+        except KeyboardInterrupt:
+            if not self.parts:
+                raise
+            return self._cut_short(Status.INTERRUPTED)
+        self.search += ": none does, all rows are solved exactly"
+        return self._end(self._exact_of_all(self.problem.task))
 
-    def _few(self, reference: Fit) -> tuple[KernelExpansion | None, Status]:
-        """A model of few vectors that will do, or None, and how the last attempt ended."""
-        self.least = least = self._noted(self._error(reference.model))
-        self.allowed = allowed = slack(least, self.problem, self.held_examples)
-        sizes, state = sizes_for(reference.model.n_basis), None
-        if self.known is not None and self.known.n_basis <= sizes[-1]:
-            sizes = [k for k in sizes if k >= self.known.n_basis]
-        trials = self.trials
+    # -- the exact machines of parts -------------------------------------------------------------------------------
+
+    def _measure(self) -> None:
+        """Solve for the rows that are not held out, and note the errors on those that are."""
+        labels, weights = self.problem.examples.labels, self.problem.examples.weights
+        splits = parts(labels, self.problem.task.has_targets, self.rng)
+        for number, (training, held) in enumerate(splits):
+            if len(training) > MAX_REFERENCE:
+                training = np.sort(self.rng.choice(training, MAX_REFERENCE, replace=False))
+            part = self._some(training)
+            of = f" {number + 1} of {len(splits)}" if len(splits) > 1 else ""
+            stage, share = "exact machine of a part" + of, REFERENCE_SHARE / (len(splits) - REFERENCE_SHARE * number)
+            fit = self._solve(exact_solver(part.task), replace(part, tol=REFERENCE_TOL * part.tol), stage, share)
+            rows = self.problem.rows.take(held, self.problem.rows.exact_dtype)
+            found = Part(training, part, rows, labels[held], weights[held], fit, np.zeros(0))
+            self.parts.append(found)
+            self._heed(fit)
+            found.errors = self._errors(part.task, fit.model, found)
+        held_weights = np.concatenate([part.weights for part in self.parts])
+        self.error = float(np.average(np.concatenate([part.errors for part in self.parts]), weights=held_weights))
+        self.history[-1]["held_out_error"] = self.error
+        self.allowed = allowed_error(self.error, self.solver.max_extra_error, self.problem)
+        self.exact_evals = self.counter.n
+
+    def _some(self, index: Array) -> Problem:
+        """The exact machine's problem of some of the rows, at the same price of one row."""
+        problem = self.problem
+        rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
+        part = replace(problem, rows=rows, examples=problem.examples.take(index))
+        # Trials need not be solved to the many digits that few rows mean otherwise.
+        return machine_problem(replace(part, precision="float64") if part.is_small else part, measured_by(problem.task))
+
+    def _errors(self, task: Task, model: KernelExpansion, part: Part) -> Array:
+        """Errors of a model on the rows held out."""
+        scores = model.scores(part.held, self.problem.n_jobs)
+        self.counter.add(len(scores) * model.n_basis)
+        return row_errors(task, scores, part.labels)
+
+    # -- trials ----------------------------------------------------------------------------------------------------
+
+    def _try_sizes(self) -> None:
+        """Try more and more vectors until they do, or the search has taken what it may."""
+        least = min(part.exact.model.n_basis for part in self.parts)
+        self.search = told(self.trials, least, self.error, self.allowed)
+        most = (1.0 + self.solver.search_factor) * self.exact_evals
+        share = len(self.parts[0].index) / self.problem.rows.n_rows
+        sizes = sizes_for(least * share**-GROWTH)
         for k in sizes:
-            if hopeless(trials, least, HOPELESS * allowed, sizes[-1]):
-                break
-            if k == sizes[-2] and hopeless(trials, least, UNLIKELY * allowed, k):
+            if self.known is not None and not self.trials and k < min(self.known, sizes[-1]):
                 continue
-            solver = self.solver.learner(k, self.training.rows)
-            if not trials and self.known is not None and self.known.n_basis <= k and isinstance(solver, Refine):
-                solver.set_params(initial=self.known)
-            fit = self._solve(solver, self.training, f"{k} vectors", SIZE_SHARE, state)
-            if fit.status is not Status.CONVERGED:
-                return None, fit.status
-            state = fit.state if isinstance(solver, CPSP) else None  # its vectors are kept, and more of them sought
-            if self._will_do(fit, reference):
-                return fit.model, fit.status
-            if k in sizes[-2:] and fit.model.n_basis:
-                self.trials[-1] = replace(self.trials[-1], price=PRICE)
-                fit = self._coefficients(fit.model, self.training, f"{k} vectors", SIZE_SHARE)
-                if fit.status is not Status.CONVERGED:
-                    return None, fit.status
-                if self._will_do(fit, reference, PRICE):
-                    return fit.model, fit.status
-        return None, Status.CONVERGED
+            if self.counter.n > most or not self._machines(k) or self._is_hopeless(sizes[-1]):
+                break
+            before, self.size = len(self.trials), k
+            self._try(k)
+            self.n_last = len(self.trials) - before
+            self.search = told(self.trials, least, self.error, self.allowed)
+            if self.best is not None and self.best[0].will_do:
+                break
 
-    def _will_do(self, fit: Fit, reference: Fit, price: float = 1.0) -> bool:
-        """Whether a model errs no more than it may; the trial is noted, that of the same vectors forgotten."""
-        if price != 1.0:
-            self.trials.pop()
-        self.trials.append(Trial(fit.model.n_basis, self._noted(self._error(fit.model)), price))
-        self.search = told(Trial(reference.model.n_basis, self.least), self.trials, self.allowed)
-        return self.trials[-1].error - self.least <= self.allowed
+    def _is_hopeless(self, size: int) -> bool:
+        """Whether no kind of model that was tried last is expected to do with ``size`` vectors."""
+        tried: dict[tuple, list[Trial]] = {}
+        for trial in self.trials:
+            tried.setdefault((trial.vectors, trial.multi_class), []).append(trial)
+        kinds = [found for found in tried.values() if found[-1] in self.trials[-self.n_last :]]
+        return bool(kinds) and all(len(found) > 1 and is_hopeless(found[-2], found[-1], size) for found in kinds)
 
-    def _thinned(self, reference: Fit) -> tuple[Projection | None, Status]:
-        """Where a descent to a model that will do begins with a share of the exact SVM's vectors, or None."""
-        k, part = int(THIN_SHARE * reference.model.n_basis), self.training
-        may = self.solver.vectors == "refine" and not self.solver.learn_metric and can_thin(part, k)
-        if not may or k < LEAST_THINNED or part.rows.n_features >= WIDE:
-            return None, Status.CONVERGED
-        counter = EvalCounter()
-        start = projected(reference.model, k, self.rng, counter, part.n_jobs)
-        self.n_evals += counter.n
-        if self._error(start.model) - self.least > PROMISING * self.allowed:
-            return None, Status.CONVERGED
-        fit = self._solve(Thinned(start), part, f"{start.model.n_basis} vectors", SIZE_SHARE)
-        if fit.status is not Status.CONVERGED:
-            return None, fit.status
-        return (start if self._will_do(fit, reference) else None), fit.status
+    def _try(self, k: int) -> None:
+        """Try k vectors with every kind of coefficients."""
+        if not self.solver.learn_metric:
+            for part in self.parts:
+                if part.distance is None:
+                    part.distance = self._distance(part.exact.model, SKETCH)
+                part.basis = self._moved(part.distance, part.basis, k)
+        exact, weights = (
+            np.concatenate([getattr(part, name) for part in self.parts]) for name in ("errors", "weights")
+        )
+        for machine in [*self._machines(k), *self._learned(k)]:
+            if machine.way == LEARNED and self.best is not None and self.best[0].will_do:
+                break
+            models = [self._model(machine, part, k) for part in self.parts]
+            errors = [self._errors(machine.task, model, part) for model, part in zip(models, self.parts)]
+            extra, deviation = paired(np.concatenate(errors) - exact, weights)
+            name = "ovo" if machine.task.class_pairs() else "crammer-singer" if machine.task.n_outputs > 1 else None
+            vectors = LEARNED if machine.way == LEARNED else "moved"
+            trial = Trial(models[0].n_basis, vectors, name, self.error + extra, extra, deviation, self.allowed)
+            self.trials.append(trial)
+            if self.best is None or trial.is_better_than(self.best[0]):
+                self.best = trial, models[0], machine
+            self._note(f"{k} vectors", trial.n_basis, trial.error)
+        limit = self.problem.max_seconds
+        if limit is not None and time.perf_counter() - self.begun > SEARCH_SHARE * limit:
+            raise OutOfTimeError
+
+    def _machines(self, k: int) -> list[Machine]:
+        """The kinds of coefficients that k moved vectors are tried with."""
+        task, part = self.problem.task, self.parts[0].problem
+        if self.solver.learn_metric:
+            return [Machine(task, LEARNED)]
+        n, found, one = part.rows.n_rows, list[Machine](), in_one(task)
+        if one is not None:
+            passes = NEWTON_PASSES if one.n_outputs == 1 else CLASS_PASSES
+            newton = passes * n * one.n_outputs * float(k) ** 2
+            exact = self.exact_evals / len(self.parts) * (VALUE_COST + part.rows.n_stored / n)
+            if newton <= max(QUICK_WORK, NEWTON_SHARE * exact):
+                found.append(Machine(one, SOLVED))
+        if part.task == task and (task.class_pairs() or not found):
+            found.append(Machine(task, NEAR))
+        return found
+
+    def _learned(self, k: int) -> list[Machine]:
+        """Vectors learned from the rows, where that takes no longer than the exact machines of the parts did."""
+        task = in_one(self.problem.task)
+        may_learn = self.problem.kernel.has_gradient and not is_text(self.parts[0].exact.model.basis)
+        if task is None or self.solver.learn_metric or not may_learn or not task.is_compiled:
+            return []
+        evals = sum(expected_evals(part.problem.rows.n_rows, k) for part in self.parts)
+        return [Machine(task, LEARNED)] if evals <= self.exact_evals else []
+
+    def _model(self, machine: Machine, part: Part, k: int) -> KernelExpansion:
+        """Vectors and coefficients of a part."""
+        if machine.way == LEARNED:
+            return self._heed(self._refined(machine, part.problem, f"{k} vectors", k)).model
+        if machine.way == SOLVED:
+            return self._heed(self._solved(machine, part.problem, part.basis, f"{k} vectors")).model
+        return self._near(part.exact.model, part.basis)
+
+    def _refined(self, machine: Machine, problem: Problem, stage: str, k: int) -> Fit:
+        """Vectors and coefficients learned from the rows."""
+        problem, learn_metric = machine_problem(problem, machine.task), self.solver.learn_metric
+        is_steady = problem.rows.n_features >= WIDE and not problem.rows.is_sparse and not learn_metric
+        rate = RATE * max(1.0, k / STEADY_VECTORS) ** 0.5 if is_steady else RATE
+        return self._solve(Refine(k, rate=rate, learn_metric=learn_metric), problem, stage, 1.0)
+
+    def _solved(self, machine: Machine, problem: Problem, basis: Any, stage: str, tol: float = TRIAL_TOL) -> Fit:
+        """The convex problem in the coefficients of given vectors."""
+        problem = machine_problem(replace(problem, C=PRICE * problem.C), machine.task)
+        return self._solve(LowRank(basis.shape[0], basis, tol), problem, stage, 1.0)
+
+    def _near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
+        """The model over given vectors that is nearest to an exact one."""
+        coef = self._distance(exact).coefficients(basis)
+        return replace(exact, basis=basis, coef=coef)
+
+    def _moved(self, distance: Distance, basis: Any, k: int) -> Any:
+        """Vectors near to an exact machine, k of them: those there are and more of its own, moved."""
+        kernel, V = self.problem.kernel, distance.model.basis
+        if is_text(V) or not kernel.has_gradient:
+            is_preimage = is_text(V) and kernel.is_gaussian and k <= MAX_PREIMAGES
+            way = get_preimage("fixed-point" if is_preimage else "training-rows")
+            return greedy(distance.own.kernel_rows, distance.own.target, k, way, self.rng)
+        work = k * (MOVE_COST * float(V.shape[0]) + FACTOR_COST * float(k) ** 2)
+        room = max(QUICK_EVALS, self.exact_evals / len(self.parts))
+        steps = min(int(room / work), FIRST_STEPS if basis is None else MORE_STEPS)
+        have = 0 if basis is None else basis.shape[0]
+        more: Any = V[np.sort(self.rng.choice(V.shape[0], max(0, min(k, V.shape[0]) - have), replace=False))]
+        more = more.toarray() if is_sparse(more) else more
+        basis = np.asarray(more if basis is None else np.vstack([basis, more]), dtype=np.float64)
+        return descend(distance, basis, steps)[0] if steps else basis
+
+    def _distance(self, exact: KernelExpansion, n_outputs: int | None = None) -> Distance:
+        """How far models are from an exact one, or from some random sums of its functions."""
+        m = exact.coef.shape[1]
+        if n_outputs is not None and m > n_outputs:
+            mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, n_outputs)) / np.sqrt(n_outputs))
+            exact = replace(exact, coef=mixed, intercept=np.zeros(n_outputs))
+        distance = Distance(
+            exact, None, self.problem.n_jobs, self.counter, np.float64 if n_outputs is None else np.float32
+        )
+        if self.problem.max_seconds is not None:
+            distance.own.kernel_rows.end = self.begun + self.problem.max_seconds
+        return distance
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def _small(self, trial: Trial, model: KernelExpansion, machine: Machine) -> Fit:
+        """The chosen number of vectors for all rows."""
+        if machine.way == LEARNED:
+            return self._learned_from_all(model, machine)
+        problem, basis = machine_problem(self.problem, machine.task), model.basis
+        exact, bound = self.parts[0].exact, None
+        if problem.rows.n_rows <= MAX_REFERENCE:
+            exact = self._heed(self._exact_of_all(measured_by(self.problem.task)))
+            known = float(np.mean([part.exact.model.n_basis for part in self.parts]))
+            growth = max(1.0, exact.model.n_basis / known) ** 0.5
+            k = max(basis.shape[0], round(min(basis.shape[0] * growth, LAST_SHARE * exact.model.n_basis)))
+            basis = self._moved(self._distance(exact.model, SKETCH), None if is_sparse(basis) else basis, k)
+            bound = exact.lower_bound if measured_by(self.problem.task) == machine.task else None
+        if machine.way == SOLVED:
+            fit = self._solved(machine, self.problem, basis, "all rows", LowRank().tol_relative)
+        else:
+            fit = Fit(self._near(exact.model, basis), Status.CONVERGED, 0.0, None, [], {})
+            self._note("all rows", fit.model.n_basis, None)
+        rows = problem.bind()
+        fit.objective = exact_objective(problem, rows, fit.model)
+        fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
+        fit.lower_bound, fit.solved, fit.basis_rows = bound, problem, None
+        return self._end(fit, CompactState(self.size))
+
+    def _learned_from_all(self, model: KernelExpansion, machine: Machine) -> Fit:
+        """Vectors learned from all rows; in a metric of their own, those of the part with coefficients for all."""
+        problem = replace(machine_problem(self.problem, machine.task), kernel=model.kernel)
+        if self.solver.learn_metric:
+            seed = LowRankState(model, None)
+            fit = self._solve(LowRank(model.n_basis), problem, "all rows", 1.0, seed)
+        else:
+            fit = self._refined(machine, problem, "all rows", self.size)
+            part = self.parts[0].problem
+            # Rows that are added at the same price can only raise the least objective.
+            fit.lower_bound = self.parts[0].exact.lower_bound if part.task == machine.task else None
+        fit.solved, fit.basis_rows = problem, None
+        return self._end(fit, CompactState(self.size))
+
+    def _exact_of_all(self, task: Task) -> Fit:
+        """All rows solved exactly, by cuts that are sampled where there are very many rows."""
+        problem, solver, state = machine_problem(self.problem, task), exact_solver(task), None
+        part = self.parts[0]
+        if isinstance(solver, ExactCuts) and problem.rows.n_rows > MAX_EXACT_ROWS:
+            solver = ViolatedCuts()
+        elif isinstance(part.exact.state, DualState) and part.problem.task == task:
+            v = np.zeros(problem.rows.n_rows)
+            v[part.index] = part.exact.state.v
+            state = DualState(v, problem.C, problem.task, problem.examples)
+        return self._solve(solver, problem, "exact machine", 1.0, state)
+
+    def _cut_short(self, status: Status) -> Fit:
+        """The best of few vectors so far, or the exact machine of a part: what there is when a search is cut short."""
+        part = self.parts[0]
+        if self.best is not None:
+            trial, model, machine = self.best
+            problem = replace(machine_problem(self.problem, machine.task), kernel=model.kernel)
+            fit = Fit(model, status, 0.0, None, [], {})
+            what = f"{trial.n_basis} vectors, which err {trial.extra_error:.2g} more than the exact machine"
+        else:
+            fit, problem = part.exact, machine_problem(self.problem, part.problem.task)
+            what = f"the exact machine of {len(part.index)} of the rows"
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            message = f"the search for few vectors ended early ({status}): {what} is returned"
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        if self.best is not None:
+            rows = problem.bind()
+            fit.objective = exact_objective(problem, rows, fit.model)
+            fit.counters["report_kernel_evals"] = rows.counter.n
+        else:
+            fit.objective += self._losses_beside(part, problem)
+        fit.status = status
+        if fit.basis_rows is not None:
+            fit.basis_rows = part.index[fit.basis_rows]
+        if fit.lower_bound is not None:
+            fit.lower_bound = min(fit.lower_bound, fit.objective)
+        fit.solved = problem
+        return self._end(fit)
+
+    def _losses_beside(self, part: Part, problem: Problem) -> float:
+        """What the rows that a part does not have add to its machine's objective."""
+        others = np.setdiff1d(np.arange(problem.rows.n_rows), part.index)
+        block, examples = problem.rows.take(others, problem.rows.exact_dtype), problem.examples.take(others)
+        scores, plain = part.exact.model.scores(block, problem.n_jobs), np.zeros(0)
+        self.counter.add(len(others) * part.exact.model.n_basis)
+        augmented = problem.task.augment(scores, plain, examples)
+        return problem.C * float(examples.weights @ losses(augmented, scores, plain, examples))
+
+    def _end(self, fit: Fit, state: CompactState | None = None) -> Fit:
+        """The fit that counts, with all that was done for it."""
+        if self.history:
+            self.history[-1]["search"] = self.search
+        if self.problem.verbose and self.search:
+            tqdm.write(self.search, file=sys.stderr)
+        fit.state = CompactState(None) if state is None else state
+        fit.history, fit.counters["kernel_evals"] = self.history, self.counter.n
+        fit.counters["seconds"] = time.perf_counter() - self.begun
+        fit.trials = [trial.as_dict() for trial in self.trials]
+        if fit.lower_bound is not None:
+            fit.lower_bound = min(fit.lower_bound, fit.objective)
+        return fit
+
+    # -- parts of all stages ---------------------------------------------------------------------------------------
 
     def _solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
         """One solver's fit, in a share of the time that is left; its records join the history."""
-        seed, begun, before = int(self.rng.integers(2**31 - 1)), time.perf_counter() - self.begun, self.n_evals
+        seed, begun, before = int(self.rng.integers(2**31 - 1)), time.perf_counter() - self.begun, self.counter.n
         if problem.max_seconds is not None:
             problem = replace(problem, max_seconds=max(1e-3, share * (problem.max_seconds - begun)))
 
@@ -327,105 +565,53 @@ class _Search:
             return any([callback(record) for callback in self.callbacks])
 
         fit = solver.solve(replace(problem, random_state=seed), state, (note,))
-        self.n_evals += fit.counters["kernel_evals"]
+        self.counter.add(fit.counters["kernel_evals"])
         return fit
 
-    def _error(self, model: KernelExpansion) -> float:
-        """Error on the rows held out."""
-        task, examples = self.problem.task, self.held_examples
-        scores = model.scores(self.held, self.problem.n_jobs)
-        self.n_evals += len(scores) * model.n_basis
-        return float(task.error(task.decode(scores, model.plain, examples), examples))
-
-    def _noted(self, error: float) -> float:
-        """The error on the rows held out, which the last record is told."""
-        self.history[-1]["held_out_error"] = error
-        return error
-
-    def _stopped(self, reference: Fit, status: Status) -> Fit:
-        """The exact SVM of a part of the rows: what there is when a search is cut short."""
-        rows = self.problem.bind()
-        reference.objective = exact_objective(self.problem, rows, reference.model)
-        reference.counters["report_kernel_evals"] = rows.counter.n
-        if reference.basis_rows is not None:
-            reference.basis_rows = self.asked[reference.basis_rows]
-        reference.status = status
-        return self._end(reference, reference.lower_bound)
-
-    def _end(self, fit: Fit, bound: float | None) -> Fit:
-        """The fit that counts, with all that was done for it."""
-        is_small = self.history[-1]["stage"] in ("coefficients", "all rows")
-        self.history[-1]["search"] = self.search
-        if self.problem.verbose and self.search:
-            tqdm.write(self.search, file=sys.stderr)
-        fit.state = CompactState(fit.model if is_small else None)
-        fit.history, fit.counters["kernel_evals"] = self.history, self.n_evals
-        fit.counters["seconds"] = time.perf_counter() - self.begun
-        if bound is not None:
-            fit.lower_bound = min(bound, fit.objective)
+    @staticmethod
+    def _heed(fit: Fit) -> Fit:
+        """The fit, if it came to its end."""
+        if fit.status is not Status.CONVERGED:
+            raise _CutShortError(fit.status)
         return fit
+
+    def _note(self, stage: str, k: int, error: float | None) -> None:
+        """A record of vectors that were moved."""
+        record: dict[str, Any] = dict.fromkeys(("objective", "lower_bound", "gap"))
+        record |= {"stage": stage, "n_basis": k, "kernel_evals": self.counter.n}
+        record["seconds"] = time.perf_counter() - self.begun
+        if error is not None:
+            record["held_out_error"] = error
+        self.history.append(record)
+        if any([callback(record) for callback in self.callbacks]):
+            raise _CutShortError(Status.STOPPED)
+
+
+def measured_by(task: Task) -> Task:
+    """The task of the exact machine that few vectors are measured by: pairs of classes, where these are quicker."""
+    return task.in_pairs() or task
+
+
+def in_one(task: Task) -> Task | None:
+    """The task as one problem: a score for each class in place of pairs, None where pairs were asked for."""
+    return task.in_scores() if task.class_pairs() else task
+
+
+def is_text(basis: Any) -> bool:
+    """Whether vectors are sparse with many features."""
+    return is_sparse(basis) and basis.shape[1] > MAX_SPARSE_FEATURES
 
 
 def exact_solver(task: Task) -> Exact | ExactCuts:
     """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
-    return Exact() if task.has_two_classes else ExactCuts()
+    return Exact() if task.has_dual or task.class_pairs() else ExactCuts()
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A number of vectors and the error of their model on the rows held out, at this many times the price C."""
-
-    n_basis: int
-    error: float
-    price: float = 1.0
-
-
-def parts(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Positions of training rows and of those held out, of every label (or range of targets) the same share."""
-    order = rng.permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
-    every = max(EVERY, -(-len(labels) // MAX_HELD))
-    is_held = np.arange(len(labels)) % every == every // 2
-    return np.sort(order[~is_held]), np.sort(order[is_held])
-
-
-def slack(error: float, problem: Problem, examples: Examples) -> float:
-    """How much more than the exact SVM's error will do."""
-    labels, weights = examples.labels, examples.weights
-    if problem.task.has_targets:
-        constant = problem.task.error(np.full(len(labels), np.median(labels)), examples)
-        return min(GAIN_SHARE * max(0.0, constant - error), REGRESSION_SHARE * error)
-    _, codes = np.unique(labels, return_inverse=True)
-    constant = 1.0 - np.bincount(codes, weights=weights).max() / weights.sum()
-    return min(GAIN_SHARE * max(0.0, constant - error), MAX_SLACK, max(ERROR_SHARE * error, LEAST_SLACK))
-
-
-def told(exact: Trial, trials: list[Trial], allowed: float) -> str:
-    """What was tried, in a line."""
-    tried = ", ".join(
-        f"{trial.n_basis} vectors {'' if trial.price == 1.0 else f'(at {trial.price:g} C) '}{trial.error:.4g}"
-        for trial in trials
-    )
-    most = f"at most {allowed:.2g} more will do"
-    return f"error on rows held out: exact SVM ({exact.n_basis} vectors) {exact.error:.4g}, {most}; {tried}"
-
-
-def sizes_for(n_exact: int) -> list[int]:
-    """Numbers of vectors to try where the exact SVM has n_exact."""
-    last = [max(1, int(share * n_exact)) for share in SHARES]
-    sizes, k = [], FIRST_SIZE
-    while 1.5 * k < last[0]:
-        sizes.append(k)
-        k *= FACTOR
-    return sizes + last
-
-
-def hopeless(trials: list[Trial], least: float, most: float, size: int) -> bool:
-    """Whether the excess over the least error will still be over ``most`` with ``size`` vectors."""
-    if len(trials) < 2 or not trials[-2].n_basis:
-        return False
-    (k_1, before), (k_2, now) = ((trial.n_basis, trial.error - least) for trial in trials[-2:])
-    if now >= before or k_2 <= k_1:
-        return now > most
-    expected = now * (now / before) ** (np.log(size / k_2) / np.log(k_2 / k_1))
-    return bool(expected > most)
+def machine_problem(problem: Problem, task: Task) -> Problem:
+    """The problem with another task of the same labels; scores of several classes have no free intercept."""
+    if task == problem.task:
+        return problem
+    examples = task.encode(problem.examples.labels, problem.examples.weights)
+    is_free = problem.intercept == "free" and bool(task.class_pairs())
+    intercept = "regularized" if problem.intercept == "free" and not is_free else problem.intercept
+    return replace(problem, task=task, examples=examples, intercept=intercept)

@@ -79,6 +79,14 @@ SPREAD_ROWS = 20_000
 FINISH_SHARE = 0.15
 
 
+def expected_evals(n_rows: int, k: int) -> float:
+    """Kernel evaluations of a descent with k vectors whose sweeps and batches are left to "auto", about."""
+    batch_size = max(MIN_BATCH, -(-n_rows * BATCH_EPOCHS // AUTO_STEPS))
+    steps = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+    n_epochs = np.clip(steps * batch_size / n_rows, *AUTO_EPOCHS)
+    return float(k * n_rows * n_epochs)
+
+
 @dataclass(frozen=True)
 class RefineState:
     """The model that a fit ended with, to go on from."""

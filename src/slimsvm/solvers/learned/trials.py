@@ -1,0 +1,141 @@
+"""What a search for few vectors goes by: parts of the rows, sizes, and the statistics of their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.solvers.base import Problem
+from slimsvm.tasks import Task
+
+Array = np.ndarray
+
+# Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
+# fifth if that is more, at most MAX_HELD.
+FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 4, 1 / 3, 4_000, 1 / 5, 20_000
+# Vectors tried: the first number, the factor to the next, and the last as a share of the exact machine's.
+FIRST_SIZE, FACTOR, LAST_SHARE = 25, 2, 0.245
+# Shares of the exact machine's error, and of what it gains over a constant, that the extra error stays under.
+ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
+# A search is given up where the upper end would be over HOPELESS times what is allowed with the most vectors. It is
+# taken to fall at least with the power LEAST_RATE of their number.
+HOPELESS, LEAST_RATE = 1.0, 1.4
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a number of vectors has come to on the rows held out.
+
+    Parameters
+    ----------
+    n_basis : int
+    vectors : {"moved", "learned"}
+        Towards the exact machine, or from the rows.
+    multi_class : str or None
+        "ovo" for pairs of classes, "crammer-singer" for a score each; None where there are no several classes.
+    error : float
+    extra_error, standard_error : float
+        Mean of the difference to the exact machine's error, and how sure that is.
+    allowed : float
+        What the upper end, extra_error + standard_error, may be.
+    """
+
+    n_basis: int
+    vectors: str
+    multi_class: str | None
+    error: float
+    extra_error: float
+    standard_error: float
+    allowed: float
+
+    @property
+    def will_do(self) -> bool:
+        """Whether the upper end of the extra error is allowed."""
+        return self.extra_error + self.standard_error <= self.allowed
+
+    def is_better_than(self, other: Trial) -> bool:
+        """Whether this is the one to take: it will do and the other will not, or it errs less."""
+        if self.will_do != other.will_do:
+            return self.will_do
+        return self.error < other.error
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``validation_``."""
+        return dict(vars(self))
+
+
+def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
+    """Pairs of training rows and rows held out, of every class (or range of targets) the same share.
+
+    Of a class of one row that row is never held out.
+    """
+    n = len(labels)
+    order = rng.permutation(n)
+    order = order[np.argsort(labels[order], kind="stable")]
+    place = np.arange(n)
+    may_be_held = np.ones(n, dtype=bool)
+    if not has_targets:
+        _, code, count = np.unique(labels[order], return_inverse=True, return_counts=True)
+        may_be_held = count[code] > 1
+    if n <= FEW_ROWS:
+        helds = [may_be_held & (place % FOLDS == fold) for fold in range(FOLDS)]
+    else:
+        n_held = int(min(max(SHARE_HELD * n, min(MOST_SHARE * n, LEAST_HELD)), MAX_HELD))
+        helds = [may_be_held & ((place + 1) * n_held // n > place * n_held // n)]
+    return [(np.sort(order[~held]), np.sort(order[held])) for held in helds]
+
+
+def sizes_for(n_exact: float) -> list[int]:
+    """Numbers of vectors to try where the exact machine of all rows has n_exact."""
+    last, sizes, k = int(LAST_SHARE * n_exact), [], FIRST_SIZE
+    while 1.4 * k < last:
+        sizes.append(k)
+        k *= FACTOR
+    return [*sizes, last] if last else sizes
+
+
+def is_hopeless(before: Trial, now: Trial, size: int) -> bool:
+    """Whether the upper end will be far from allowed with ``size`` vectors, at the rate seen or LEAST_RATE."""
+    then, here = (trial.extra_error + trial.standard_error for trial in (before, now))
+    rate = np.log(then / here) / np.log(now.n_basis / before.n_basis) if then > here > 0 else 0.0
+    return bool(here * (now.n_basis / size) ** max(rate, LEAST_RATE) > HOPELESS * now.allowed)
+
+
+def row_errors(task: Task, scores: Array, labels: Array) -> Array:
+    """The error of each row: 1 where its class is wrong, or how far the prediction is from the target."""
+    predicted = task.decode(scores, np.zeros(0), None)
+    if task.has_targets:
+        return np.abs(np.asarray(predicted, dtype=np.float64) - labels)
+    return (np.asarray(predicted) != labels).astype(np.float64)
+
+
+def paired(difference: Array, weights: Array) -> tuple[float, float]:
+    """Weighted mean of differences of single rows, and its standard error."""
+    mean = float(np.average(difference, weights=weights))
+    spread = np.sqrt(np.sum(np.square(weights * (difference - mean))))
+    return mean, float(spread / weights.sum())
+
+
+def allowed_error(error: float, max_extra_error: float, problem: Problem) -> float:
+    """How much more than the exact machine's error will do."""
+    labels, weights = problem.examples.labels, problem.examples.weights
+    if problem.task.has_targets:
+        constant = float(np.average(np.abs(labels - np.median(labels)), weights=weights))
+        max_extra_error = max_extra_error * constant
+    else:
+        _, codes = np.unique(labels, return_inverse=True)
+        constant = 1.0 - float(np.bincount(codes, weights=weights).max() / weights.sum())
+    return min(max_extra_error, ERROR_SHARE * error, GAIN_SHARE * max(0.0, constant - error))
+
+
+def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str:
+    """What was tried, in a line."""
+    tried = ", ".join(
+        f"{trial.n_basis} {trial.vectors}{'' if trial.multi_class is None else f' ({trial.multi_class})'} "
+        f"{trial.error:.4g} ± {trial.standard_error:.2g}"
+        for trial in trials
+    )
+    most = f"at most {allowed:.2g} more will do"
+    return f"error on rows held out: exact machine ({n_exact} vectors) {error:.4g}, {most}; {tried or 'none tried'}"
