@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
 
 import slimsvm
 from kernel_cases import NO_DERIVATIVE
@@ -94,6 +95,19 @@ def test_the_same_model_again_for_any_number_of_threads(fitted):
     again = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0, n_jobs=2).fit(*moons())
     np.testing.assert_array_equal(again.basis_vectors_, fitted.basis_vectors_)
     np.testing.assert_array_equal(again.basis_coef_, fitted.basis_coef_)
+
+
+def test_all_is_done_by_one_thread_of_the_linear_algebra(monkeypatch):
+    """Others would spin beside ours, and have other bits."""
+    seen, descend = [], compact.descend
+
+    def noting(*args):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return descend(*args)
+
+    monkeypatch.setattr(compact, "descend", noting)
+    SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(*moons(300))
+    assert set(seen) == {1}
 
 
 def test_without_such_vectors_the_exact_machine_of_all_rows(monkeypatch):

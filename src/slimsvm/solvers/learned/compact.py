@@ -42,6 +42,7 @@ from tqdm import tqdm
 from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import get_preimage
 from slimsvm.bases.reduced_set import greedy
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import EvalCounter
 from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
@@ -193,7 +194,8 @@ class Compact(Solver):
         if self.learn_metric:
             check_smoothable(problem)
             check_kernel(problem.bind(), self.learn_metric)
-        return _Search(problem, self, state, tuple(callbacks)).run()
+        with one_blas_thread():
+            return _Search(problem, self, state, tuple(callbacks)).run()
 
 
 class _CutShortError(Exception):
