@@ -9,8 +9,8 @@ import pytest
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
 from slimsvm.cli import main
-from slimsvm.deploy.c_header import PREDICT, c_header
-from slimsvm.deploy.plain_model import read_plain_model
+from slimsvm.deploy.c_header import PREDICT, c_header, write_c
+from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 
 FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c99", "-pedantic"]
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -98,6 +98,15 @@ def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, tmp_path):
     scores = np.array([line[0] for line in run_header(tmp_path, X, "classes")], float)
     expected = estimator.decision_function(X.astype(np.float32).astype(float))
     np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@needs_compiler
+@pytest.mark.parametrize(("kind", "scores"), [("pairs", [1.0, -1.0, 1.0]), ("classes", [1.0, 1.0, 1.0])])
+def test_ties_go_to_the_lowest_class(kind, scores, tmp_path):
+    """Three classes with a vote each, and with equal scores."""
+    model = PlainModel(kind, "linear", {}, 1, None, np.zeros((1, 3)), np.array(scores), np.zeros(0), np.arange(3), {})
+    write_c(model, tmp_path / "model.h")
+    assert run_header(tmp_path, [[0.0]], "classes")[0][-1] == "0"
 
 
 @needs_compiler

@@ -20,6 +20,7 @@ class Target(NamedTuple):
 
 TARGETS = {
     "c": Target("c_header:write_c", ".h", "a C99 header without allocation and without a library"),
+    "onnx": Target("onnx_graph:write_onnx", ".onnx", "an ONNX graph of standard operators"),
 }
 
 

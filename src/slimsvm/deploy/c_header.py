@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.plain_model import PlainModel, describe
 
 Array = np.ndarray
 
@@ -164,7 +164,7 @@ def write_c(model: PlainModel, path: Any, name: str | None = None) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
     Path(path).write_text(c_header(model, name), encoding="ascii")
-    return f"{path}: C99 header, {summary(model)}, {n_constants(model) * 4:,} bytes of constants"
+    return f"{path}: C99 header, {describe(model)}, {n_constants(model) * 4:,} bytes of constants"
 
 
 def c_header(model: PlainModel, name: str) -> str:
@@ -176,18 +176,11 @@ def c_header(model: PlainModel, name: str) -> str:
     usage = "\n".join(
         [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
     )
-    text = HEAD.format(text=summary(model), usage=usage, NAME=name.upper(), n_features=model.n_features,
+    text = HEAD.format(text=describe(model), usage=usage, NAME=name.upper(), n_features=model.n_features,
                        n_outputs=model.n_outputs)  # fmt: skip
     text += _constants(model) + _functions(model)
     text += f"\n/* {comment} */\nstatic inline {signature}\n{{\n{body}}}\n\n#endif\n"
     return re.sub(r"\bNAME(?=_[A-Z])", name.upper(), text).replace("NAME_", f"{name}_")
-
-
-def summary(model: PlainModel) -> str:
-    """What the model is, in a line."""
-    n_vectors = 0 if model.vectors is None else len(model.coef)
-    size = f"{n_vectors} vectors of {model.n_features} features" if n_vectors else f"{model.n_features} features"
-    return f"{model.kind}, kernel {model.kernel}, {size}, {model.n_outputs} score{'s' * (model.n_outputs > 1)}"
 
 
 def n_constants(model: PlainModel) -> int:
@@ -203,7 +196,7 @@ def _constants(model: PlainModel) -> str:
         text += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{_classes(model.classes)}"
     if model.vectors is not None:
         text += f"#define NAME_N_VECTORS {max(1, len(model.coef))}\n"
-        vectors = np.concatenate([Z for Z, _ in model.pieces()]) if len(model.coef) else np.zeros((1, model.n_features))
+        vectors = model.dense_vectors() if len(model.coef) else np.zeros((1, model.n_features))
         text += _array("vectors", vectors, "[NAME_N_VECTORS][NAME_N_FEATURES]")
     coef = model.coef if len(model.coef) else np.zeros((1, model.n_outputs))
     text += _array("coef", coef, f"[{len(coef)}][NAME_N_OUTPUTS]")

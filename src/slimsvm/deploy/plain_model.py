@@ -77,7 +77,7 @@ class PlainModel:
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of a block of rows."""
         total = np.tile(self.intercept, (len(X), 1))
-        for vectors, coef in self.pieces():
+        for vectors, coef in self._pieces():
             total += self._kernel_values(X, vectors) @ coef
         return total
 
@@ -86,7 +86,11 @@ class PlainModel:
         """Rows to be scored at a time."""
         return max(1, BLOCK_NUMBERS // max(1, self.n_features, len(self.coef)))
 
-    def pieces(self) -> Iterator[tuple[Any, Array]]:
+    def dense_vectors(self) -> Array:
+        """All vectors as one float64 array."""
+        return dense_rows(self.vectors, 0, len(self.coef))
+
+    def _pieces(self) -> Iterator[tuple[Any, Array]]:
         """The vectors and their coefficients, some at a time."""
         if self.vectors is None:
             yield None, self.coef
@@ -112,6 +116,13 @@ class PlainModel:
             return (1.0 + s) * np.exp(-s)
         values = gamma * (X @ Z.T) + coef0
         return np.tanh(values) if self.kernel == "sigmoid" else values ** self.parameters["degree"]
+
+
+def describe(model: PlainModel) -> str:
+    """What the model is, in a line."""
+    n_vectors = 0 if model.vectors is None else len(model.coef)
+    size = f"{n_vectors} vectors of {model.n_features} features" if n_vectors else f"{model.n_features} features"
+    return f"{model.kind}, kernel {model.kernel}, {size}, {model.n_outputs} score{'s' * (model.n_outputs > 1)}"
 
 
 KERNELS = "rbf", "matern32", "laplacian", "poly", "sigmoid", "linear", "precomputed"

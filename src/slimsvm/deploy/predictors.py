@@ -28,7 +28,8 @@ def load_predictor(path: Any) -> Predictor:
     -------
     Predictor
         With ``predict`` and ``decision_function`` as the estimator has them, and ``classes_`` where there are some.
-        A score differs from the estimator's by at most 5e-6 of the largest one: it is computed in float64 here.
+        Scores are computed in float64. Those of an estimator of float32 differ by what that rounds: at most 5e-6 of
+        the largest one, unless coefficients are so much larger than scores that they cancel.
 
     Raises
     ------

@@ -494,6 +494,24 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         self._export("c", path, name=name)
 
+    def to_onnx(self, path) -> None:
+        """Write the fitted model as an ONNX graph of standard operators; docs/deploy/onnx.md shows its use.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ImportError
+            The package onnx is not installed: ``pip install 'slimsvm[onnx]'``.
+        ValueError
+            The model labels sequences, or by a task in Python.
+        """
+        self._export("onnx", path)
+
     def _export(self, target: str, path: Any, **options: Any) -> None:
         from slimsvm.deploy import writer_of
         from slimsvm.deploy.plain_model import plain_model

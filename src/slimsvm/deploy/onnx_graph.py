@@ -1,0 +1,310 @@
+"""A model as an ONNX graph of standard operators: products, exponentials and sums, none of ``ai.onnx.ml``.
+
+    X (n, d) float32 -> kernel values (n, n_vectors) -> scores (n, n_outputs) -> prediction, decision values
+
+Opset 13: the first where ``ReduceSum`` takes its axes as an input, as all later ones have it; ONNX Runtime reads it
+since 1.7 (2021), and every release for Python 3.11 does. Kernels of x − z are those of centred rows, by |x − z|² =
+|x|² + |z|² − 2⟨x, z⟩, so that a batch is one product of matrices. The numbers are float32 where that is good enough for
+this model, and float64 elsewhere: `numbers_for` tries it on rows near the model's own vectors.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slimsvm.deploy.plain_model import PlainModel, describe
+
+Array = np.ndarray
+
+OPSET, IR_VERSION = 13, 7
+# Share of the largest score that float32 may be off by on the model's vectors: five times less than what is promised.
+FLOAT32_ERROR = 1e-6
+PROBES = 256
+SHIFT_INVARIANT = {"rbf": 2.0, "matern32": 6.0}
+
+
+def write_onnx(model: PlainModel, path: Any) -> str:
+    """Write a model as an ONNX file.
+
+    Parameters
+    ----------
+    model : PlainModel
+    path : str or path-like
+
+    Returns
+    -------
+    str
+        What was written, in a sentence.
+
+    Raises
+    ------
+    ImportError
+        The package onnx is not installed.
+    ValueError
+        The model labels sequences.
+    """
+    if model.kind == "sequences":
+        raise ValueError(
+            "a graph of ONNX scores rows one by one, and a SequenceSVM's labels depend on each other: "
+            "slimsvm.load_predictor predicts them without training code"
+        )
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'") from error
+    numbers = numbers_for(model)
+    graph = Graph(numbers)
+    rows = graph.op("Cast", "X", to=graph.type_of(np.float64)) if numbers == np.float64 else "X"
+    scores = graph.op("Gemm", _kernel_values(graph, model, rows), graph.constant(model.coef),
+                      graph.constant(model.intercept))  # fmt: skip
+    outputs = _outputs(graph, model, scores)
+    proto = graph.finished(model, outputs)
+    onnx.checker.check_model(proto, full_check=True)
+    data = proto.SerializeToString()
+    Path(path).write_bytes(data)
+    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers.name}, {len(data):,} bytes"
+
+
+class Graph:
+    """Nodes and constants as they are added; all of one float type."""
+
+    def __init__(self, numbers: np.dtype) -> None:
+        self.numbers, self.nodes, self.constants = numbers, [], []  # type: ignore[var-annotated]
+
+    def type_of(self, dtype: Any) -> int:
+        """ONNX's number of a type."""
+        import onnx
+
+        return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node, and return the name of its output."""
+        import onnx
+
+        name = attributes.pop("named", f"{kind.lower()}_{len(self.nodes)}")
+        self.nodes.append(onnx.helper.make_node(kind, list(inputs), [name], **attributes))
+        return name
+
+    def constant(self, values: Any, as_it_is: bool = False) -> str:
+        """Add a constant, with floats in the graph's type unless it is to stay as it is, and return its name."""
+        import onnx
+
+        values, name = np.asarray(values), f"constant_{len(self.constants)}"
+        if values.dtype.kind == "f" and not as_it_is:
+            values = values.astype(self.numbers)
+        self.constants.append(onnx.numpy_helper.from_array(values, name))
+        return name
+
+    def finished(self, model: PlainModel, outputs: dict[str, tuple[Any, list]]) -> Any:
+        """The whole model; ``outputs`` are types and shapes by name."""
+        import onnx
+
+        rows = onnx.helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n", model.n_features])
+        infos = [
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.STRING if dtype == "str" else self.type_of(dtype),
+                                               shape)
+            for name, (dtype, shape) in outputs.items()
+        ]  # fmt: skip
+        graph = onnx.helper.make_graph(self.nodes, "slimsvm", [rows], infos, self.constants, doc_string=describe(model))
+        opsets = [onnx.helper.make_opsetid("", OPSET)]
+        return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="slimsvm")
+
+
+# -- kernel values ------------------------------------------------------------------------------------------------
+
+
+def _folded(model: PlainModel) -> tuple[Array, Array, Array]:
+    """Scale, centre and vectors such that the kernel is one of |x' − z'|, x' = scale x − centre."""
+    Z, gamma = model.dense_vectors(), model.parameters["gamma"]
+    if model.kernel == "laplacian":
+        scale = gamma * np.ones(model.n_features)
+    else:
+        scale = np.sqrt(SHIFT_INVARIANT[model.kernel] * gamma) * np.ones(model.n_features)
+    centre = (Z * scale).mean(axis=0) if len(Z) else np.zeros(model.n_features)
+    return scale, centre, Z * scale - centre
+
+
+def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
+    """k(x_i, z_j), shape (n, n_vectors)."""
+    if model.kernel == "linear":
+        return rows
+    if model.kernel == "precomputed":
+        return graph.op("Gather", rows, graph.constant(model.vectors[:, 0].astype(np.int64)), axis=1)
+    if model.kernel in ("poly", "sigmoid"):
+        inner = graph.op("Gemm", rows, graph.constant(model.parameters["gamma"] * model.dense_vectors()),
+                         graph.constant(np.array([model.parameters["coef0"]])), transB=1)  # fmt: skip
+        if model.kernel == "sigmoid":
+            return graph.op("Tanh", inner)
+        return graph.op("Pow", inner, graph.constant(np.array([float(model.parameters["degree"])])))
+    scale, centre, Z = _folded(model)
+    folded = graph.op("Sub", graph.op("Mul", rows, graph.constant(scale)), graph.constant(centre))
+    if model.kernel == "laplacian":
+        return graph.op("Exp", graph.op("Neg", _absolute_distances(graph, folded, Z)))
+    inner = graph.op("Gemm", folded, graph.constant(Z), graph.constant(-0.5 * np.sum(Z * Z, axis=1)), transB=1)
+    norms = graph.op("Mul", graph.op("ReduceSumSquare", folded, axes=[1]), graph.constant(np.array([0.5])))
+    minus_half = graph.op("Sub", inner, norms)  # -|x' - z'|^2 / 2
+    if model.kernel == "rbf":
+        return graph.op("Exp", minus_half)
+    squares = graph.op("Max", graph.op("Mul", minus_half, graph.constant(np.array([-2.0]))),
+                       graph.constant(np.array([0.0])))  # fmt: skip
+    s = graph.op("Sqrt", squares)
+    return graph.op("Mul", graph.op("Add", s, graph.constant(np.array([1.0]))), graph.op("Exp", graph.op("Neg", s)))
+
+
+def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
+    """Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers."""
+    import onnx
+
+    number, axes = graph.type_of(graph.numbers), graph.constant(np.array([1]))
+    body = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Sub", [rows, "z"], ["difference"]),
+            onnx.helper.make_node("Abs", ["difference"], ["absolute"]),
+            onnx.helper.make_node("ReduceSum", ["absolute", axes], ["distance"], keepdims=0),
+        ],
+        "distance_to_a_vector",
+        [onnx.helper.make_tensor_value_info("z", number, [Z.shape[1]])],
+        [onnx.helper.make_tensor_value_info("distance", number, ["n"])],
+    )
+    return graph.op("Transpose", graph.op("Scan", graph.constant(Z), body=body, num_scan_inputs=1), perm=[1, 0])
+
+
+# -- from scores to what is predicted -----------------------------------------------------------------------------
+
+
+def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[Any, list]]:
+    """Add the outputs "prediction" and "scores", as `slimsvm.deploy.predictors` has them; their types and shapes."""
+    if model.kind in ("regression", "ranking"):
+        flat = graph.op("Squeeze", scores, graph.constant(np.array([1])))
+        graph.op("Cast", flat, to=graph.type_of(np.float32), named="prediction")
+        return {"prediction": (np.float32, ["n"])}
+    if model.kind == "labels":
+        has_label = graph.op("Greater", scores, graph.constant(np.array([0.0])))
+        graph.op("Cast", has_label, to=graph.type_of(np.int64), named="prediction")
+        return {"prediction": (np.int64, ["n", model.n_outputs])} | _decision(graph, scores, model.n_outputs)
+    if model.kind == "one class":
+        is_inside = graph.op("GreaterOrEqual", scores, graph.constant(np.array([0.0])))
+        inside = graph.op("Squeeze", is_inside, graph.constant(np.array([1])))
+        graph.op("Where", inside, graph.constant(np.array([1])), graph.constant(np.array([-1])), named="prediction")
+        return {"prediction": (np.int64, ["n"])} | _decision(graph, scores, 1)
+    codes, decision, n_columns = _codes(graph, model, scores)
+    classes = _plain_classes(model)
+    graph.op("Gather", graph.constant(classes, as_it_is=True), codes, named="prediction")
+    dtype = "str" if classes.dtype.kind == "O" else classes.dtype
+    return {"prediction": (dtype, ["n"])} | _decision(graph, decision, n_columns)
+
+
+def _decision(graph: Graph, scores: str, n_columns: int) -> dict[str, tuple[Any, list]]:
+    graph.op("Cast", scores, to=graph.type_of(np.float32), named="scores")
+    return {"scores": (np.float32, ["n", n_columns])}
+
+
+def _codes(graph: Graph, model: PlainModel, scores: str) -> tuple[str, str, int]:
+    """Numbers of the predicted classes, the decision values, and how many of these a row has."""
+    assert model.classes is not None
+    k, shape = len(model.classes), model.options.get("decision_function_shape")
+    if model.kind == "binary":
+        is_second = graph.op("Greater", scores, graph.constant(np.array([0.0])))
+        codes = graph.op("Cast", is_second, to=graph.type_of(np.int64))
+        return graph.op("Squeeze", codes, graph.constant(np.array([1]))), scores, 1
+    first, second = _pairs(k)
+    if model.kind == "classes":
+        if shape != "ovo":
+            return _greatest(graph, scores), scores, k
+        return _greatest(graph, scores), graph.op("MatMul", scores, graph.constant((first - second).T)), len(first)
+    if model.kind == "ordinal":
+        above = graph.op("Sub", scores, graph.constant(model.plain))
+        sums = graph.op("MatMul", above, graph.constant(np.triu(np.ones((k - 1, k)), 1)))
+        return _greatest(graph, sums), above if k == 2 else sums, 1 if k == 2 else k
+    votes = _votes(graph, scores, "Greater", first, second)
+    if shape == "ovo":
+        return _greatest(graph, votes), scores, len(first)
+    confidences = _confidences(graph, scores, first, second)
+    codes = _greatest(graph, confidences if model.options.get("break_ties") else votes)
+    return codes, confidences, k
+
+
+def _plain_classes(model: PlainModel) -> Array:
+    """The labels in a type that ONNX has: strings as objects, truth values as they are, other numbers of 64 bits."""
+    classes = np.asarray(model.classes)
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    return classes if classes.dtype.kind in "bf" else classes.astype(str).astype(object)
+
+
+def _greatest(graph: Graph, values: str) -> str:
+    """The column of each row's greatest value, the first of equals."""
+    return graph.op("ArgMax", values, axis=1, keepdims=0)
+
+
+def _pairs(k: int) -> tuple[Array, Array]:
+    """Indicators (n_pairs, k) of the first class of each pair and of the second."""
+    pairs = np.array(list(combinations(range(k), 2)), np.int64).reshape(-1, 2)
+    return np.eye(k)[pairs[:, 0]], np.eye(k)[pairs[:, 1]]
+
+
+def _votes(graph: Graph, scores: str, comparison: str, first: Array, second: Array) -> str:
+    """Votes (n, n_classes): a pair's first class has one where its score compares so to 0, its second elsewhere."""
+    compared = graph.op(comparison, scores, graph.constant(np.array([0.0])))
+    is_first = graph.op("Cast", compared, to=graph.type_of(graph.numbers))
+    product = graph.op("MatMul", is_first, graph.constant(first - second))
+    return graph.op("Add", product, graph.constant(second.sum(axis=0)))
+
+
+def _confidences(graph: Graph, scores: str, first: Array, second: Array) -> str:
+    """See `slimsvm.deploy.predictors.pair_confidences`."""
+    sums = graph.op("MatMul", scores, graph.constant(first - second))
+    three, one = graph.constant(np.array([3.0])), graph.constant(np.array([1.0]))
+    bound = graph.op("Mul", three, graph.op("Add", graph.op("Abs", sums), one))
+    return graph.op("Add", _votes(graph, scores, "GreaterOrEqual", first, second), graph.op("Div", sums, bound))
+
+
+# -- the type of the numbers --------------------------------------------------------------------------------------
+
+
+def numbers_for(model: PlainModel) -> np.dtype:
+    """float32 where its scores of rows near the model's own vectors are right to `FLOAT32_ERROR`, else float64.
+
+    There kernel values and their errors are the largest; on the vectors themselves errors would cancel.
+    """
+    if model.kernel in ("linear", "precomputed") or not len(model.coef):
+        return np.dtype(np.float32)
+    step = -(-len(model.coef) // PROBES)
+    rows = (model.dense_vectors() + _step_aside(model))[::step].astype(np.float32)
+    exact = model.scores(rows.astype(np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(_float32_scores(model, rows) - exact).max()
+    return np.dtype(np.float32 if error <= FLOAT32_ERROR * np.abs(exact).max() else np.float64)
+
+
+def _step_aside(model: PlainModel) -> Array:
+    """A step of about length 1 as the kernel measures it, or of a thousandth of each feature's mean magnitude."""
+    d = model.n_features
+    signs = 1.0 - 2.0 * (np.arange(d) % 2)
+    if model.kernel in ("poly", "sigmoid"):
+        return 1e-3 * signs * np.abs(model.dense_vectors()).mean(axis=0)
+    scale, _, _ = _folded(model)
+    return signs / scale / (d if model.kernel == "laplacian" else np.sqrt(d))
+
+
+def _float32_scores(model: PlainModel, rows: Array) -> Array:
+    """What the graph computes in float32."""
+    single = np.float32
+    if model.kernel in ("poly", "sigmoid"):
+        inner = rows @ (model.parameters["gamma"] * model.dense_vectors()).astype(single).T
+        inner += single(model.parameters["coef0"])
+        values = np.tanh(inner) if model.kernel == "sigmoid" else inner ** single(model.parameters["degree"])
+    else:
+        scale, centre, Z = (part.astype(single) for part in _folded(model))
+        folded = rows * scale - centre
+        if model.kernel == "laplacian":
+            values = np.exp(-np.stack([np.abs(folded - z).sum(axis=1) for z in Z], axis=1))
+        else:
+            half = 0.5 * np.sum(folded * folded, axis=1)[:, None] + 0.5 * np.sum(Z * Z, axis=1) - folded @ Z.T
+            s = np.sqrt(np.maximum(2 * half, 0))
+            values = np.exp(-half) if model.kernel == "rbf" else (1 + s) * np.exp(-s)
+    return values @ model.coef.astype(single) + model.intercept.astype(single)

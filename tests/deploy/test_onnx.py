@@ -1,0 +1,132 @@
+"""ONNX graphs: checked by onnx, and run by ONNX Runtime with the estimators' predictions."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import slimsvm
+from fixtures.make_models import CASES, DATA, MODELS, get_data
+from slimsvm.cli import main
+from slimsvm.deploy.onnx_graph import OPSET, numbers_for, write_onnx
+from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+SHIPPED = [name for name in CASES if not name.startswith(("structured", "sequence"))]
+
+
+def run(path, X):
+    """Outputs by name, of rows in float32."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": np.asarray(X, np.float32)}), strict=True))
+
+
+def assert_near(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_model_is_the_same_in_onnx(name, tmp_path):
+    with np.load(DATA) as stored:
+        queries = get_data(dict(stored), CASES[name].data).queries
+    queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
+    queries = queries.astype(np.float32).astype(np.float64)
+    estimator, predictor = (load(MODELS / f"{name}.slim") for load in (slimsvm.load, slimsvm.load_predictor))
+    estimator.to_onnx(tmp_path / "model.onnx")
+    found, expected = run(tmp_path / "model.onnx", queries), predictor.predict(queries)
+    assert found["prediction"].shape == expected.shape
+    if hasattr(predictor, "classes_") or CASES[name].data == "outliers":
+        np.testing.assert_array_equal(found["prediction"], expected)
+        decision = predictor.decision_function(queries)
+        assert_near(found["scores"], decision.reshape(len(queries), -1))
+    else:
+        assert_near(found["prediction"], expected)
+    opsets = onnx.load(tmp_path / "model.onnx").opset_import
+    assert [(opset.domain, opset.version) for opset in opsets] == [("", OPSET)]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian"])
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_any_number_of_rows(kernel, n, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    estimator = slimsvm.SVC(kernel=kernel, gamma=np.arange(1.0, 6.0) / 10).fit(X, X[:, 0] * X[:, 1] > 0)
+    estimator.to_onnx(tmp_path / "model.onnx")
+    rows = np.resize(X, (n, 5)).astype(np.float64)
+    found = run(tmp_path / "model.onnx", rows)
+    assert found["prediction"].shape == (n,)
+    largest = np.abs(estimator.decision_function(X.astype(np.float64))).max()
+    expected = estimator.decision_function(rows) if n else np.zeros(0)
+    np.testing.assert_allclose(found["scores"][:, 0], expected, rtol=0, atol=5e-6 * largest)
+
+
+def test_26_classes(tmp_path):
+    X = np.random.default_rng(0).normal(size=(520, 4)).astype(np.float32)
+    X, y = X[:260], np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[np.arange(260) % 26]
+    for multi_class in ("ovo", "crammer-singer"):
+        estimator = slimsvm.SVC(gamma=2.0, multi_class=multi_class).fit(X, y)
+        estimator.to_onnx(tmp_path / "model.onnx")
+        found = run(tmp_path / "model.onnx", X)
+        assert_near(found["scores"], estimator.decision_function(X.astype(np.float64)))
+        np.testing.assert_array_equal(found["prediction"], estimator.predict(X.astype(np.float64)))
+
+
+@pytest.mark.parametrize(("kind", "scores"), [("pairs", [1.0, -1.0, 1.0]), ("classes", [1.0, 1.0, 1.0])])
+def test_ties_go_to_the_lowest_class(kind, scores, tmp_path):
+    """Three classes with a vote each, and with equal scores."""
+    options = {"decision_function_shape": "ovo"}
+    model = PlainModel(
+        kind, "linear", {}, 1, None, np.zeros((1, 3)), np.array(scores), np.zeros(0), np.arange(3), options
+    )
+    write_onnx(model, tmp_path / "model.onnx")
+    assert run(tmp_path / "model.onnx", [[0.0]])["prediction"].tolist() == [0]
+
+
+def two_vectors(gap, coef):
+    """Two vectors of opposite signs, so far from each other (and from their centre)."""
+    vectors = np.array([[0.0], [gap]])
+    coefs = np.array([[coef], [-coef]])
+    return PlainModel("binary", "rbf", {"gamma": 1.0}, 1, vectors, coefs, np.zeros(1), np.zeros(0), np.arange(2), {})
+
+
+def test_float32_is_taken_where_it_is_good_enough():
+    assert numbers_for(two_vectors(1.0, 1.0)) == np.float32
+    # Squares of thousands leave no digit for a difference of them, and large coefficients cancel where vectors meet.
+    assert numbers_for(two_vectors(300.0, 1.0)) == np.float64
+    assert numbers_for(two_vectors(1e-3, 1e6)) == np.float64
+
+
+def test_a_graph_of_float64_keeps_its_digits(tmp_path):
+    X = (300.0 * np.arange(40) + np.arange(40) % 3)[:, None].astype(np.float32)
+    estimator = slimsvm.SVR(gamma=0.5).fit(X, np.arange(40) % 5)
+    estimator.to_onnx(tmp_path / "model.onnx")
+    assert numbers_for(read_and_save(estimator, tmp_path)) == np.float64
+    assert_near(run(tmp_path / "model.onnx", X)["prediction"], estimator.predict(X.astype(np.float64)))
+
+
+def read_and_save(estimator, folder):
+    estimator.save(folder / "model.slim")
+    return read_plain_model(folder / "model.slim")
+
+
+def test_sequences_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"SequenceSVM's labels depend on each other: slimsvm\.load_predictor"):
+        slimsvm.load(MODELS / "sequence.slim").to_onnx(tmp_path / "model.onnx")
+
+
+def test_the_command_writes_and_refuses(tmp_path, capsys):
+    target = tmp_path / "three.onnx"
+    assert main(["export", str(MODELS / "svc-three.slim"), "--to", "onnx", "--output", str(target)]) == 0
+    assert "three.onnx: ONNX graph of opset 13, classes, kernel rbf" in capsys.readouterr().out
+    assert main(["export", str(MODELS / "sequence.slim"), "--to", "onnx", "--output", str(target)]) == 1
+    assert "labels depend on each other" in capsys.readouterr().err
+    assert main(["export", str(MODELS / "svc-three.slim"), "--to", "onnx", "--name", "x"]) == 1
+    assert "--name goes with --to c" in capsys.readouterr().err
+
+
+def test_without_the_package_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'slimsvm\[onnx\]'"):
+        slimsvm.load(MODELS / "svc-exact.slim").to_onnx(tmp_path / "model.onnx")
