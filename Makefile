@@ -14,7 +14,7 @@ EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart 
 # Without bytecode beside them every process of the tests would compile each module that it imports, 4 seconds, again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup library format lint test test-all demo docs check-warnings check-address check-threads wheels check-core clean
+.PHONY: setup library format lint test test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
 
 setup: library
 
@@ -58,6 +58,22 @@ test test-all: library
 	$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
 	$(PYTEST) $(if $(filter test-all,$@),--full); tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/mypy.txt; test $$tests$$types = 00
+
+# The tests of the estimators with the oldest versions that pyproject.toml allows of what slimsvm needs.
+OLDEST := .venv-oldest
+OLDEST_STAMP := $(OLDEST)/.installed
+OLDEST_VERSIONS = import tomllib; \
+	print(*(need.replace(">=", "==") for need in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]))
+
+$(OLDEST_STAMP): pyproject.toml
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		$$($(PYTHON) -c '$(OLDEST_VERSIONS)') hypothesis 'pandas<3' pytest pytest-xdist
+	touch $@
+
+test-oldest: library $(OLDEST_STAMP)
+	PYTHONPATH=src $(OLDEST)/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal \
+		tests/estimators $(wildcard tests/contracts/test_estimators*.py)
 
 demo: library
 	$(BIN)/python -m slimsvm.cli.demo
@@ -116,5 +132,5 @@ check-core: library
 
 clean:
 	rm -rf docs/_build demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
-		src/slimsvm/core/*.dll $(STAMP) $(DOCS_STAMP)
+		src/slimsvm/core/*.dll $(STAMP) $(DOCS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -205,7 +204,7 @@ def test_scikit_learns_callbacks(name):
 @BOTH
 def test_scikit_learns_scoring_monitor(name):
     X, y = problem(name)
-    monitor = ScoringMonitor(scoring="r2" if name == "SVR" else "accuracy")
+    monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="r2" if name == "SVR" else "accuracy")
     estimator = ESTIMATORS[name]().set_callbacks(monitor).fit(X, y)
     scores = [entry["r2" if name == "SVR" else "accuracy"] for entry in monitor.get_logs().data]
     assert scores == [pytest.approx(estimator.score(X, y))]

@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.callback import ScoringMonitor
 
 import slimsvm
 from slimsvm import BSCA, BSGD, SVC, SVR, Checkpoint, OneClassSVM, modelfile
@@ -107,7 +106,7 @@ def test_regression_and_one_class_and_no_more_rows_than_vectors(solver, tmp_path
 
 def test_scikit_learns_scoring_monitor_sees_every_epoch():
     X, y = rows()
-    monitor = ScoringMonitor(scoring="accuracy")
+    monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="accuracy")
     clf = machine(BSCA).set_callbacks(monitor).fit(X, y)
     scores = [entry["accuracy"] for entry in monitor.get_logs().data]
     assert len(scores) == 7  # six epochs and the fit

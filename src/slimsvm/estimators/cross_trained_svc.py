@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.first_stage import Clock
+from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
 from slimsvm.solvers import Fit, Problem

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
 from slimsvm.estimators._shared.validation import is_chosen

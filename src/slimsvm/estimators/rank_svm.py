@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.metrics import ndcg_score
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.solvers import Certificate

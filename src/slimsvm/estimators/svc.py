@@ -6,13 +6,13 @@ from itertools import combinations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
 from slimsvm.estimators._shared.automatic import machine_of_classes
+from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.pairwise import pair_labels, pair_scores
 from slimsvm.estimators._shared.partial_fit import StreamingClassifier
 from slimsvm.estimators._shared.ramp_machine import RampMachine
@@ -288,7 +288,13 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         """A positive factor for each class."""
         if self.class_weight is None:
             return np.ones(len(self.classes_))
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            # Written out: compute_class_weight knows weights of rows only in the newest versions of scikit-learn.
+            totals = np.bincount(class_codes(y, self.classes_), weights, len(self.classes_))
+            with np.errstate(divide="ignore"):
+                factors = totals.sum() / (len(totals) * totals)
+        else:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         bad = ~(np.isfinite(factors) & (factors > 0))
         if bad.any():
             c = int(np.argmax(bad))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
+from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.partial_fit import StreamingRegressor
 from slimsvm.estimators._shared.validation import check_finite

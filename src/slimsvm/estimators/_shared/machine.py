@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import is_multilabel
@@ -19,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
+from slimsvm.estimators._shared.callbacks import CallbackSupportMixin
 from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.validation import (

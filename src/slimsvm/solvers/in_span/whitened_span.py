@@ -118,7 +118,8 @@ class Subspace:
 
     def coordinates(self, coef: Array, intercept: Array) -> Array:
         """Coordinates u (r + 1, m) of Σ_j coef_j φ(b_j) and intercept; coefficients of vectors left out are ignored."""
-        own = solve_triangular(self._to_coef, coef[self.kept], lower=False)
+        own = coef[self.kept]
+        own = solve_triangular(self._to_coef, own, lower=False) if len(own) else own
         return np.vstack([own, self.constant * intercept])
 
     def times(self, u: Array) -> Array:
@@ -305,7 +306,7 @@ def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: flo
     lengths = np.sqrt(np.abs(np.append(np.einsum("ij,ij->i", L, L), own)))
 
     def columns_of(factor: Array, z: Array) -> Array:
-        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T
+        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T if len(factor) else factor
         return np.vstack([-to_coef @ (z.T @ inverse), inverse])
 
     factor, info = lapack.dpotrf(rest, lower=1)
@@ -337,7 +338,8 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
     scale = np.where(own > 0, 1.0 / np.sqrt(np.where(own > 0, own, 1.0)), 0.0)
     factor, pivots, rank, _ = lapack.dpstrf(np.asfortranarray(gram * scale * scale[:, None]), tol=tolerance, lower=1)
     kept = pivots[:rank].astype(np.int64) - 1
-    inverse = solve_triangular(np.tril(factor[:rank, :rank]), np.eye(rank), lower=True)
+    inverse = np.eye(rank)
+    inverse = solve_triangular(np.tril(factor[:rank, :rank]), inverse, lower=True) if rank else inverse
     return kept, np.ascontiguousarray(scale[kept][:, None] * inverse.T)
 
 
