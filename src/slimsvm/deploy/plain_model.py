@@ -120,9 +120,10 @@ class PlainModel:
 
 def describe(model: PlainModel) -> str:
     """What the model is, in a line."""
-    n_vectors = 0 if model.vectors is None else len(model.coef)
-    size = f"{n_vectors} vectors of {model.n_features} features" if n_vectors else f"{model.n_features} features"
-    return f"{model.kind}, kernel {model.kernel}, {size}, {model.n_outputs} score{'s' * (model.n_outputs > 1)}"
+    size = f"{model.n_features} feature{'s' * (model.n_features != 1)}"
+    if model.vectors is not None:
+        size = f"{len(model.coef)} vector{'s' * (len(model.coef) != 1)} of {size}"
+    return f"{model.kind}, kernel {model.kernel}, {size}, {model.n_outputs} score{'s' * (model.n_outputs != 1)}"
 
 
 KERNELS = "rbf", "matern32", "laplacian", "poly", "sigmoid", "linear", "precomputed"

@@ -512,6 +512,22 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         self._export("onnx", path)
 
+    def to_json(self, path) -> None:
+        """Write the fitted model's numbers as JSON, for a predictor of one's own; docs/deploy/json.md is the schema.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            The model labels by a task in Python.
+        """
+        self._export("json", path)
+
     def _export(self, target: str, path: Any, **options: Any) -> None:
         from slimsvm.deploy import writer_of
         from slimsvm.deploy.plain_model import plain_model

@@ -1,0 +1,76 @@
+"""A model as JSON, for those who write a predictor of their own; docs/deploy/json.md is the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slimsvm.deploy.csr import CsrRows
+from slimsvm.deploy.plain_model import PlainModel, describe
+
+FORMAT, VERSION = "slimsvm model", 1
+
+
+def write_json_model(model: PlainModel, path: Any) -> str:
+    """Write a model as JSON: numbers with all digits of float64, a line for each vector.
+
+    Parameters
+    ----------
+    model : PlainModel
+    path : str or path-like
+
+    Returns
+    -------
+    str
+        What was written, in a sentence.
+    """
+    entries = (f"{json.dumps(key)}: {_lines(value)}" for key, value in json_parts(model).items())
+    text = "{\n" + ",\n".join(entries) + "\n}\n"
+    Path(path).write_text(text, encoding="ascii")
+    return f"{path}: JSON, {describe(model)}, {len(text):,} bytes"
+
+
+def json_parts(model: PlainModel) -> dict[str, Any]:
+    """The model's entries as JSON values, in the order of the page."""
+    parts = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": model.kind,
+        "kernel": {"name": model.kernel} | {name: _plain(value) for name, value in model.parameters.items()},
+        "n_features": model.n_features,
+        "n_outputs": model.n_outputs,
+        "vectors": _vectors(model.vectors),
+        "coef": model.coef.tolist(),
+        "intercept": model.intercept.tolist(),
+    }
+    if model.classes is not None:
+        parts["classes"] = model.classes.tolist()
+    if model.kind == "ordinal":
+        parts["thresholds"] = model.plain.tolist()
+    if model.kind == "sequences":
+        k, plain = model.n_outputs, model.plain
+        parts |= {"transitions": plain[: k * k].reshape(k, k).tolist(), "start": plain[k * k : k * k + k].tolist(),
+                  "end": plain[k * k + k :].tolist()}  # fmt: skip
+    return parts | {name: _plain(value) for name, value in model.options.items()}
+
+
+def _vectors(vectors: Any) -> Any:
+    """A list for each vector, or of sparse ones an object with the features that are not 0; None without vectors."""
+    if not isinstance(vectors, CsrRows):
+        return None if vectors is None else vectors.tolist()
+    ends = zip(vectors.indptr[:-1], vectors.indptr[1:], strict=True)
+    return [{"features": vectors.indices[lo:hi].tolist(), "values": vectors.data[lo:hi].tolist()} for lo, hi in ends]
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _lines(value: Any) -> str:
+    """JSON with a line for each entry of a list of lists."""
+    if isinstance(value, list) and value and isinstance(value[0], list | dict):
+        return "[\n" + ",\n".join(json.dumps(entry, allow_nan=False) for entry in value) + "\n]"
+    return json.dumps(value, allow_nan=False)

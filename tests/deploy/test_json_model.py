@@ -1,0 +1,124 @@
+"""JSON models: a predictor that is written after the page alone finds the estimators' labels."""
+
+import json
+import math
+import re
+from itertools import chain, combinations, pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slimsvm
+from fixtures.make_models import CASES, DATA, MODELS, get_data
+from slimsvm.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "json.md"
+SHIPPED = [name for name in CASES if not name.startswith("structured")]
+
+
+def kernel_value(model, x, z):
+    kernel = model["kernel"]
+    if kernel["name"] == "precomputed":
+        return x[int(z[0])]
+    if isinstance(z, dict):
+        z = [dict(zip(z["features"], z["values"], strict=True)).get(f, 0.0) for f in range(len(x))]
+    if kernel["name"] in ("poly", "sigmoid"):
+        inner = kernel["gamma"] * math.fsum(a * b for a, b in zip(x, z, strict=True)) + kernel["coef0"]
+        return math.tanh(inner) if kernel["name"] == "sigmoid" else inner ** kernel["degree"]
+    gamma = kernel["gamma"] if isinstance(kernel["gamma"], list) else [kernel["gamma"]] * len(x)
+    terms = list(zip(gamma, x, z, strict=True))
+    if kernel["name"] == "laplacian":
+        return math.exp(-math.fsum(g * abs(a - b) for g, a, b in terms))
+    square = math.fsum(g * (a - b) ** 2 for g, a, b in terms)
+    if kernel["name"] == "rbf":
+        return math.exp(-square)
+    s = math.sqrt(6 * square)
+    return (1 + s) * math.exp(-s)
+
+
+def row_scores(model, x):
+    values = x if model["vectors"] is None else [kernel_value(model, x, z) for z in model["vectors"]]
+    return [
+        math.fsum([b, *(v * row[c] for v, row in zip(values, model["coef"], strict=True))])
+        for c, b in enumerate(model["intercept"])
+    ]
+
+
+def prediction(model, scores):
+    kind = model["kind"]
+    if kind in ("regression", "ranking"):
+        return scores[0]
+    if kind == "one class":
+        return 1 if scores[0] >= 0 else -1
+    if kind == "labels":
+        return [int(score > 0) for score in scores]
+    classes = model["classes"]
+    points = scores
+    if kind == "binary":
+        points = [0.0, scores[0]]
+    elif kind == "ordinal":
+        points = [math.fsum(scores[0] - t for t in model["thresholds"][:c]) for c in range(len(classes))]
+    elif kind == "pairs":
+        points, sums = [0] * len(classes), [0.0] * len(classes)
+        for score, (a, b) in zip(scores, combinations(range(len(classes)), 2), strict=True):
+            points[a if score > 0 else b] += 1
+            sums[a], sums[b] = sums[a] + score, sums[b] - score
+        if model.get("break_ties"):
+            points = [votes + total / (3 * (abs(total) + 1)) for votes, total in zip(points, sums, strict=True)]
+    return classes[points.index(max(points))]
+
+
+def sequence_prediction(model, rows):
+    """All labellings are tried."""
+    w, width = model["window"], len(rows[0])
+    padded = [[0.0] * width] * w + rows + [[0.0] * width] * w
+    scores = [row_scores(model, list(chain(*padded[t : t + 2 * w + 1]))) for t in range(len(rows))]
+
+    def total(labels):
+        steps = [model["transitions"][a][b] for a, b in pairwise(labels)]
+        emitted = [row[c] for row, c in zip(scores, labels, strict=True)]
+        return math.fsum([model["start"][labels[0]], *emitted, *steps, model["end"][labels[-1]]])
+
+    best = max(product(range(model["n_outputs"]), repeat=len(rows)), key=total)
+    return [model["classes"][c] for c in best]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_page_is_enough_to_predict(name, tmp_path):
+    with np.load(DATA) as stored:
+        data = get_data(dict(stored), CASES[name].data)
+    queries = data.queries.toarray() if hasattr(data.queries, "toarray") else np.asarray(data.queries)
+    estimator = slimsvm.load(MODELS / f"{name}.slim")
+    estimator.to_json(tmp_path / "model.json")
+    model = json.loads((tmp_path / "model.json").read_text(encoding="ascii"))
+    expected = estimator.predict(data.queries, **data.query_options).tolist()
+    if model["kind"] == "sequences":
+        lengths = data.query_options["lengths"]
+        parts = np.split(queries, np.cumsum(lengths)[:-1])
+        found = [label for part in parts for label in sequence_prediction(model, part.tolist())]
+    else:
+        found = [prediction(model, row_scores(model, x)) for x in queries.tolist()]
+    if model["kind"] in ("regression", "ranking"):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+    else:
+        assert found == expected
+
+
+def test_the_page_names_every_entry():
+    rows = re.findall(r"^\| (`.*?) \|", PAGE.read_text(encoding="utf-8"), flags=re.M)
+    named = {name for row in rows for name in re.findall(r'`"?([\w. ]+)"?`', row)}
+    from slimsvm.deploy.json_model import json_parts
+    from slimsvm.deploy.plain_model import KERNELS, read_plain_model
+
+    for name in SHIPPED:
+        parts = json_parts(read_plain_model(MODELS / f"{name}.slim"))
+        assert {*parts, parts["kind"]} <= named
+    assert set(KERNELS) <= named
+
+
+def test_the_command_writes_beside_the_model(tmp_path, capsys):
+    slimsvm.SVR(kernel="linear").fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "line.slim")
+    assert main(["export", str(tmp_path / "line.slim"), "--to", "json"]) == 0
+    assert "line.json: JSON, regression, kernel linear, 1 feature, 1 score" in capsys.readouterr().out
+    assert json.loads((tmp_path / "line.json").read_text())["vectors"] is None
