@@ -92,9 +92,10 @@ SLIMSVM_API int64_t slimsvm_vector_bytes(void); /* bytes of a vector of that ins
 SLIMSVM_API int64_t slimsvm_panel_bytes(void);  /* bytes of the numbers that stand side by side in a panel */
 
 /* Microseconds of one thread's work from which helpers who are awake share it (10), and from which others are woken for
- * it (200); and how often work was shared so far. For tests. */
+ * it (1000); how often work was shared, and helpers were woken, so far. For tests. */
 SLIMSVM_API void slimsvm_share_from(double sharing, double waking);
 SLIMSVM_API int64_t slimsvm_times_shared(void);
+SLIMSVM_API int64_t slimsvm_times_woken(void);
 
 /* Place of the first of n numbers of `size` bytes outside lo, ..., hi - 1; -1 if there is none. */
 SLIMSVM_API int64_t slimsvm_find_outside(const void* numbers, int64_t size, int64_t n, int64_t lo, int64_t hi);

@@ -30,13 +30,15 @@ constexpr int MAX_CREWS = 64, MAX_HELPERS = int(MOST_THREADS) - 1;
 // Tasks for each thread, so that one slow core does not hold the others up.
 constexpr int64_t TASKS_PER_THREAD = 4;
 // Microseconds of one thread from which work is shared with helpers who are awake, and from which others are woken.
-std::atomic<double> worth_sharing{10.0}, worth_waking{200.0};
-std::atomic<int64_t> times_shared{0};
-// Looks at the counters between two offers of the core to other processes, and offers before a helper goes to sleep:
-// some 0.1 ms where nobody wants the core.
+std::atomic<double> worth_sharing{10.0}, worth_waking{1000.0};
+std::atomic<int64_t> times_shared{0}, times_woken{0};
+// Looks at the counters between two offers of the core to other processes, and offers before a helper goes to sleep,
+// and before a leader who waits for helpers sleeps for PAUSE_MICROSECONDS after each: some 0.1 ms where nobody wants
+// the core.
 constexpr int LOOKS = 200, OFFERS = 40;
-// Looks before a leader who waits for helpers pauses for PAUSE_MICROSECONDS, lest it keep one from the core it needs.
-constexpr int LEADER_LOOKS = 10000, PAUSE_MICROSECONDS = 20;
+constexpr int PAUSE_MICROSECONDS = 20;
+// An offer that takes longer was taken: somebody wants the core. With nobody there it takes half a microsecond.
+constexpr int64_t TAKEN_NANOSECONDS = 50000;
 
 inline void relax() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -59,7 +61,8 @@ struct Lock {
     void enter() { AcquireSRWLockExclusive(&lock); }
     void leave() { ReleaseSRWLockExclusive(&lock); }
 };
-inline void offer_core() { SwitchToThread(); }
+// Let another process have the core, and say whether one took it.
+inline bool offer_core() { return SwitchToThread(); }
 inline void pause_microseconds(int) { Sleep(0); }
 
 #else
@@ -91,7 +94,17 @@ struct Lock {
     void enter() { pthread_mutex_lock(&mutex); }
     void leave() { pthread_mutex_unlock(&mutex); }
 };
-inline void offer_core() { sched_yield(); }
+inline int64_t nanoseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+// Let another process have the core, and say whether one took it.
+inline bool offer_core() {
+    const int64_t begun = nanoseconds();
+    sched_yield();
+    return nanoseconds() - begun > TAKEN_NANOSECONDS;
+}
 inline void pause_microseconds(int microseconds) {
     const timespec length = {0, long(microseconds) * 1000};
     nanosleep(&length, nullptr);
@@ -148,7 +161,7 @@ struct alignas(64) Crew {
                     else
                         relax();
                 }
-                offer_core();
+                if (offer_core()) break;
             }
             helper.is_awake.store(false, std::memory_order_release);
         }
@@ -267,16 +280,17 @@ void Team::share(int64_t n_tiles, TileTask task, const void* context) {
     for (int i = 0; wakes_ && i < crew_->n_helpers && i + 1 < n_threads_; ++i) {
         Helper& helper = crew_->helpers[i];
         // One who falls asleep just now is missed, which only costs its help.
-        if (!helper.is_awake.load(std::memory_order_relaxed) && !helper.is_awake.exchange(true)) helper.bell.ring();
+        if (helper.is_awake.load(std::memory_order_relaxed) || helper.is_awake.exchange(true)) continue;
+        times_woken.fetch_add(1, std::memory_order_relaxed);
+        helper.bell.ring();
     }
     while (crew_->do_one(0)) {
     }
-    for (int looks = 0; crew_->done.load(std::memory_order_acquire) < end; ++looks) {
-        relax();
-        if (looks == LEADER_LOOKS) {
-            pause_microseconds(PAUSE_MICROSECONDS);
-            looks = 0;
-        }
+    bool is_wanted = false;  // the core, by others, or for long enough by nobody
+    for (int offers = 0; crew_->done.load(std::memory_order_acquire) < end; ++offers) {
+        if (is_wanted || offers >= OFFERS) pause_microseconds(PAUSE_MICROSECONDS);
+        for (int looks = 0; looks < LOOKS && crew_->done.load(std::memory_order_acquire) < end; ++looks) relax();
+        is_wanted |= offer_core();
     }
 }
 
@@ -290,4 +304,5 @@ void slimsvm_share_from(double sharing, double waking) {
 }
 
 int64_t slimsvm_times_shared(void) { return slimsvm::times_shared.load(); }
+int64_t slimsvm_times_woken(void) { return slimsvm::times_woken.load(); }
 }

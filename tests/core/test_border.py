@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +139,21 @@ def test_two_copies_of_the_library_in_one_process(tmp_path):
     np.testing.assert_array_equal(again, total)
     assert copied.slimsvm_times_shared() > before
     assert own.slimsvm_times_shared() == before_own + 1
+
+
+def test_work_under_a_millisecond_wakes_no_one():
+    woken = core.library().slimsvm_times_woken
+    values, total = np.ones((3000, 5)), np.zeros((5, 2))
+    call = partial(core.multiply_transposed, values=values, coef=np.ones((3000, 2)), out=total, n_threads=2)
+    before = woken()
+    for _ in range(50):
+        call(microseconds=999.0)
+    assert woken() == before
+    until = time.monotonic() + 20
+    while woken() == before and time.monotonic() < until:
+        time.sleep(0.01)  # a helper that is awake still is not woken
+        call(microseconds=1001.0)
+    assert woken() > before
 
 
 # ---------------------------------------------------------------- memory

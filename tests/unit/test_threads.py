@@ -12,6 +12,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from joblib.externals.loky.backend import context
 from threadpoolctl import threadpool_info
 
 import slimsvm
@@ -31,6 +32,48 @@ def test_resolve_n_jobs():
     assert resolve_n_jobs(-cores - 5) == 1
     assert resolve_n_jobs(3) == 3
     assert resolve_n_jobs(np.int64(2)) == 2
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    """A process that may run on eight cores, with no quota; ``quota(n)`` gives it one."""
+
+    def quota(n):
+        monkeypatch.setattr(context, "_cpu_count_cgroup", lambda os_cpu_count: n)
+        threads._cores_by_quota.cache_clear()
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
+    quota(8)
+    yield quota
+    threads._cores_by_quota.cache_clear()
+
+
+def test_a_quota_of_a_container_is_kept(cores):
+    assert resolve_n_jobs(None) == resolve_n_jobs(-1) == 8
+    cores(3)
+    assert resolve_n_jobs(None) == resolve_n_jobs(-1) == 3
+    assert resolve_n_jobs(-2) == 2
+    assert resolve_n_jobs(5) == 5
+
+
+def test_an_affinity_under_the_quota_counts(cores, monkeypatch):
+    cores(3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4, 5}, raising=False)
+    assert resolve_n_jobs(None) == 2
+
+
+def test_the_user_can_limit_the_cores_as_for_joblib(cores, monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
+    assert resolve_n_jobs(None) == 2
+
+
+@pytest.mark.parametrize(("workers", "expected"), [(1, 8), (2, 4), (3, 2), (30, 1)])
+def test_workers_of_pytest_share_the_cores(cores, monkeypatch, workers, expected):
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", str(workers))
+    assert resolve_n_jobs(None) == expected
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def library() -> ctypes.CDLL:
         "slimsvm_find_outside",
         "slimsvm_find_fall",
         "slimsvm_times_shared",
+        "slimsvm_times_woken",
     ):
         getattr(loaded, name).restype = ctypes.c_int64
     loaded.slimsvm_find_outside.argtypes = [ctypes.c_void_p, *[ctypes.c_int64] * 4]

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,21 @@ from threadpoolctl import ThreadpoolController
 RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
 
 
+@cache
+def _cores_by_quota(n_cores: int) -> int:
+    """Of so many cores those that a container's quota (cgroup) and the user's LOKY_MAX_CPU_COUNT leave.
+
+    Looked up once: joblib takes longer to find it than a row's scores take.
+    """
+    import joblib  # here: whoever only predicts may do without
+
+    return min(n_cores, joblib.cpu_count())
+
+
 def usable_cores() -> int:
-    """Cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Cores that this process may use: by its affinity, a container's quota, and its share among pytest's workers."""
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, _cores_by_quota(n_cores) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def _inside_worker() -> bool:
@@ -42,8 +53,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     Parameters
     ----------
     n_jobs : int or None
-        None: all usable cores, or 1 inside a joblib or multiprocessing worker. Negative: that many from the end as in
-        joblib (-1 all cores, -2 all but one). Otherwise the number itself.
+        None: all cores of `usable_cores`, or 1 inside a joblib or multiprocessing worker. Negative: that many from
+        the end as in joblib (-1 all cores, -2 all but one). Otherwise the number itself.
 
     Returns
     -------
