@@ -110,6 +110,25 @@ def test_ties_go_to_the_lowest_class(kind, scores, tmp_path):
 
 
 @needs_compiler
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
+def test_a_constant_has_no_vectors(kernel, tmp_path):
+    X = np.arange(10.0)[:, None]
+    estimator = slimsvm.SVR(kernel=kernel).fit(X, np.ones(10))
+    assert estimator.n_basis_ == 0
+    estimator.to_c(tmp_path / "model.h")
+    assert run_header(tmp_path, X, "numbers") == [["1", "1"]] * 10
+
+
+def test_50_vectors_of_8_features_are_small(tmp_path):
+    """At most 2.5 kB of constants."""
+    parts = {"vectors": np.ones((50, 8)), "coef": np.ones((50, 1)), "intercept": np.zeros(1), "plain": np.zeros(0)}
+    model = PlainModel("binary", "rbf", {"gamma": np.ones(8)}, 8, classes=np.arange(2), options={}, **parts)
+    assert "1,836 bytes of constants" in write_c(model, tmp_path / "model.h")
+    numbers = (tmp_path / "model.h").read_text().split("_vectors[", 1)[1].split("\n\n", 1)[0]
+    assert numbers.count("f,") + numbers.count("f}") == 459
+
+
+@needs_compiler
 def test_labels_that_c_reads_otherwise_are_escaped(tmp_path):
     classes = ['"; int x; "', "a\\n ??/ é */"]
     estimator = slimsvm.SVC().fit([[0.0], [1.0]], classes)

@@ -62,6 +62,15 @@ def test_any_number_of_rows(kernel, n, tmp_path):
     np.testing.assert_allclose(found["scores"][:, 0], expected, rtol=0, atol=5e-6 * largest)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid", "linear"])
+def test_a_constant_has_no_vectors(kernel, tmp_path):
+    X = np.arange(10.0)[:, None]
+    estimator = slimsvm.SVR(kernel=kernel).fit(X, np.ones(10))
+    assert estimator.n_basis_ == 0
+    estimator.to_onnx(tmp_path / "model.onnx")
+    assert run(tmp_path / "model.onnx", X)["prediction"].tolist() == [1.0] * 10
+
+
 def test_26_classes(tmp_path):
     X = np.random.default_rng(0).normal(size=(520, 4)).astype(np.float32)
     X, y = X[:260], np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[np.arange(260) % 26]

@@ -195,11 +195,9 @@ def _constants(model: PlainModel) -> str:
     if model.classes is not None:
         text += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{_classes(model.classes)}"
     if model.vectors is not None:
-        text += f"#define NAME_N_VECTORS {max(1, len(model.coef))}\n"
-        vectors = model.dense_vectors() if len(model.coef) else np.zeros((1, model.n_features))
-        text += _array("vectors", vectors, "[NAME_N_VECTORS][NAME_N_FEATURES]")
-    coef = model.coef if len(model.coef) else np.zeros((1, model.n_outputs))
-    text += _array("coef", coef, f"[{len(coef)}][NAME_N_OUTPUTS]")
+        text += f"#define NAME_N_VECTORS {len(model.coef)}\n"
+        text += _array("vectors", model.dense_vectors(), "[NAME_N_VECTORS][NAME_N_FEATURES]")
+    text += _array("coef", model.coef, f"[{len(model.coef)}][NAME_N_OUTPUTS]")
     text += _array("intercept", model.intercept, "[NAME_N_OUTPUTS]")
     if model.kind == "ordinal":
         text += _array("thresholds", model.plain, "[NAME_N_CLASSES - 1]")

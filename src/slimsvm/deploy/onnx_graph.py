@@ -124,7 +124,7 @@ def _folded(model: PlainModel) -> tuple[Array, Array, Array]:
         scale = gamma * np.ones(model.n_features)
     else:
         scale = np.sqrt(SHIFT_INVARIANT[model.kernel] * gamma) * np.ones(model.n_features)
-    centre = (Z * scale).mean(axis=0) if len(Z) else np.zeros(model.n_features)
+    centre = (Z * scale).mean(axis=0)
     return scale, centre, Z * scale - centre
 
 
@@ -271,7 +271,7 @@ def numbers_for(model: PlainModel) -> np.dtype:
 
     There kernel values and their errors are the largest; on the vectors themselves errors would cancel.
     """
-    if model.kernel in ("linear", "precomputed") or not len(model.coef):
+    if model.kernel in ("linear", "precomputed"):
         return np.dtype(np.float32)
     step = -(-len(model.coef) // PROBES)
     rows = (model.dense_vectors() + _step_aside(model))[::step].astype(np.float32)

@@ -140,7 +140,7 @@ def _squared_distances(X: Array, Z: Array) -> Array:
 
 def _absolute_distances(X: Array, Z: Array) -> Array:
     """Σ_f |x_if − z_jf|."""
-    return np.stack([np.abs(X - z).sum(axis=1) for z in Z], axis=1) if len(Z) else np.zeros((len(X), 0))
+    return np.stack([np.abs(X - z).sum(axis=1) for z in Z], axis=1)
 
 
 def read_plain_model(path: Any) -> PlainModel:
@@ -175,6 +175,8 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         classes = classes.astype(object)
     names = "decision_function_shape", "break_ties", "window"
     vectors, coef = _vectors(header, arrays), np.asarray(arrays["coef"], np.float64)
+    if vectors is not None and not len(coef):  # a constant: with a vector that counts nothing no form is a special case
+        vectors, coef = np.zeros((1, vectors.shape[1])), np.zeros((1, coef.shape[1]))
     model = PlainModel(
         kind=_kind(header, classes),
         kernel=name,
