@@ -4,8 +4,10 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 import threading
 import time
+import types
 import weakref
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import joblib
 import numpy as np
 import pytest
 from joblib.externals.loky.backend import context
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 import slimsvm
 from slimsvm.core import threads
@@ -304,6 +306,62 @@ def test_blas_is_held_to_one_thread_and_let_go():
     with pytest.raises(RuntimeError, match="inside"), one_blas_thread():
         raise RuntimeError("inside")
     assert blas_threads() == before
+
+
+def test_libraries_are_looked_for_again_only_after_compiled_modules_came(monkeypatch):
+    looked = []
+
+    def look():
+        looked.append(1)
+        return ThreadpoolController()
+
+    monkeypatch.setattr(threads, "ThreadpoolController", look)
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    slimsvm.SVC().fit(X, y)
+    looked.clear()
+    slimsvm.SVC().fit(X, y)
+    monkeypatch.setitem(sys.modules, "plain", types.SimpleNamespace(__file__="plain.py"))
+    slimsvm.SVC().fit(X, y)
+    assert not looked
+    monkeypatch.setitem(sys.modules, "compiled", types.SimpleNamespace(__file__="compiled.so"))
+    slimsvm.SVC().fit(X, y)
+    assert looked == [1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's list of threads")
+def test_helpers_sleep_when_there_is_no_work():
+    """Those of the core and of Python; the system's names for what they do: S sleeps, R runs."""
+    code = """
+        import threading, time
+        from pathlib import Path
+        import numpy as np
+        from slimsvm import core
+        from slimsvm.core.library import library
+        from slimsvm.core.threads import run_together
+
+        values, total = np.ones((3000, 5)), np.zeros((5, 2))
+        core.multiply_transposed(values=values, coef=np.ones((3000, 2)), out=total, n_threads=3, microseconds=1e6)
+        run_together(threading.Barrier(2, timeout=20).wait, 2)
+        assert library().slimsvm_times_woken() == 2
+
+        def others():
+            own = str(threading.get_native_id())
+            tasks = [task for task in Path("/proc/self/task").iterdir() if task.name != own]
+            return [(task / "stat").read_text().rsplit(")", 1)[1].split()[0] for task in tasks]
+
+        until = time.monotonic() + 20
+        while set(others()) != {"S"} and time.monotonic() < until:
+            time.sleep(0.01)
+        print(len(others()), set(others()))
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.stdout.strip() == "3 {'S'}", ended.stderr
 
 
 def test_blas_comes_back_only_when_the_last_thread_leaves():
