@@ -9,7 +9,9 @@ import scipy.sparse as sp
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from slimsvm import modelfile
 from slimsvm.deploy import plain_model
+from slimsvm.deploy.predictors import PREDICTORS
 
 SHIPPED = [name for name in CASES if not name.startswith("structured")]
 
@@ -125,14 +127,49 @@ def test_ties_go_to_the_lowest_class():
     model = plain_model.PlainModel(
         "pairs", "linear", {}, 1, None, np.zeros((1, 3)), np.array([1.0, -1.0, 1.0]), np.zeros(0), np.arange(3), {}
     )
-    from slimsvm.deploy.predictors import PREDICTORS
-
     assert PREDICTORS["pairs"](model).predict([[0.0]]).tolist() == [0]
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path):
-    from slimsvm.modelfile import write_model
+@pytest.mark.parametrize(
+    ("name", "part", "change"),
+    [
+        ("svc-exact", "coef", lambda values: values[1:]),
+        ("svc-exact", "basis", lambda values: values[:, 1:]),
+        ("svc-three", "intercept", lambda values: values[1:]),
+        ("ordinal", "plain", lambda values: values[1:]),
+        ("sequence", "plain", lambda values: values[1:]),
+        ("svc-csr", "basis_indices", lambda values: values + 12),
+        ("svc-csr", "basis_indices", lambda values: values - 12),
+        ("svc-csr", "basis_indptr", lambda values: values[::-1]),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(name, part, change, tmp_path):
+    """A file with a right checksum may hold anything."""
+    header, arrays = modelfile.read_model(MODELS / f"{name}.slim")
+    modelfile.write_model(tmp_path / "other.slim", header, arrays | {part: change(arrays[part])})
+    with pytest.raises(ValueError, match=r"must have shapes|the sparse vectors are not|not a model this version knows"):
+        slimsvm.load_predictor(tmp_path / "other.slim")
 
-    write_model(tmp_path / "other.slim", {"estimator": "SVC"}, {})
+
+def test_a_machine_by_its_weights(tmp_path):
+    """Its file has the features with a weight in place of vectors."""
+    X = np.random.default_rng(0).normal(size=(40, 6)) * (np.arange(6) != 2)
+    estimator = slimsvm.SVC(kernel="linear", solver=slimsvm.BCFW(weights=True), random_state=0).fit(
+        X, X[:, 0] + X[:, 3] > 0
+    )
+    estimator.save(tmp_path / "model.slim")
+    header, arrays = modelfile.read_model(tmp_path / "model.slim")
+    assert header["weights"] == [5, 6]
+    assert 2 not in arrays["features"]
+    assert_near(slimsvm.load_predictor(tmp_path / "model.slim").decision_function(X), estimator.decision_function(X))
+    for wrong in (100, -2):
+        changed = arrays | {"features": arrays["features"] + wrong}
+        modelfile.write_model(tmp_path / "other.slim", header, changed)
+        with pytest.raises(slimsvm.ModelFileError, match="not a model this version knows"):
+            slimsvm.load_predictor(tmp_path / "other.slim")
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    modelfile.write_model(tmp_path / "other.slim", {"estimator": "SVC"}, {})
     with pytest.raises(slimsvm.ModelFileError, match="not a model this version knows"):
         slimsvm.load_predictor(tmp_path / "other.slim")

@@ -189,7 +189,24 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         classes=classes,
         options={option: params[option] for option in names if option in params},
     )
+    _check_shapes(model, header, arrays)
     return _with_weights(model, header, arrays) if name == "linear" else model
+
+
+def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """An error where the parts do not fit together: a file may have been written by anyone."""
+    width = 1 if model.kernel == "precomputed" else model.n_features
+    n_vectors = len(arrays["features"]) if model.vectors is None else model.vectors.shape[0]
+    k = 0 if model.classes is None else len(model.classes)
+    n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)
+    n_plain = {"ordinal": k - 1, "sequences": k * (k + 2)}.get(model.kind, len(model.plain))
+    found = model.coef.shape, model.intercept.shape, model.plain.shape
+    vectors_fit = model.vectors is None or model.vectors.shape[1] == width
+    if not vectors_fit or found != ((n_vectors, n_outputs), (n_outputs,), (n_plain,)):
+        raise ValueError(
+            f"coef, intercept and plain must have shapes {(n_vectors, n_outputs)}, {(n_outputs,)}, {(n_plain,)} beside "
+            f"{n_vectors} vectors of {width} features, found {found[0]}, {found[1]}, {found[2]}"
+        )
 
 
 def _kind(header: dict[str, Any], classes: Array | None) -> str:
@@ -225,13 +242,19 @@ def _vectors(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
     if "basis" in arrays:
         return np.asarray(arrays["basis"], np.float64)
     data, shape = np.asarray(arrays["basis_data"], np.float64), tuple(header["basis_shape"])
-    sparse = CsrRows(data, arrays["basis_indices"], arrays["basis_indptr"], shape)
+    indices, indptr = arrays["basis_indices"], arrays["basis_indptr"]
+    is_right = len(indptr) == shape[0] + 1 and len(data) == len(indices) == indptr[-1] and indptr[0] == 0
+    if not (is_right and (np.diff(indptr) >= 0).all() and ((indices >= 0) & (indices < shape[1])).all()):
+        raise ValueError(f"the sparse vectors are not {shape[0]} rows of {shape[1]} features")
+    sparse = CsrRows(data, indices, indptr, shape)
     return sparse.dense(0, shape[0]) if header.get("basis_is_dense") else sparse
 
 
 def _with_weights(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     """A linear model by the weights of its features."""
     if model.vectors is None:
+        if (arrays["features"] < 0).any():
+            raise IndexError("a feature is negative")
         weights = np.zeros((model.n_features, model.n_outputs))
         weights[arrays["features"]] = model.coef
     elif isinstance(model.vectors, CsrRows):
