@@ -93,7 +93,9 @@ PRICE = 2.0
 TRIAL_TOL = 1e-2
 # Passes of Newton's method, for one output and for several classes, that its time is estimated from, what one kernel
 # value costs beside its features, and how many times as long as an exact machine the method may take.
-NEWTON_PASSES, CLASS_PASSES, VALUE_COST, NEWTON_SHARE = 10, 30, 40, 4
+NEWTON_PASSES, CLASS_PASSES, VALUE_COST, NEWTON_SHARE = 10, 30, 40, 6
+# Kernel evaluations of vectors that are learned from the rows, at most, in those of the exact machines of the parts.
+LEARN_SHARE = 1
 # Sparse rows of more features than this have their vectors found one by one, not moved: as preimages up to
 # MAX_PREIMAGES vectors (dense ones), beyond among the rows.
 MAX_SPARSE_FEATURES, MAX_PREIMAGES = 1000, 50
@@ -384,13 +386,13 @@ class _Search:
         return found
 
     def _learned(self, k: int) -> list[Machine]:
-        """Vectors learned from the rows, where that takes no longer than the exact machines of the parts did."""
+        """Vectors learned from the rows, where that takes at most LEARN_SHARE times what the exact machines took."""
         task = in_one(self.problem.task)
         may_learn = self.problem.kernel.has_gradient and not is_text(self.parts[0].exact.model.basis)
         if task is None or self.solver.learn_metric or not may_learn or not task.is_compiled:
             return []
         evals = sum(expected_evals(part.problem.rows.n_rows, k) for part in self.parts)
-        return [Machine(task, LEARNED)] if evals <= self.exact_evals else []
+        return [Machine(task, LEARNED)] if evals <= LEARN_SHARE * self.exact_evals else []
 
     def _model(self, machine: Machine, part: Part, k: int) -> KernelExpansion:
         """Vectors and coefficients of a part."""
