@@ -39,8 +39,10 @@ def library() -> ctypes.CDLL:
     if not path.exists():
         raise ImportError(f"slimsvm's compiled core is missing ({path}): build it with `make` or `pip install .`")
     loaded = ctypes.CDLL(str(path))
-    loaded.slimsvm_abi.restype = loaded.slimsvm_isa.restype = ctypes.c_char_p
-    loaded.slimsvm_best_isa.restype = loaded.slimsvm_status_text.restype = ctypes.c_char_p
+    loaded.slimsvm_abi.restype = ctypes.c_char_p
+    if loaded.slimsvm_abi().decode() != hashlib.sha256(header_path().read_bytes()).hexdigest():
+        raise ImportError(f"slimsvm's compiled core ({path}) is of another version: rebuild it with `make`")
+    loaded.slimsvm_isa.restype = loaded.slimsvm_best_isa.restype = loaded.slimsvm_status_text.restype = ctypes.c_char_p
     for name in (
         "slimsvm_vector_bytes",
         "slimsvm_panel_bytes",
@@ -53,8 +55,6 @@ def library() -> ctypes.CDLL:
     loaded.slimsvm_find_outside.argtypes = [ctypes.c_void_p, *[ctypes.c_int64] * 4]
     loaded.slimsvm_share_from.argtypes, loaded.slimsvm_share_from.restype = [ctypes.c_double] * 2, None
     loaded.slimsvm_find_fall.argtypes = [ctypes.c_void_p, *[ctypes.c_int64] * 3]
-    if loaded.slimsvm_abi().decode() != hashlib.sha256(header_path().read_bytes()).hexdigest():
-        raise ImportError(f"slimsvm's compiled core ({path}) is of another version: rebuild it with `make`")
     _check_isa(loaded)
     return loaded
 
