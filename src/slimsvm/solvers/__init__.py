@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from slimsvm.solvers.cutting.frank_wolfe import BCFW
     from slimsvm.solvers.decomposition.exact import Exact
     from slimsvm.solvers.in_span.low_rank import LowRank
-    from slimsvm.solvers.learned.compact import Compact, exact_solver
+    from slimsvm.solvers.learned.compact import Compact
     from slimsvm.solvers.learned.cpsp import CPSP
+    from slimsvm.solvers.learned.machines import exact_solver
     from slimsvm.solvers.learned.refine import Refine
     from slimsvm.solvers.online.lasvm import LASVM
 
@@ -88,7 +89,7 @@ _HOMES = {
     "UniformCuts": "cutting.cut_solvers",
     "ViolatedCuts": "cutting.cut_solvers",
     "certify": "certificate",
-    "exact_solver": "learned.compact",
+    "exact_solver": "learned.machines",
     "prefers_weights": "cutting.explicit_weights",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

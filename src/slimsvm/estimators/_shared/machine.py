@@ -35,6 +35,7 @@ from slimsvm.estimators._shared.validation import (
     naming_rows_of,
     scale_gamma,
 )
+from slimsvm.estimators._shared.written import Written
 from slimsvm.rows import as_rows
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class _Iterations:
         return dict(vars(stopped))
 
 
-class KernelMachine(CallbackSupportMixin, BaseEstimator):
+class KernelMachine(Written, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that take one row per example."""
 
     # Whether y may be an indicator matrix.
@@ -451,87 +452,3 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             verbose=int(self.verbose),
         )
         return solvers.certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
-
-    # -- files --------------------------------------------------------------------------------------------------
-
-    def save(self, path) -> None:
-        """Write the fitted model to one file of arrays and a JSON header; `slimsvm.save` says more.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced only once the new one is complete.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        TypeError
-            The kernel is the user's function, which a file of data cannot hold.
-        OSError
-            The file cannot be written; an older file of that name is left as it was.
-        """
-        from slimsvm.estimators._shared.estimator_files import save
-
-        check_is_fitted(self, "model_")
-        save(self, path)
-
-    def to_c(self, path, name=None) -> None:
-        """Write the fitted model as one C99 header: no allocation, no library, float32; docs/deploy/c.md shows its use.
-
-        Parameters
-        ----------
-        path : str or path-like
-        name : str or None, default=None
-            What the names in C begin with; None: the file's name without its ending.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``.
-        """
-        self._export("c", path, name=name)
-
-    def to_onnx(self, path) -> None:
-        """Write the fitted model as an ONNX graph of standard operators; docs/deploy/onnx.md shows its use.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ImportError
-            The package onnx is not installed: ``pip install 'slimsvm[onnx]'``.
-        ValueError
-            The model labels sequences, or by a task in Python.
-        """
-        self._export("onnx", path)
-
-    def to_json(self, path) -> None:
-        """Write the fitted model's numbers as JSON, for a predictor of one's own; docs/deploy/json.md is the schema.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            The model labels by a task in Python.
-        """
-        self._export("json", path)
-
-    def _export(self, target: str, path: Any, **options: Any) -> None:
-        from slimsvm.deploy import writer_of
-        from slimsvm.deploy.plain_model import plain_model
-        from slimsvm.estimators._shared.estimator_files import file_parts
-
-        check_is_fitted(self, "model_")
-        writer_of(target)(plain_model(*file_parts(self)), path, **options)

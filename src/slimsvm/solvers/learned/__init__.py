@@ -9,6 +9,7 @@ principal_directions  rows seen along a few directions, where vectors are sought
 closing_descent       the vectors of a pursuit moved together at its end
 pursuit               subspace pursuit by Newton's method
 cpsp                  `CPSP`: cutting-plane subspace pursuit
+machines              which problem each machine of a search solves, and by which solver
 trials                what a search for few vectors goes by: parts, sizes, statistics
 compact               `Compact`: the fewest vectors that do as well as the exact machine
 """

@@ -51,9 +51,18 @@ from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_o
 from slimsvm.solvers.checks import Need, check_needs, check_number, check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
-from slimsvm.solvers.decomposition.exact import Exact
 from slimsvm.solvers.in_span.low_rank import LowRank, LowRankState
 from slimsvm.solvers.learned.batch_gradient import check_kernel
+from slimsvm.solvers.learned.machines import (
+    LEARNED,
+    NEAR,
+    SOLVED,
+    Machine,
+    exact_solver,
+    in_one,
+    machine_problem,
+    measured_by,
+)
 from slimsvm.solvers.learned.refine import Refine, expected_evals
 from slimsvm.solvers.learned.trials import (
     LAST_SHARE,
@@ -206,25 +215,6 @@ class _CutShortError(Exception):
     def __init__(self, status: Status):
         super().__init__(str(status))
         self.status = status
-
-
-NEAR, SOLVED, LEARNED = "near", "solved", "learned"
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What vectors and coefficients are those of.
-
-    Parameters
-    ----------
-    task : Task
-    way : str
-        Of moved vectors, NEAR has the coefficients of the model nearest to the exact one, and SOLVED those of the
-        convex problem at PRICE. LEARNED has vectors and coefficients of `Refine`.
-    """
-
-    task: Task
-    way: str
 
 
 @dataclass
@@ -591,31 +581,6 @@ class _Search:
             raise _CutShortError(Status.STOPPED)
 
 
-def measured_by(task: Task) -> Task:
-    """The task of the exact machine that few vectors are measured by: pairs of classes, where these are quicker."""
-    return task.in_pairs() or task
-
-
-def in_one(task: Task) -> Task | None:
-    """The task as one problem: a score for each class in place of pairs, None where pairs were asked for."""
-    return task.in_scores() if task.class_pairs() else task
-
-
 def is_text(basis: Any) -> bool:
     """Whether vectors are sparse with many features."""
     return is_sparse(basis) and basis.shape[1] > MAX_SPARSE_FEATURES
-
-
-def exact_solver(task: Task) -> Exact | ExactCuts:
-    """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
-    return Exact() if task.has_dual or task.class_pairs() else ExactCuts()
-
-
-def machine_problem(problem: Problem, task: Task) -> Problem:
-    """The problem with another task of the same labels; scores of several classes have no free intercept."""
-    if task == problem.task:
-        return problem
-    examples = task.encode(problem.examples.labels, problem.examples.weights)
-    is_free = problem.intercept == "free" and bool(task.class_pairs())
-    intercept = "regularized" if problem.intercept == "free" and not is_free else problem.intercept
-    return replace(problem, task=task, examples=examples, intercept=intercept)

@@ -1,0 +1,93 @@
+"""A fitted estimator as a file: of this library, or for others to predict with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+
+class Written:
+    """What the scikit-learn faces write: `slimsvm.load` reads the one, the others are for C, ONNX and JSON."""
+
+    def save(self, path) -> None:
+        """Write the fitted model to one file of arrays and a JSON header; `slimsvm.save` says more.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced only once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        TypeError
+            The kernel is the user's function, which a file of data cannot hold.
+        OSError
+            The file cannot be written; an older file of that name is left as it was.
+        """
+        from slimsvm.estimators._shared.estimator_files import save
+
+        check_is_fitted(self, "model_")
+        save(self, path)
+
+    def to_c(self, path, name=None) -> None:
+        """Write the fitted model as one C99 header: no allocation, no library, float32; docs/deploy/c.md shows its use.
+
+        Parameters
+        ----------
+        path : str or path-like
+        name : str or None, default=None
+            What the names in C begin with; None: the file's name without its ending.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``.
+        """
+        self._export("c", path, name=name)
+
+    def to_onnx(self, path) -> None:
+        """Write the fitted model as an ONNX graph of standard operators; docs/deploy/onnx.md shows its use.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ImportError
+            The package onnx is not installed: ``pip install 'slimsvm[onnx]'``.
+        ValueError
+            The model labels sequences, or by a task in Python.
+        """
+        self._export("onnx", path)
+
+    def to_json(self, path) -> None:
+        """Write the fitted model's numbers as JSON, for a predictor of one's own; docs/deploy/json.md is the schema.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            The model labels by a task in Python.
+        """
+        self._export("json", path)
+
+    def _export(self, target: str, path: Any, **options: Any) -> None:
+        from slimsvm.deploy import writer_of
+        from slimsvm.deploy.plain_model import plain_model
+        from slimsvm.estimators._shared.estimator_files import file_parts
+
+        check_is_fitted(self, "model_")
+        writer_of(target)(plain_model(*file_parts(self)), path, **options)
