@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators._shared.path import path
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
-    from slimsvm.estimators.files import load, save
+    from slimsvm.estimators.files import export, load, save
     from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
@@ -80,6 +80,7 @@ __all__ = [
     "check_task",
     "compress",
     "datasets",
+    "export",
     "kernels",
     "load",
     "load_predictor",
@@ -122,6 +123,7 @@ _HOMES = {
     "ViolatedCuts": "solvers",
     "check_task": "tasks",
     "compress": "estimators.compression",
+    "export": "estimators.files",
     "load": "estimators.files",
     "load_predictor": "deploy.predictors",
     "datasets": "",

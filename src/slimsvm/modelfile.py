@@ -3,7 +3,7 @@
 Layout, integers little-endian:
 
     magic             8 bytes  "slimsvm" and a line feed
-    format version    uint32
+    format version    uint32   1, or 2 where rows are scaled before the kernel sees them (docs/model_files.md)
     SHA-256          32 bytes  of everything that follows
     file size         uint64   bytes in all
     header length     uint64
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"slimsvm\n"
-VERSION = 1
+VERSIONS = 1, 2
 
 _BEFORE_HASH = struct.Struct("<8sI32s")
 _AFTER_HASH = struct.Struct("<QQ")
@@ -36,7 +36,9 @@ class ModelFileError(ValueError):
     """A file is not a model file, is of a newer format, or was truncated or altered."""
 
 
-def write_model(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_model(
+    path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray], version: int = 1
+) -> None:
     """Write a model file: whole, or not at all.
 
     The file takes its name only when all of it is on the disk; on any failure a file that had the name before is
@@ -49,6 +51,8 @@ def write_model(path: str | os.PathLike, header: dict[str, Any], arrays: dict[st
         JSON values: dicts with str keys, lists, str, int, finite float, bool, None.
     arrays : dict of str to ndarray
         Integers, floats up to 64 bits, booleans, fixed-width strings; any shape, order and byte order.
+    version : {1, 2}, default=1
+        2: readers of version 1 alone shall refuse the file, since they would misread what it says.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def write_model(path: str | os.PathLike, header: dict[str, Any], arrays: dict[st
            [1.]])})
     """
     _check_json(header, "header")
-    parts = _parts(header, {name: _storable(name, array) for name, array in arrays.items()})
+    parts = _parts(header, {name: _storable(name, array) for name, array in arrays.items()}, version)
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(8)}.tmp")
     try:
@@ -113,8 +117,9 @@ def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.nd
             raise ModelFileError(f"{path} is truncated: {len(start)} bytes are less than a model file begins with")
         _, version, digest = _BEFORE_HASH.unpack_from(start)
         size, header_length = _AFTER_HASH.unpack_from(start, _BEFORE_HASH.size)
-        if version != VERSION:
-            raise ModelFileError(f"{path} has format version {version}; this version of slimsvm reads {VERSION}")
+        if version not in VERSIONS:
+            known = " and ".join(map(str, VERSIONS))
+            raise ModelFileError(f"{path} has format version {version}; this version of slimsvm reads {known}")
         found = os.fstat(file.fileno()).st_size
         if found != size:
             raise ModelFileError(f"{path} is truncated or altered: it has {found} bytes and should have {size}")
@@ -129,7 +134,7 @@ def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.nd
         raise ModelFileError(f"{path} is not as a model file should be: {error}") from error
 
 
-def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[bytes | memoryview]:
+def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray], version: int) -> list[bytes | memoryview]:
     """Return the bytes of the file in order, in pieces."""
     # The offsets are part of the header whose length they depend on: it is padded to the size of the longest possible.
     entries: list[dict[str, Any]] = [
@@ -152,7 +157,7 @@ def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[bytes 
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    return [_BEFORE_HASH.pack(MAGIC, VERSION, digest.digest()), *parts]
+    return [_BEFORE_HASH.pack(MAGIC, version, digest.digest()), *parts]
 
 
 def _aligned(n: int) -> int:

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.deploy.scaling import Scaling
 
 Array = np.ndarray
 
 LOG2_E = 1.4426950408889634
 LINE_WIDTH = 110
+# Offsets of so many scaled units, and larger ones, have two float32 each.
+LARGE_OFFSET = 4.0
 
 HEAD = """\
 /* {text}
@@ -65,6 +68,24 @@ static inline float NAME_sqrt(float square)
     return root.value;
 }
 """
+# Of a large offset float32 loses digits that x has: what it lost is taken off after it.
+SCALE = """
+/* Scales the features as in training. */
+static inline void NAME_scale(const float *x, float *scaled)
+{{
+    int f;
+    for (f = 0; f < NAME_N_FEATURES; ++f) {{
+        scaled[f] = (x[f] - NAME_offset[f]{rest}) * NAME_factor[f];{bounds}
+    }}
+}}
+"""
+BOUNDS = """
+        if (scaled[f] < NAME_low[f]) scaled[f] = NAME_low[f];
+        if (scaled[f] > NAME_high[f]) scaled[f] = NAME_high[f];"""
+SCALED = """
+    float scaled[NAME_N_FEATURES];
+    NAME_scale(x, scaled);
+    x = scaled;"""
 KERNEL = """
 static inline float NAME_kernel(const float *x, const float *z)
 {{
@@ -80,7 +101,7 @@ SCORES_OF_VECTORS = """
 /* Writes the NAME_N_OUTPUTS scores of the row x of NAME_N_FEATURES features. */
 static inline void NAME_scores(const float *x, float *scores)
 {
-    int j, c;
+    int j, c;SCALED
     for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] = NAME_intercept[c];
     for (j = 0; j < NAME_N_VECTORS; ++j) {
         const float value = NAME_kernel(x, NAME_vectors[j]);
@@ -92,7 +113,7 @@ SCORES_OF_WEIGHTS = """
 /* Writes the NAME_N_OUTPUTS scores of the row x of NAME_N_FEATURES features. */
 static inline void NAME_scores(const float *x, float *scores)
 {
-    int f, c;
+    int f, c;SCALED
     for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] = NAME_intercept[c];
     for (f = 0; f < NAME_N_FEATURES; ++f) {
         for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] += x[f] * NAME_coef[f][c];
@@ -178,7 +199,8 @@ def c_header(model: PlainModel, name: str) -> str:
     )
     text = HEAD.format(text=describe(model), usage=usage, NAME=name.upper(), n_features=model.n_features,
                        n_outputs=model.n_outputs)  # fmt: skip
-    text += _constants(model) + _functions(model)
+    scale, scaled = ("", "") if model.scaling is None else (_scale(model.scaling), SCALED)
+    text += _constants(model) + scale + _functions(model).replace("SCALED", scaled)
     text += f"\n/* {comment} */\nstatic inline {signature}\n{{\n{body}}}\n\n#endif\n"
     return re.sub(r"\bNAME(?=_[A-Z])", name.upper(), text).replace("NAME_", f"{name}_")
 
@@ -186,6 +208,8 @@ def c_header(model: PlainModel, name: str) -> str:
 def n_constants(model: PlainModel) -> int:
     """How many numbers the header holds, classes not counted."""
     n_vectors = 0 if model.vectors is None else len(model.coef) * model.n_features
+    scaling = [] if model.scaling is None else _scaling_arrays(model.scaling).values()
+    n_vectors += sum(map(len, scaling))
     return n_vectors + model.coef.size + model.n_outputs + model.plain.size + np.size(model.parameters.get("gamma", 0))
 
 
@@ -203,7 +227,28 @@ def _constants(model: PlainModel) -> str:
         text += _array("thresholds", model.plain, "[NAME_N_CLASSES - 1]")
     if np.ndim(model.parameters.get("gamma", 1.0)):
         text += _array("gamma", model.parameters["gamma"], "[NAME_N_FEATURES]")
+    if model.scaling is not None:
+        for name, values in _scaling_arrays(model.scaling).items():
+            text += _array(name, values, "[NAME_N_FEATURES]")
     return text
+
+
+def _scaling_arrays(scaling: Scaling) -> dict[str, Array]:
+    """The scaling's numbers by their names in C; ``rest`` is what float32 takes off large offsets."""
+    rounded = scaling.offset.astype(np.float32).astype(np.float64)
+    arrays = {"offset": scaling.offset, "factor": scaling.factor}
+    if (np.abs(scaling.offset * scaling.factor) > LARGE_OFFSET).any():
+        arrays["rest"] = scaling.offset - rounded
+    largest = float(np.finfo(np.float32).max)
+    bounds = {"low": scaling.low, "high": scaling.high}
+    return arrays | {name: np.clip(part, -largest, largest) for name, part in bounds.items() if part is not None}
+
+
+def _scale(scaling: Scaling) -> str:
+    """The function that scales a row."""
+    arrays = _scaling_arrays(scaling)
+    rest = " - NAME_rest[f]" if "rest" in arrays else ""
+    return SCALE.format(rest=rest, bounds=BOUNDS if "low" in arrays else "")
 
 
 def _functions(model: PlainModel) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import PlainModel, describe
 
-FORMAT, VERSION = "slimsvm model", 1
+FORMAT, VERSION, SCALED_VERSION = "slimsvm model", 1, 2
 
 
 def write_json_model(model: PlainModel, path: Any) -> str:
@@ -37,7 +37,7 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
     """The model's entries as JSON values, in the order of the page."""
     parts = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if model.scaling is None else SCALED_VERSION,
         "kind": model.kind,
         "kernel": {"name": model.kernel} | {name: _plain(value) for name, value in model.parameters.items()},
         "n_features": model.n_features,
@@ -46,6 +46,8 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
         "coef": model.coef.tolist(),
         "intercept": model.intercept.tolist(),
     }
+    if model.scaling is not None:
+        parts["scaling"] = {name: _finite(part) for name, part in model.scaling._asdict().items() if part is not None}
     if model.classes is not None:
         parts["classes"] = model.classes.tolist()
     if model.kind == "ordinal":
@@ -63,6 +65,11 @@ def _vectors(vectors: Any) -> Any:
         return None if vectors is None else vectors.tolist()
     ends = zip(vectors.indptr[:-1], vectors.indptr[1:], strict=True)
     return [{"features": vectors.indices[lo:hi].tolist(), "values": vectors.data[lo:hi].tolist()} for lo, hi in ends]
+
+
+def _finite(values: np.ndarray) -> list[float | None]:
+    """A list of numbers; None where there is no bound."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _plain(value: Any) -> Any:

@@ -59,6 +59,7 @@ def write_onnx(model: PlainModel, path: Any) -> str:
     numbers = numbers_for(model)
     graph = Graph(numbers)
     rows = graph.op("Cast", "X", to=graph.type_of(np.float64)) if numbers == np.float64 else "X"
+    rows = _scaled(graph, model, rows)
     scores = graph.op("Gemm", _kernel_values(graph, model, rows), graph.constant(model.coef),
                       graph.constant(model.intercept))  # fmt: skip
     outputs = _outputs(graph, model, scores)
@@ -112,6 +113,17 @@ class Graph:
         graph = onnx.helper.make_graph(self.nodes, "slimsvm", [rows], infos, self.constants, doc_string=describe(model))
         opsets = [onnx.helper.make_opsetid("", OPSET)]
         return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="slimsvm")
+
+
+def _scaled(graph: Graph, model: PlainModel, rows: str) -> str:
+    """Rows as the kernel has them."""
+    if model.scaling is None:
+        return rows
+    offset, factor, low, high = model.scaling
+    rows = graph.op("Mul", graph.op("Sub", rows, graph.constant(offset)), graph.constant(factor))
+    if low is None:
+        return rows
+    return graph.op("Min", graph.op("Max", rows, graph.constant(low)), graph.constant(high))
 
 
 # -- kernel values ------------------------------------------------------------------------------------------------
@@ -271,10 +283,11 @@ def numbers_for(model: PlainModel) -> np.dtype:
 
     There kernel values and their errors are the largest; on the vectors themselves errors would cancel.
     """
-    if model.kernel in ("linear", "precomputed"):
-        return np.dtype(np.float32)
+    if model.kernel in ("linear", "precomputed"):  # offsets of a scaling may cancel all digits of float32
+        return np.dtype(np.float32 if model.scaling is None else np.float64)
     step = -(-len(model.coef) // PROBES)
-    rows = (model.dense_vectors() + _step_aside(model))[::step].astype(np.float32)
+    rows = (model.dense_vectors() + _step_aside(model))[::step]
+    rows = (rows if model.scaling is None else model.scaling.unscaled(rows)).astype(np.float32)
     exact = model.scores(rows.astype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.abs(_float32_scores(model, rows) - exact).max()
@@ -294,6 +307,8 @@ def _step_aside(model: PlainModel) -> Array:
 def _float32_scores(model: PlainModel, rows: Array) -> Array:
     """What the graph computes in float32."""
     single = np.float32
+    if model.scaling is not None:
+        rows = model.scaling.in_type(single).rows(rows)
     if model.kernel in ("poly", "sigmoid"):
         inner = rows @ (model.parameters["gamma"] * model.dense_vectors()).astype(single).T
         inner += single(model.parameters["coef0"])

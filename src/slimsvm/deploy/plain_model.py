@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.csr import CsrRows, dense_rows
+from slimsvm.deploy.scaling import Scaling, read_scaling
 from slimsvm.modelfile import ModelFileError, read_model
 
 Array = np.ndarray
@@ -47,6 +48,8 @@ class PlainModel:
     classes : ndarray or None
     options : dict
         Parameters of the estimator that labels depend on.
+    scaling : Scaling or None, default=None
+        What is done to a row first; the kernel and its vectors know scaled rows only.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class PlainModel:
     plain: Array
     classes: Array | None
     options: dict[str, Any]
+    scaling: Scaling | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -75,7 +79,8 @@ class PlainModel:
         return len(self.intercept)
 
     def scores(self, X: Array) -> Array:
-        """Scores (n, n_outputs) of a block of rows."""
+        """Scores (n, n_outputs) of a block of rows, as users have them: not scaled yet."""
+        X = X if self.scaling is None else self.scaling.rows(X)
         total = np.tile(self.intercept, (len(X), 1))
         for vectors, coef in self._pieces():
             total += self._kernel_values(X, vectors) @ coef
@@ -123,7 +128,8 @@ def describe(model: PlainModel) -> str:
     size = f"{model.n_features} feature{'s' * (model.n_features != 1)}"
     if model.vectors is not None:
         size = f"{len(model.coef)} vector{'s' * (len(model.coef) != 1)} of {size}"
-    return f"{model.kind}, kernel {model.kernel}, {size}, {model.n_outputs} score{'s' * (model.n_outputs != 1)}"
+    scaled = "" if model.scaling is None else ", scaled"
+    return f"{model.kind}, kernel {model.kernel}, {size}{scaled}, {model.n_outputs} score{'s' * (model.n_outputs != 1)}"
 
 
 KERNELS = "rbf", "matern32", "laplacian", "poly", "sigmoid", "linear", "precomputed"
@@ -188,7 +194,10 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         plain=np.asarray(arrays["plain"], np.float64),
         classes=classes,
         options={option: params[option] for option in names if option in params},
+        scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
     )
+    if model.scaling is not None and (model.kind == "sequences" or name == "precomputed"):
+        raise ValueError(f"there is no scaling for {model.kind}, kernel {name}")
     _check_shapes(model, header, arrays)
     return _with_weights(model, header, arrays) if name == "linear" else model
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
+from slimsvm.deploy import TARGETS, writer_of
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
+from slimsvm.estimators._shared import estimator_files
 from slimsvm.estimators._shared.estimator_files import read_estimator
+from slimsvm.estimators._shared.pipelines import parts_of, plain_model_of
 
 
 def load(path):
@@ -20,8 +21,8 @@ def load(path):
     Returns
     -------
     estimator
-        Of the class that was saved, ready to predict. Parameters that a file of data cannot hold (functions, random
-        states) have their defaults.
+        Of the class that was saved, ready to predict; a Pipeline where it was saved with its scalers. Parameters that a
+        file of data cannot hold (functions, random states) have their defaults.
 
     Raises
     ------
@@ -47,9 +48,11 @@ def save(estimator: Any, path) -> None:
 
     Parameters
     ----------
-    estimator : SVC, SVR or another estimator of slimsvm, fitted
-        A file holds one machine. Of a pipeline save the last step, and make the same rows of new ones before
-        `predict`; or keep the whole pipeline, as Python objects, by ``joblib.dump``.
+    estimator : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline that ends with one
+        The steps of a pipeline before it may be ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` and
+        ``RobustScaler`` of scikit-learn: the file holds them, and `load` gives the pipeline back. Of another pipeline
+        save the last step, and make the same rows of new ones before `predict`; or keep all of it, as Python objects,
+        by ``joblib.dump``.
     path : str or path-like
         An existing file is replaced only once the new one is complete.
 
@@ -58,8 +61,8 @@ def save(estimator: Any, path) -> None:
     NotFittedError
         Before ``fit``.
     TypeError
-        It is no estimator of slimsvm; the message says what to save of a pipeline or a search. Or the kernel is the
-        user's function, which a file of data cannot hold.
+        It is no estimator of slimsvm, or a step of the pipeline is no such scaler; the message says what to do. Or the
+        kernel is the user's function, which a file of data cannot hold.
     OSError
         The file cannot be written; an older file of that name is left as it was.
 
@@ -71,18 +74,52 @@ def save(estimator: Any, path) -> None:
     >>> slimsvm.save(clf, path)
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pipeline = make_pipeline(StandardScaler(), slimsvm.SVC()).fit([[0.0], [100.0]], ["no", "yes"])
+    >>> slimsvm.save(pipeline, path)
+    >>> slimsvm.load(path).predict([[90.0]]).tolist()
+    ['yes']
     """
-    if isinstance(estimator, Pipeline):
-        steps = " and ".join(type(step).__name__ for _, step in estimator.steps[:-1])
-        raise TypeError(
-            f"a file holds one machine, found a Pipeline: slimsvm.save(pipeline[-1], path) saves its last step, for "
-            f"rows that have been through {steps or 'nothing else'}; joblib.dump(pipeline, path) keeps all of it"
-        )
-    if hasattr(estimator, "best_estimator_"):
-        raise TypeError(
-            f"a file holds one machine, found a {type(estimator).__name__}: give its best_estimator_, or keep all of "
-            "it by joblib.dump"
-        )
-    if type(estimator) not in (ESTIMATORS | STRUCTURED | EDITING).values():
-        raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(estimator).__name__}")
-    estimator.save(path)
+    scalers, name, machine = parts_of(estimator)
+    if type(machine) not in (ESTIMATORS | STRUCTURED | EDITING).values():
+        raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(machine).__name__}")
+    estimator_files.save(machine, path, scalers=scalers, name=name)
+
+
+def export(model: Any, path, to: str, **options: Any) -> None:
+    """Write a fitted model in a form that needs no Python, or no training code: docs/deploy says what each is.
+
+    Parameters
+    ----------
+    model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
+        As `save` takes it; what is written takes rows as the pipeline does, before any scaling.
+    path : str or path-like
+    to : {"c", "onnx", "json"}
+    **options
+        Of the form: ``name`` of a C header. See ``to_c`` and the like.
+
+    Raises
+    ------
+    NotFittedError
+        Before ``fit``.
+    TypeError
+        It is no such model.
+    ValueError
+        The form has no such kernel or labels, or there is no such form.
+
+    Examples
+    --------
+    >>> import slimsvm, tempfile, os
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pipeline = make_pipeline(StandardScaler(), slimsvm.SVC()).fit([[0.0], [100.0]], ["no", "yes"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.h")
+    >>> slimsvm.export(pipeline, path, to="c", name="model")
+    >>> "int model_predict(const float *x)" in open(path).read()
+    True
+    """
+    if to not in TARGETS:
+        raise ValueError(f"to must be one of {', '.join(map(repr, TARGETS))}, found {to!r}")
+    writer_of(to)(plain_model_of(model), path, **options)

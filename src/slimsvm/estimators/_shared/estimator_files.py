@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 
 from slimsvm.deploy.plain_model import multi_class_of
+from slimsvm.estimators._shared.scalers import Steps, pack_scalers, unpack_scalers
 from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack_stream, unpack_stream
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
@@ -20,12 +22,13 @@ PLAIN = (str, int, float, bool, type(None))
 STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 
 
-def save(estimator, path, with_state: bool = False) -> None:
+def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: str = "") -> None:
     """Write a fitted estimator, and what the next chunk of a stream goes on from; see its ``save``.
 
-    With what a warm start needs, where a budgeted solver left it and ``with_state`` asks for it.
+    With what a warm start needs, where a budgeted solver left it and ``with_state`` asks for it. Steps of a pipeline
+    before the estimator, which has this name in it, are ``scalers``.
     """
-    header, arrays = file_parts(estimator)
+    header, arrays = file_parts(estimator, scalers, name)
     if (stream := pack_stream(estimator, arrays)) is not None:
         header["stream"] = stream
     if with_state:
@@ -41,12 +44,15 @@ def save(estimator, path, with_state: bool = False) -> None:
         arrays |= {f"state_basis{name}": part for name, part in basis.items()}
         arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
         arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
-    write_model(path, header, arrays)
+    # A reader that knows of no scaling would predict from rows as they are.
+    write_model(path, header, arrays, version=2 if scalers else 1)
 
 
-def file_parts(estimator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays that say what a fitted estimator is and how it predicts."""
+def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays that say what a fitted estimator is and how it predicts, behind these scalers."""
     header, arrays = estimator.model_.to_file_parts()
+    if scalers:
+        header["scaling"] = pack_scalers(scalers, name, arrays)
     fitted: dict[str, Any] = {
         name: getattr(estimator, name)
         for name in ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_", "n_kernel_evals_")
@@ -69,7 +75,10 @@ def file_parts(estimator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def read_estimator(path, by_name: dict[str, type]):
-    """The fitted estimator, one of these classes by name, of a file that ``save`` wrote; see `slimsvm.load`."""
+    """The fitted estimator, one of these classes by name, of a file that ``save`` wrote; see `slimsvm.load`.
+
+    A Pipeline where the file has scalers.
+    """
     header, arrays = read_model(path)
     try:
         estimator = by_name[header["estimator"]]()
@@ -97,7 +106,13 @@ def read_estimator(path, by_name: dict[str, type]):
             unpack_stream(estimator, header["stream"], arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path}: not a stream this version knows ({error})") from error
-    return estimator
+    if "scaling" not in header:
+        return estimator
+    try:
+        steps = unpack_scalers(header["scaling"], arrays)
+        return Pipeline([*steps, (header["scaling"]["machine"], estimator)])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: not a scaling this version knows ({error})") from error
 
 
 def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:

@@ -86,8 +86,6 @@ class Written:
 
     def _export(self, target: str, path: Any, **options: Any) -> None:
         from slimsvm.deploy import writer_of
-        from slimsvm.deploy.plain_model import plain_model
-        from slimsvm.estimators._shared.estimator_files import file_parts
+        from slimsvm.estimators._shared.pipelines import plain_model_of
 
-        check_is_fitted(self, "model_")
-        writer_of(target)(plain_model(*file_parts(self)), path, **options)
+        writer_of(target)(plain_model_of(self), path, **options)
