@@ -6,7 +6,7 @@ from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimsvm import datasets, kernels
-    from slimsvm.deploy.predictors import load_predictor
+    from slimsvm.deploy.predictors import Predictor, load_predictor
     from slimsvm.estimators import (
         SVR,
         CrossTrainedSVC,
@@ -71,6 +71,7 @@ __all__ = [
     "MultiEdit",
     "OneClassSVM",
     "OrdinalSVC",
+    "Predictor",
     "RankSVM",
     "Refine",
     "SequenceSVM",
@@ -115,6 +116,7 @@ _HOMES = {
     "MultiEdit": "estimators.editors",
     "OneClassSVM": "estimators",
     "OrdinalSVC": "estimators",
+    "Predictor": "deploy.predictors",
     "RankSVM": "estimators",
     "Refine": "solvers",
     "SequenceSVM": "estimators",

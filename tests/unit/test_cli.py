@@ -7,7 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.sparse import random_array
+from scipy.sparse import csr_array, random_array
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import slimsvm
 from slimsvm import SVC, SVR, ExactCuts, ViolatedCuts
@@ -404,3 +406,59 @@ def test_datasets_says_what_is_there_and_where(capsys, tmp_path, monkeypatch):
     out = capsys.readouterr().out
     assert re.search(rf"^covtype +100000 +16476 +54 +2 +{re.escape(str(tmp_path))}$", out, re.MULTILINE)
     assert f"  {tmp_path / 'cache' / 'slimsvm'} (not there)\n" in out
+
+
+# -- scaling -----------------------------------------------------------------------------------------------------------
+
+
+def uneven(n=120):
+    """Two features of very different sizes, none of them 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2)) * [1.0, 1000.0] + [5.0, 20_000.0]
+    return X, (X[:, 0] > 5.0).astype(int)
+
+
+@pytest.mark.parametrize(("scale", "scaler"), [("minmax", MinMaxScaler), ("standard", StandardScaler)])
+def test_the_scaling_is_kept_in_the_model(capsys, tmp_path, scale, scaler):
+    X, y = uneven()
+    write_csv(tmp_path / "rows.csv", X[:80], y[:80])
+    write_csv(tmp_path / "others.csv", X[80:], y[80:])
+    model = tmp_path / "m.slim"
+    report = run_json(
+        capsys, "train", tmp_path / "rows.csv", model, "--scale", scale, "--test", tmp_path / "others.csv"
+    )
+    expected = make_pipeline(scaler(), SVC(random_state=0)).fit(X[:80], y[:80])
+    assert report["scale"] == scale
+    assert report["test"]["error_rate"] == pytest.approx(1 - expected.score(X[80:], y[80:]))
+    np.testing.assert_array_equal(slimsvm.load(model).decision_function(X), expected.decision_function(X))
+    assert predictions(capsys, model, tmp_path / "others.csv") == [str(label) for label in expected.predict(X[80:])]
+    found = run_json(capsys, "info", model, tmp_path / "rows.csv", "--certificate")
+    assert found["scaling"] == [repr(scaler())]
+    assert found["certificate"]["objective"] == pytest.approx(report["objective"], rel=1e-9)
+
+
+def test_sparse_rows_stay_sparse(capsys, tmp_path):
+    """A scale of their own keeps zeros; one that moves them is refused, and rows of a dense model become dense."""
+    rng = np.random.default_rng(0)
+    X = 100 * rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.1)
+    y = (X.sum(axis=1) > 0).astype(int)
+    write_svmlight(tmp_path / "rows.txt", X, y)
+    assert main(["train", str(tmp_path / "rows.txt"), str(tmp_path / "m.slim"), "--scale", "minmax", "--quiet"]) == 1
+    assert "its rows are sparse, and --scale minmax would move their zeros" in capsys.readouterr().err
+    for scale, scaler in (("maxabs", MaxAbsScaler()), ("standard", StandardScaler(with_mean=False))):
+        run_json(capsys, "train", tmp_path / "rows.txt", tmp_path / "m.slim", "--scale", scale, "--zero-based", "no")
+        expected = make_pipeline(scaler, SVC(random_state=0)).fit(csr_array(X), y).predict(csr_array(X))
+        options = "--zero-based", "no"
+        assert predictions(capsys, tmp_path / "m.slim", tmp_path / "rows.txt", *options) == list(map(str, expected))
+    dense, labels = uneven()
+    write_csv(tmp_path / "dense.csv", np.hstack([dense, np.ones((120, 28))]), labels)
+    run_json(capsys, "train", tmp_path / "dense.csv", tmp_path / "m.slim", "--scale", "standard")
+    expected = slimsvm.load(tmp_path / "m.slim").predict(X)
+    assert predictions(capsys, tmp_path / "m.slim", tmp_path / "rows.txt", *options) == list(map(str, expected))
+
+
+def test_words_have_no_scale(capsys, tmp_path):
+    (tmp_path / "words.txt").write_text("a X\nb Y\n\n")
+    argv = ["train", str(tmp_path / "words.txt"), str(tmp_path / "m.slim"), "--task", "sequence", "--scale", "minmax"]
+    assert main(argv) == 2
+    assert "--scale is for rows of numbers, --task sequence has words" in capsys.readouterr().err

@@ -16,9 +16,9 @@ from slimsvm.cli import options
 from slimsvm.cli.data import add_reading_options
 from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, count, print_fields, print_json, size
+from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
-from slimsvm.estimators.files import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +38,11 @@ def run(args: argparse.Namespace) -> int:
     """Load the file and describe it."""
     if args.certificate != (args.data is not None):
         raise CommandError("--certificate and the training data DATA go together")
-    estimator = load(args.model)
+    scalers, estimator = load_steps(args.model)
     report = describe(estimator, args.model)
+    report["scaling"] = None if scalers is None else [repr(step) for _, step in scalers.steps]
     if args.certificate:
-        report["certificate"] = certificate(estimator, args)
+        report["certificate"] = certificate(estimator, args, scalers)
     if args.json:
         print_json(report)
     else:
@@ -49,11 +50,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def certificate(estimator: Any, args: argparse.Namespace) -> dict[str, Any]:
+def certificate(estimator: Any, args: argparse.Namespace, scalers: Any) -> dict[str, Any]:
     """What the model's certificate on the data says."""
     if not hasattr(estimator, "certificate"):
         raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate")
-    part = read_form(form_of(estimator), args.data, args, estimator.n_features_in_)
+    part = scaled(read_form(form_of(estimator), args.data, args, estimator.n_features_in_), scalers)
     y = as_classes(part.y, estimator.classes_) if hasattr(estimator, "classes_") else part.y
     estimator.set_params(n_jobs=args.n_jobs, verbose=0 if args.json else 1)
     found = estimator.certificate(part.X, y, max_seconds=args.max_seconds, **part.extra)
@@ -96,6 +97,7 @@ def print_report(report: dict[str, Any]) -> None:
     fields = {
         "model": f"{report['model']}, {size(report['model_bytes'])}",
         "estimator": report["estimator"],
+        "scaling": None if report["scaling"] is None else ", ".join(report["scaling"]),
         "kernel": report["kernel"],
         "features": f"{report['n_features']:,}",
         "classes": None if classes is None else short_list(classes),

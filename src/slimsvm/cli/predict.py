@@ -18,9 +18,9 @@ from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options
 from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, print_json, say
+from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
-from slimsvm.estimators.files import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load, read, predict, report."""
-    estimator = load(args.model).set_params(n_jobs=args.n_jobs)
+    scalers, estimator = load_steps(args.model)
+    estimator.set_params(n_jobs=args.n_jobs)
     if args.scores and not hasattr(estimator, "classes_"):
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
     part = read_form(form_of(estimator), args.data, args, estimator.n_features_in_, labels_needed=False, test=True)
+    part = scaled(part, scalers)
     predicted, lengths = predict(estimator, part), part.extra.get("lengths")
     scores = None
     if args.scores:

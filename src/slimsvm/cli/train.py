@@ -16,14 +16,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
 
 from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set
 from slimsvm.cli.forms import FORMS, ROWS, read_form, usual_task
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
+from slimsvm.cli.scaling import SCALES, fit_scaler, scaled
 from slimsvm.cli.scoring import describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import MAX_CUTS_N
+from slimsvm.estimators.files import save as save_model
 from slimsvm.kernels import KERNELS
 from slimsvm.solvers import SOLVERS, Solver
 
@@ -82,6 +85,12 @@ def _add_problem_options(group: Any) -> None:
         "--window",
         type=options.not_negative_integer,
         help="sequence: rows before and after each row whose features it has as well (default: 1)",
+    )
+    group.add_argument(
+        "--scale",
+        choices=tuple(SCALES),
+        help="scale the features by the training rows, and keep that in the model: predict and exports take rows as "
+        f"they are; {'; '.join(f'{name}: {text}' for name, text in SCALES.items())} (default: rows as they are)",
     )
     group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
     group.add_argument(
@@ -224,10 +233,14 @@ def run(args: argparse.Namespace) -> int:
     train, test = read_parts(args)
     if args.task in ("classification", "regression"):
         check_labels(train, args.task)
+    scalers = fit_scaler(args.scale, train)
+    train = scaled(train, scalers)
     seconds = fit(estimator, train)
-    save(estimator, args.model)
+    save(estimator, args.model, scalers)
     report = describe_fit(estimator, train, seconds)
+    report |= {} if args.scale is None else {"scale": args.scale}
     if test is not None and test.y is not None:
+        test = scaled(test, scalers)
         report["test"] = {
             "data": test.name,
             "n_rows": test.n_rows,
@@ -252,6 +265,8 @@ def make_estimator(args: argparse.Namespace) -> Any:
     if args.solver == "auto":
         params["max_basis"] = getattr(args, "max_basis", None)
     given = {"class_weight": args.class_weight, "epsilon": args.epsilon, "loss": args.loss, "window": args.window}
+    if args.scale is not None and args.task == "sequence":
+        args.parser.error("--scale is for rows of numbers, --task sequence has words")
     taken = TAKEN[args.task]
     for name, value in given.items():
         if value is None:
@@ -328,12 +343,12 @@ def fit(estimator: Any, train: Part) -> float:
     return time.perf_counter() - begun
 
 
-def save(estimator: Any, path: str) -> None:
+def save(estimator: Any, path: str, scalers: Pipeline | None = None) -> None:
     """Save the model; an older file of its name survives a failure."""
     # How many threads and what to show is this command's business, not the model's.
     estimator.set_params(n_jobs=None, verbose=False)
     try:
-        estimator.save(path)
+        save_model(estimator if scalers is None else Pipeline([*scalers.steps, ("machine", estimator)]), path)
     except OSError as error:
         raise CommandError(
             f"{path}: the model could not be saved: {error.strerror or describe_error(error)}"
@@ -380,6 +395,7 @@ def print_report(report: dict[str, Any]) -> None:
         "data": f"{report['data']}: {report['n_rows']:,} rows, {report['n_features']:,} features"
         + "".join(f", {report[name]:,} {name[2:]}" for name in ("n_queries", "n_sequences") if name in report)
         + (f", {len(classes)} classes" if classes else ""),
+        "scale": report.get("scale"),
         "kernel": report["kernel"],
         "price C": f"{report['C']:g}",
         "solver": report["solver"],

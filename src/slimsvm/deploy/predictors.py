@@ -55,11 +55,24 @@ def load_predictor(path: Any) -> Predictor:
 class Predictor:
     """A model without its training code; `load_predictor` makes one.
 
+    Beside ``predict`` it has the ``decision_function`` that the estimator has: (n,) or (n, n_outputs) numbers for the
+    same X. There is no ``predict_proba``, as the estimators have none.
+
     Attributes
     ----------
     n_features_in_ : int
+        Features of a row, before the scaling that the file may have.
     classes_ : ndarray
         Of classifiers.
+
+    Examples
+    --------
+    >>> import slimsvm, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.slim")
+    >>> slimsvm.SVR().fit([[0.0], [1.0]], [0.0, 5.0]).save(path)
+    >>> predictor = slimsvm.load_predictor(path)
+    >>> isinstance(predictor, slimsvm.Predictor), predictor.n_features_in_
+    (True, 1)
     """
 
     def __init__(self, model: PlainModel) -> None:
