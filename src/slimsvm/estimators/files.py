@@ -117,7 +117,8 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     >>> pipeline = make_pipeline(StandardScaler(), slimsvm.SVC()).fit([[0.0], [100.0]], ["no", "yes"])
     >>> path = os.path.join(tempfile.mkdtemp(), "model.h")
     >>> slimsvm.export(pipeline, path, to="c", name="model")
-    >>> "int model_predict(const float *x)" in open(path).read()
+    >>> from pathlib import Path
+    >>> "int model_predict(const float *x)" in Path(path).read_text()
     True
     """
     if to not in TARGETS:
