@@ -18,6 +18,7 @@ ORDER = [
     ["rows"],
     ["kernels", "modelfile", "datasets"],
     ["model", "deploy"],
+    ["shapley"],
     ["tasks"],
     ["cuts", "bases", "budget"],
     ["solvers.rounding", "solvers.progress"],

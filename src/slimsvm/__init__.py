@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from slimsvm.estimators._shared.path import path
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
+    from slimsvm.estimators.explaining import explain
     from slimsvm.estimators.files import export, load, save
     from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
+    from slimsvm.shapley.explanation import Explanation
     from slimsvm.solvers import (
         BCFW,
         BSCA,
@@ -63,6 +65,7 @@ __all__ = [
     "EditedNN",
     "Exact",
     "ExactCuts",
+    "Explanation",
     "GridSearchSVC",
     "GridSearchSVR",
     "KernelExpansion",
@@ -81,6 +84,7 @@ __all__ = [
     "check_task",
     "compress",
     "datasets",
+    "explain",
     "export",
     "kernels",
     "load",
@@ -108,6 +112,7 @@ _HOMES = {
     "EditedNN": "estimators.editors",
     "Exact": "solvers",
     "ExactCuts": "solvers",
+    "Explanation": "shapley.explanation",
     "GridSearchSVC": "estimators.grid_search",
     "GridSearchSVR": "estimators.grid_search",
     "KernelExpansion": "model",
@@ -125,6 +130,7 @@ _HOMES = {
     "ViolatedCuts": "solvers",
     "check_task": "tasks",
     "compress": "estimators.compression",
+    "explain": "estimators.explaining",
     "export": "estimators.files",
     "load": "estimators.files",
     "load_predictor": "deploy.predictors",

@@ -1,4 +1,4 @@
-"""The pages on deployment do as they say: their code and their commands run, in order, in one empty folder."""
+"""The pages on deployment and on explanations do as they say: their code and commands run, in one empty folder."""
 
 import contextlib
 import io
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "deploy").glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [*sorted((DOCS / "deploy").glob("*.md")), DOCS / "explain.md"]
 COMPILER = shutil.which("cc")
 
 
@@ -32,6 +33,8 @@ def test_page_runs_and_prints_what_it_says(path, tmp_path, monkeypatch):
     page = path.read_text(encoding="utf-8")
     if re.search(r"^cc ", page, flags=re.M) and COMPILER is None:
         pytest.skip("no C compiler")
+    if "plot_explanation" in page:
+        pytest.importorskip("matplotlib").use("Agg")
     if "onnxruntime" in page:
         pytest.importorskip("onnxruntime")
     for name, language, text in re.findall(r"^(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)^```", page, flags=re.S | re.M):

@@ -20,6 +20,7 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.callbacks import CallbackSupportMixin
 from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
+from slimsvm.estimators._shared.explained import Explained
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.validation import (
     check_finite,
@@ -75,7 +76,7 @@ class _Iterations:
         return dict(vars(stopped))
 
 
-class KernelMachine(Written, CallbackSupportMixin, BaseEstimator):
+class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that take one row per example."""
 
     # Whether y may be an indicator matrix.

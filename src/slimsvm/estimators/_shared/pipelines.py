@@ -27,11 +27,6 @@ def plain_model_of(model: Any) -> PlainModel:
     return plain_model(*file_parts(machine, scalers, name))
 
 
-def machine_of(model: Any) -> Any:
-    """The estimator of slimsvm: the last step of a pipeline."""
-    return model[-1] if isinstance(model, Pipeline) else model
-
-
 def parts_of(model: Any) -> tuple[Steps, str, Any]:
     """The scalers of a pipeline with their names, the name of the estimator behind them, and the estimator.
 

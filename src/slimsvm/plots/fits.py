@@ -1,7 +1,4 @@
-"""Plots of fits and of results. matplotlib is imported when the first one is drawn.
-
-Every function draws on the axes it is given, or on a new figure, and returns the axes.
-"""
+"""Plots of fits and of results."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.plots.axes import axes_for
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray
@@ -18,17 +16,6 @@ CONVERGENCE_AXES = {"seconds": "seconds", "kernel_evals": "kernel evaluations"}
 GRID = 201  # points per side of a decision surface
 MOST_TICKS = 10  # numbers named on the axis of vectors
 ACROSS = "--", ":", "-.", (0, (1, 4)), (0, (8, 3, 1, 3, 1, 3))  # lines of models of full size
-
-
-def _axes(ax: Any) -> Any:
-    """The axes given, or those of a new figure."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'slimsvm[plots]'") from error
-    return plt.subplots()[1]
 
 
 def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = None) -> Any:
@@ -72,7 +59,7 @@ def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = No
     history = _history(estimator_or_history)
     at = _column(history, x)
     objective, lower, gap = (_column(history, name) for name in ("objective", "lower_bound", "gap"))
-    ax = _axes(ax)
+    ax = axes_for(ax)
     _line(ax, at, objective, "objective", color="C0")
     _line(ax, at, lower, "lower bound", color="C1")
     _line(ax, at, gap, "gap", color="C2")
@@ -161,7 +148,7 @@ def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max
         raise ValueError(f"X must have shape (n_samples, 2) to draw a surface, found {X.shape}")
     if y.shape != (len(X),):
         raise ValueError(f"y must have one value per row of X, shape ({len(X)},); found {y.shape}")
-    ax = _axes(ax)
+    ax = axes_for(ax)
     low, high = X.min(axis=0), X.max(axis=0)
     margin = 0.05 * np.where(high > low, high - low, 1.0)
     first, second = (np.linspace(a, b, GRID) for a, b in zip(low - margin, high + margin))
@@ -235,7 +222,7 @@ def plot_means(
     known = [result for result in results if result[y] is not None]
     if not known:
         raise ValueError(f"there are no results with a value of {y!r}")
-    ax = _axes(ax)
+    ax = axes_for(ax)
     for name in dict.fromkeys(result.get(by) for result in known):
         chosen = [result for result in known if result.get(by) == name]
         at = sorted({result[x] for result in chosen})
@@ -394,7 +381,7 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     mosaic = np.full((lines * columns, height + 1, width + 1), np.nan)
     mosaic[: len(vectors), :height, :width] = vectors.reshape(-1, height, width)
     picture = mosaic.reshape(lines, columns, height + 1, width + 1).swapaxes(1, 2)
-    ax = _axes(ax)
+    ax = axes_for(ax)
     ax.imshow(picture.reshape(lines * (height + 1), columns * (width + 1))[:-1, :-1], cmap="gray")
     ax.set_axis_off()
     return ax
