@@ -14,9 +14,9 @@ EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart 
 # Without bytecode beside them every process of the tests would compile each module that it imports, 4 seconds, again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup library format lint test test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
+.PHONY: setup library runtime fuzz-runtime format lint test test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
 
-setup: library
+setup: library runtime
 
 # Installed again only when pyproject.toml is newer than the last installation. The library is built meanwhile.
 $(STAMP): pyproject.toml build_backend/slimsvm_build.py
@@ -29,6 +29,11 @@ $(STAMP): pyproject.toml build_backend/slimsvm_build.py
 # Built again where something in core/ changed.
 library: $(STAMP)
 	@$(BUILD) library
+
+# The library and the header for programs in C, in build/runtime; see docs/deploy/c_runtime.md.
+runtime: library
+	@$(BUILD) runtime
+	@echo build/runtime
 
 $(DOCS_STAMP): $(STAMP)
 	$(EDITABLE) '.[docs]'
@@ -51,7 +56,7 @@ lint: library
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 # The type check has one core only: beside the tests, which have all of them; what it found comes last.
-test test-all: library
+test test-all: library runtime
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(FORMAT) --dry-run --Werror
@@ -90,8 +95,8 @@ NINJA := $(BIN)/ninja --quiet -C
 # Both compile without a warning.
 check-warnings: $(STAMP)
 	set -e; for compiler in g++ clang++; do \
-		$(CONFIGURE) -B build/warnings-$$compiler -D CMAKE_CXX_COMPILER=$$compiler > /dev/null; \
-		$(NINJA) build/warnings-$$compiler; \
+		$(CONFIGURE) -B build/warnings-$$compiler -D CMAKE_CXX_COMPILER=$$compiler -D SLIMSVM_RUNTIME=ON > /dev/null; \
+		$(NINJA) build/warnings-$$compiler all slimsvm_predict; \
 	done
 
 # The tests of the core with gcc's sanitizers: of addresses and undefined behaviour, and of threads. Python and NumPy are
@@ -114,6 +119,18 @@ check-address check-threads: $(STAMP)
 	$(NINJA) build/$@
 	rm -f build/$@/report*
 	$(RUN); ended=$$?; cat build/$@/report* 2> /dev/null; exit $$ended
+
+# Altered model files against the runtime, with gcc's sanitizers of addresses and undefined behaviour.
+FUZZ := build/fuzz-runtime/predict/fuzz_predict
+FUZZ_MENDED ?= 1000000
+FUZZ_RAW ?= 20000
+fuzz-runtime: library
+	$(CONFIGURE) -B build/fuzz-runtime -D CMAKE_CXX_COMPILER=g++ -D CMAKE_BUILD_TYPE=None -D CMAKE_CXX_FLAGS=-O1 \
+		-D SLIMSVM_RUNTIME=ON -D SLIMSVM_ISAS=avx2 -D SLIMSVM_SANITIZE=address,undefined > /dev/null
+	$(NINJA) build/fuzz-runtime fuzz_predict
+	$(BIN)/python tests/fixtures/fuzz_models.py build/fuzz-runtime
+	$(FUZZ) 0 $(FUZZ_MENDED) mended tests/fixtures/models/*.slim build/fuzz-runtime/fuzz-*.slim
+	$(FUZZ) 0 $(FUZZ_RAW) raw tests/fixtures/models/*.slim build/fuzz-runtime/fuzz-*.slim
 
 # ---------------------------------------------------------------- other platforms, by zig
 

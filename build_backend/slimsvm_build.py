@@ -3,6 +3,7 @@
 pip calls the functions that PEP 517 names. `make` calls this file as a program, in an environment that has the tools:
     python build_backend/slimsvm_build.py requirements     what building needs from PyPI here
     python build_backend/slimsvm_build.py library          builds the library into src/slimsvm/core, if anything changed
+    python build_backend/slimsvm_build.py runtime          builds the runtime for C into build/runtime
 """
 
 from __future__ import annotations
@@ -132,19 +133,39 @@ def find_tool(name: str) -> str:
     return found
 
 
-def build_library() -> None:
-    """Build the library beside the package's Python files; nothing is done where nothing changed."""
+def configured() -> Path:
+    """The folder that this machine's libraries are built in, configured."""
     folder, cmake, ninja = BUILD / "core", find_tool("cmake"), find_tool("ninja")
     tools, known = "\n".join([cmake, ninja, os.environ.get("CXX", "")]), folder / "tools.txt"
     if not known.exists() or known.read_text() != tools:
         shutil.rmtree(folder, ignore_errors=True)
-        definitions = [f"-DCMAKE_CXX_COMPILER={compiler()}", f"-DCMAKE_MAKE_PROGRAM={ninja}", "-DSLIMSVM_WERROR=OFF"]
+        definitions = [
+            f"-DCMAKE_CXX_COMPILER={compiler()}",
+            f"-DCMAKE_MAKE_PROGRAM={ninja}",
+            "-DSLIMSVM_WERROR=OFF",
+            "-DSLIMSVM_RUNTIME=ON",
+        ]
         configure = [cmake, "-S", str(ROOT / "core"), "-B", str(folder), "-G", "Ninja", *definitions]
         subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
         known.write_text(tools)
-    subprocess.run([ninja, "--quiet", "-C", str(folder)], check=True)
-    install = [cmake, "--install", str(folder), "--prefix", str(ROOT / "src"), "--component", "library"]
+    return folder
+
+
+def _build(targets: list[str], prefix: Path, component: str) -> None:
+    folder = configured()
+    subprocess.run([find_tool("ninja"), "--quiet", "-C", str(folder), *targets], check=True)
+    install = [find_tool("cmake"), "--install", str(folder), "--prefix", str(prefix), "--component", component]
     subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+
+
+def build_library() -> None:
+    """Build the library beside the package's Python files; nothing is done where nothing changed."""
+    _build([], ROOT / "src", "library")
+
+
+def build_runtime() -> None:
+    """Build the runtime for C, a header and two libraries, in build/runtime."""
+    _build(["slimsvm_predict", "slimsvm_predict_shared"], BUILD / "runtime", "runtime")
 
 
 # ---------------------------------------------------------------- what pip calls
@@ -218,5 +239,7 @@ if __name__ == "__main__":
         print(*TOOLS, *_zig_where_needed())
     elif sys.argv[1:] == ["library"]:
         build_library()
+    elif sys.argv[1:] == ["runtime"]:
+        build_runtime()
     else:
         raise SystemExit(__doc__)

@@ -1,14 +1,8 @@
 // The instruction set is chosen once, when the library is loaded: the best that the processor has, or the lower one
 // that the environment variable SLIMSVM_ISA names.
-#include <stdlib.h>
-#include <string.h>
-
+#include "simd/processor.h"
 #include "slimsvm.h"
 #include "threads/pool.h"
-
-#if defined(SLIMSVM_HAS_AVX2)
-#include <cpuid.h>
-#endif
 
 #define SLIMSVM_DECLARE(name) int32_t name(struct slimsvm_##name##_call* call);
 namespace slimsvm::baseline {
@@ -57,46 +51,19 @@ constexpr Functions avx512 = {"avx512", slimsvm::avx512::vector_bytes, slimsvm::
                               SLIMSVM_FUNCTIONS(SLIMSVM_AVX512)};
 #endif
 
-#if defined(SLIMSVM_HAS_AVX2)
-// Registers that the system saves, a bit each.
-unsigned saved_registers() {
-    unsigned low, high;
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return low;
-}
-
-// Asked of the processor itself: __builtin_cpu_supports takes its answer from the compiler's runtime library, and zig's
-// says no to everything.
-const Functions* best() {
-    constexpr unsigned ymm = 0x6;
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_FMA)) return &baseline;
-    const unsigned saved = saved_registers();
-    if ((saved & ymm) != ymm || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return &baseline;
+const Functions* functions_of(slimsvm::Isa isa) {
 #if defined(SLIMSVM_HAS_AVX512)
-    constexpr unsigned zmm = 0xe0 | ymm, needed = bit_AVX512F | bit_AVX512DQ | bit_AVX512VL | bit_AVX512BW;
-    if ((saved & zmm) == zmm && (b & needed) == needed) return &avx512;
+    if (isa == slimsvm::Isa::AVX512) return &avx512;
 #endif
-    return &avx2;
-}
-#else
-const Functions* best() { return &baseline; }
-#endif
-
-const Functions* chosen() {
-    const Functions* most = best();
-    const char* asked = getenv("SLIMSVM_ISA");
-    if (!asked) return most;
-    if (strcmp(asked, "baseline") == 0) return &baseline;
 #if defined(SLIMSVM_HAS_AVX2)
-    if (strcmp(asked, "avx2") == 0 && most != &baseline) return &avx2;
+    if (isa == slimsvm::Isa::AVX2) return &avx2;
 #endif
-    return most;
+    return &baseline;
 }
 
 const Functions* functions = &baseline;
 
-__attribute__((constructor)) void choose() { functions = chosen(); }
+__attribute__((constructor)) void choose() { functions = functions_of(slimsvm::chosen_isa()); }
 
 // What every function may rely on, where its call has these fields: at least one thread, no more than the pool has, and
 // no bytes of workspace where there is none.
@@ -155,7 +122,7 @@ extern "C" {
 
 const char* slimsvm_abi(void) { return SLIMSVM_ABI; }
 const char* slimsvm_isa(void) { return functions->isa; }
-const char* slimsvm_best_isa(void) { return best()->isa; }
+const char* slimsvm_best_isa(void) { return functions_of(slimsvm::best_isa())->isa; }
 int64_t slimsvm_vector_bytes(void) { return functions->vector_bytes(); }
 int64_t slimsvm_panel_bytes(void) { return functions->panel_bytes(); }
 

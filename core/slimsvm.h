@@ -27,7 +27,8 @@
 
 #include <stdint.h>
 
-#if defined(_WIN32)
+#if defined(SLIMSVM_API) /* the runtime of predict/ shows none of this */
+#elif defined(_WIN32)
 #define SLIMSVM_API __declspec(dllexport)
 #else
 #define SLIMSVM_API __attribute__((visibility("default")))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime_for_tests import BUILT, built_library
+
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [*sorted((DOCS / "deploy").glob("*.md")), DOCS / "explain.md"]
 COMPILER = shutil.which("cc")
@@ -20,10 +22,26 @@ def run_command(text, folder):
     """What a shell prints, with this Python and its programs first in line."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["sh", "-ec", text], cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True
+        ["sh", "-ec", text],
+        cwd=folder,
+        env=os.environ | {"PATH": path, "RUNTIME": str(BUILT)},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def require(page):
+    """A skip where this machine lacks what the page uses."""
+    if re.search(r"^cc ", page, flags=re.M) and COMPILER is None:
+        pytest.skip("no C compiler")
+    if "$RUNTIME" in page:
+        built_library()
+    if "plot_explanation" in page:
+        pytest.importorskip("matplotlib").use("Agg")
+    if "onnxruntime" in page:
+        pytest.importorskip("onnxruntime")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -31,12 +49,7 @@ def test_page_runs_and_prints_what_it_says(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, printed, n_run = {}, "", 0
     page = path.read_text(encoding="utf-8")
-    if re.search(r"^cc ", page, flags=re.M) and COMPILER is None:
-        pytest.skip("no C compiler")
-    if "plot_explanation" in page:
-        pytest.importorskip("matplotlib").use("Agg")
-    if "onnxruntime" in page:
-        pytest.importorskip("onnxruntime")
+    require(page)
     for name, language, text in re.findall(r"^(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)^```", page, flags=re.S | re.M):
         if language == "python":
             out = io.StringIO()

@@ -1,0 +1,239 @@
+#include "predict/vectors.h"
+
+#include <algorithm>
+
+#include "predict/message.h"
+#include "slimsvm.h"
+
+namespace slimsvm::predict {
+
+namespace {
+
+// Sparse vectors become dense where they have no more numbers than this many times the stored ones.
+constexpr int64_t MOST_TIMES = 8;
+// Folded vectors farther than this from 0, squared, have kernel values in float64: float32 would lose digits.
+constexpr double FAR = 64.0;
+
+bool fails(const char* text) { return error() << text, false; }
+bool has_no_memory() { return fails("there is no memory for the model"); }
+
+// Vectors as they were read: dense (n, width) numbers, or CSR with columns of the file.
+struct Given {
+    int64_t n = 0;
+    bool is_sparse = false;
+    Array<double> values;
+    Array<int64_t> starts, columns;
+};
+
+// The array of that name as whole numbers.
+bool read_whole(const ModelFile& file, const char* name, Array<int64_t>& numbers) {
+    FileArray array;
+    if (!file.find(name, array)) return false;
+    if (!array.is_numbers() || array.type == 'f' || array.n_axes != 1)
+        return error() << "the model file has no array " << name << " of whole numbers", false;
+    if (!numbers.make(array.n_items)) return has_no_memory();
+    for (int64_t i = 0; i < array.n_items; ++i) numbers[i] = array.whole(i);
+    return true;
+}
+
+bool read_values(const FileArray& array, Array<double>& values) {
+    if (!array.copy_to(values)) return false;
+    for (int64_t i = 0; i < values.size(); ++i)
+        if (!(values[i] - values[i] == 0.0)) return fails("the model file's vectors are not finite");
+    return true;
+}
+
+// A vector for each position of a training row, 1 there: of rows of ready kernel values.
+bool read_positions(const FileArray& array, const Model& model, Given& given) {
+    if (array.shape[1] != 1) return fails("positions of training rows must have one column");
+    given.is_sparse = true;
+    if (!given.values.make(given.n) || !given.columns.make(given.n) || !given.starts.make(given.n + 1))
+        return has_no_memory();
+    for (int64_t j = 0; j < given.n; ++j) {
+        const double position = array.number(j);
+        if (!(position >= 0.0 && position < double(model.width))) return fails("a position is that of no training row");
+        given.values[j] = 1.0;
+        given.columns[j] = int64_t(position);
+        given.starts[j + 1] = j + 1;
+    }
+    return true;
+}
+
+bool read_sparse(const ModelFile& file, const Model& model, Given& given) {
+    FileArray array;
+    int64_t n = -1, width = -1;
+    const Json shape = file.header["basis_shape"];
+    given.is_sparse = true;
+    if (!file.find("basis_data", array)) return false;
+    if (!array.is_numbers() || array.n_axes != 1 || !shape.entry(0).get(&n) || !shape.entry(1).get(&width))
+        return fails("the model file has no vectors");
+    if (n != given.n || width != model.width)
+        return error() << "the model file's vectors must be " << given.n << " of " << model.width << " features", false;
+    if (!read_values(array, given.values) || !read_whole(file, "basis_indices", given.columns) ||
+        !read_whole(file, "basis_indptr", given.starts))
+        return false;
+    const int64_t n_stored = given.values.size();
+    bool is_right = given.columns.size() == n_stored && given.starts.size() == n + 1 && given.starts[0] == 0 &&
+                    given.starts[n] == n_stored;
+    for (int64_t j = 0; is_right && j < n; ++j) is_right = given.starts[j] <= given.starts[j + 1];
+    for (int64_t t = 0; is_right && t < n_stored; ++t) is_right = given.columns[t] >= 0 && given.columns[t] < width;
+    return is_right || fails("the model file's sparse vectors are not rows of their features");
+}
+
+bool read_given(const ModelFile& file, const Model& model, Given& given) {
+    FileArray array;
+    const bool is_precomputed = file.header["kernel"]["kernel"].is_text("precomputed");
+    if (!file.find("basis", array)) return false;
+    if (!array) return is_precomputed ? fails("the model file has no positions") : read_sparse(file, model, given);
+    if (!array.is_numbers() || array.n_axes != 2 || array.shape[0] != given.n)
+        return fails("the model file's vectors are not as many as its coefficients");
+    if (is_precomputed) return read_positions(array, model, given);
+    if (array.shape[1] != model.width)
+        return error() << "the model file's vectors must have " << model.width << " features, found " << array.shape[1],
+               false;
+    return read_values(array, given.values);
+}
+
+// The used features, and the columns as places among them.
+bool find_used(Given& given, Model& model) {
+    if (!given.is_sparse) {
+        model.n_used = given.n ? model.width : 0;
+        model.has_all = given.n > 0;
+        return true;
+    }
+    Array<int64_t> sorted;
+    const int64_t n_stored = given.columns.size();
+    if (!sorted.make(n_stored)) return has_no_memory();
+    if (n_stored) memcpy(sorted.data(), given.columns.data(), size_t(n_stored) * sizeof(int64_t));
+    std::sort(sorted.data(), sorted.data() + n_stored);
+    model.n_used = std::unique(sorted.data(), sorted.data() + n_stored) - sorted.data();
+    model.has_all = model.n_used == model.width;
+    for (int64_t t = 0; t < n_stored; ++t)
+        given.columns[t] =
+            std::lower_bound(sorted.data(), sorted.data() + model.n_used, given.columns[t]) - sorted.data();
+    model.used.swap(sorted);
+    return true;
+}
+
+// Scales the values, the columns of sparse ones being places by now.
+void fold(Given& given, double factor, const Model& model) {
+    const bool has_one_scale = model.scales.size() == 1;
+    for (int64_t t = 0; t < given.values.size(); ++t) {
+        int64_t column = 0;
+        if (!has_one_scale) {
+            column = given.is_sparse ? given.columns[t] : t % model.width;
+            if (given.is_sparse && !model.has_all) column = model.used[column];
+        }
+        given.values[t] *= factor * model.scales[column];
+    }
+}
+
+// Rows of sparse vectors with rising columns, none twice.
+bool sort_rows(const Given& given, Model& model) {
+    Array<double> sums;
+    if (!sums.make(model.n_used) || !model.starts.make(given.n + 1) || !model.columns.make(given.values.size()) ||
+        !model.values.make(given.values.size()))
+        return has_no_memory();
+    int64_t at = 0;
+    for (int64_t j = 0; j < given.n; ++j) {
+        int64_t* columns = model.columns.data() + at;
+        const int64_t n = given.starts[j + 1] - given.starts[j];
+        for (int64_t t = 0; t < n; ++t) {
+            columns[t] = given.columns[given.starts[j] + t];
+            sums[columns[t]] += given.values[given.starts[j] + t];
+        }
+        std::sort(columns, columns + n);
+        const int64_t n_columns = std::unique(columns, columns + n) - columns;
+        for (int64_t t = 0; t < n_columns; ++t) {
+            model.values[at + t] = sums[columns[t]];
+            sums[columns[t]] = 0.0;
+        }
+        model.starts[j + 1] = at += n_columns;
+    }
+    return true;
+}
+
+bool to_dense(const Given& given, int64_t size, Model& model) {
+    if (!model.vectors.make(size)) return has_no_memory();
+    for (int64_t j = 0; j < given.n; ++j)
+        for (int64_t t = given.starts[j]; t < given.starts[j + 1]; ++t)
+            model.vectors[j * model.n_used + given.columns[t]] += given.values[t];
+    return true;
+}
+
+// Weights of features in place of vectors: sum_j coef[j, c] z_j.
+bool to_weights(const Given& given, int64_t size, Model& model) {
+    Array<double> weights;
+    if (!weights.make(size)) return has_no_memory();
+    const int64_t m = model.n_outputs;
+    const auto add = [&](int64_t j, int64_t place, double value) {
+        for (int64_t c = 0; c < m; ++c) weights[place * m + c] += value * model.coef[j * m + c];
+    };
+    for (int64_t j = 0; j < given.n; ++j) {
+        if (given.is_sparse)
+            for (int64_t t = given.starts[j]; t < given.starts[j + 1]; ++t) add(j, given.columns[t], given.values[t]);
+        else
+            for (int64_t f = 0; f < model.width; ++f) add(j, f, given.values[j * model.width + f]);
+    }
+    model.coef.swap(weights);
+    model.storage = Storage::WEIGHTS;
+    return true;
+}
+
+// The features that have a weight, which are the rows of coef.
+bool read_weights(const ModelFile& file, int64_t n, Model& model) {
+    int64_t width = -1;
+    if (!file.header["weights"].entry(1).get(&width) || width != model.width || model.map != SLIMSVM_IDENTITY)
+        return fails("weights are those of the features of a linear kernel");
+    if (!read_whole(file, "features", model.used)) return false;
+    if (model.used.size() != n) return fails("features must be as many as coef has rows");
+    for (int64_t i = 0; i < n; ++i)
+        if (model.used[i] < 0 || model.used[i] >= width || (i > 0 && model.used[i] <= model.used[i - 1]))
+            return fails("features must be rising numbers below that of the features");
+    model.n_used = n;
+    model.has_all = n == width;
+    model.storage = Storage::WEIGHTS;
+    return true;
+}
+
+bool is_near(const Model& model) {
+    if (model.step == Step::INNER) return true;
+    for (int64_t j = 0; j < model.n_vectors; ++j) {
+        double sum = 0.0;
+        for (int64_t c = 0; c < model.n_used; ++c) {
+            const double p = model.vectors[j * model.n_used + c];
+            sum += p * p;
+        }
+        if (!(sum <= FAR)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool read_vectors(const ModelFile& file, int64_t n_vectors, double factor, Model& model) {
+    if (file.header["weights"]) return read_weights(file, n_vectors, model);
+    Given given;
+    given.n = n_vectors;
+    if (!read_given(file, model, given) || !find_used(given, model)) return false;
+    fold(given, factor, model);
+    // No form has many more numbers than the file.
+    int64_t size, n_stored = given.values.size();
+    if (model.map == SLIMSVM_IDENTITY && !__builtin_mul_overflow(model.n_used, model.n_outputs, &size) &&
+        size - n_stored <= model.coef.size())
+        return to_weights(given, size, model);
+    model.n_vectors = n_vectors;
+    model.storage = Storage::PANELS;
+    if (!given.is_sparse) {
+        model.vectors.swap(given.values);
+    } else if (!__builtin_mul_overflow(model.n_used, n_vectors, &size) && size / MOST_TIMES <= n_stored) {
+        if (!to_dense(given, size, model)) return false;
+    } else {
+        model.storage = Storage::SPARSE;
+        return sort_rows(given, model);
+    }
+    model.is_single = file.header["dtype"].is_text("float32") && is_near(model);
+    return true;
+}
+
+}  // namespace slimsvm::predict
