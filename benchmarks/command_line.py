@@ -38,6 +38,7 @@ BENCHES = {
         "benchmarks.exact.command", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
     ),
     "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
+    "fixed-point": Bench("benchmarks.fixed_point", "C headers in int16 beside the model in Python: test errors"),
     "search": Bench("benchmarks.search", "a grid over C and gamma by five folds beside scikit-learn's GridSearchCV"),
     "cross-training": Bench(
         "benchmarks.cross_training.command", "editing of training sets: the experiments of its paper"

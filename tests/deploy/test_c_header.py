@@ -140,7 +140,7 @@ def test_the_command_writes_beside_the_model(tmp_path, capsys):
     shutil.copy(MODELS / "svc-exact.slim", tmp_path / "My model-1.slim")
     assert main(["export", str(tmp_path / "My model-1.slim"), "--to", "c"]) == 0
     out, text = capsys.readouterr().out, (tmp_path / "My model-1.h").read_text(encoding="ascii")
-    assert "My model-1.h: C99 header, binary, kernel rbf" in out
+    assert "My model-1.h: C99 header, float32, binary, kernel rbf" in out
     assert "static inline int my_model_1_predict(const float *x)" in text
     assert main(["export", str(tmp_path / "My model-1.slim"), "--to", "c", "--output", str(tmp_path / "a.h"),
                  "--name", "other"]) == 0  # fmt: skip

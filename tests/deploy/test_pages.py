@@ -42,6 +42,9 @@ def require(page):
         pytest.importorskip("matplotlib").use("Agg")
     if "onnxruntime" in page:
         pytest.importorskip("onnxruntime")
+    missing = [tool for tool in ("arm-none-eabi-gcc", "qemu-system-arm") if tool in page and shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"no {' and no '.join(missing)}")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -51,15 +54,15 @@ def test_page_runs_and_prints_what_it_says(path, tmp_path, monkeypatch):
     page = path.read_text(encoding="utf-8")
     require(page)
     for name, language, text in re.findall(r"^(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)^```", page, flags=re.S | re.M):
-        if language == "python":
+        if name:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        elif language == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 exec(compile(text, str(path), "exec"), names)
             printed, n_run = out.getvalue(), n_run + 1
         elif language == "sh":
             printed, n_run = run_command(text, tmp_path), n_run + 1
-        elif language == "c":
-            (tmp_path / name).write_text(text, encoding="utf-8")
         elif language == "text":
             assert text.strip() in printed
     assert n_run > 1

@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from slimsvm.cli.data import add_reading_options
 from slimsvm.cli.output import CommandError
 from slimsvm.deploy import TARGETS, writer_of
+from slimsvm.deploy.c_header import DTYPES
 from slimsvm.deploy.plain_model import read_plain_model
 
 
@@ -21,13 +23,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, choices=list(TARGETS), help=forms)
     parser.add_argument("--output", metavar="FILE", help="write to this file")
     parser.add_argument("--name", metavar="NAME", help="c: what names begin with (default: the file's name)")
+    parser.add_argument(
+        "--type", choices=DTYPES, help="c: numbers of the arithmetic; int16 is fixed point (default: float32)"
+    )
+    parser.add_argument(
+        "--rows", metavar="DATA", help="c, int16: data file or set on which the error is measured (default: rows near "
+        "the model's vectors)",
+    )  # fmt: skip
+    add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, write, say what was written."""
-    if args.name is not None and args.to != "c":
-        raise CommandError(f"--name goes with --to c, found --to {args.to}")
+    given = {"name": args.name, "type": args.type, "rows": args.rows}
+    for name, value in given.items():
+        if value is not None and args.to != "c":
+            raise CommandError(f"--{name} goes with --to c, found --to {args.to}")
     path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
-    options = {} if args.name is None else {"name": args.name}
-    print(writer_of(args.to)(read_plain_model(args.model), path, **options))
+    model = read_plain_model(args.model)
+    options = {"name": args.name, "dtype": args.type or "float32"} if args.to == "c" else {}
+    if args.rows is not None:
+        from slimsvm.cli.forms import ROWS, read_form
+
+        options["rows"] = read_form(ROWS, args.rows, args, model.n_features, labels_needed=False, test=True).X
+    print(writer_of(args.to)(model, path, **options))
     return 0

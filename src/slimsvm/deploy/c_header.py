@@ -1,4 +1,4 @@
-"""A model as one C99 header: no allocation, no library, float32 throughout.
+"""A model as one C99 header: no allocation, no library, float32 or int16 fixed point (c_fixed_point.py).
 
 The header has the constants of the model and two functions, ``NAME_scores`` and ``NAME_predict``. Exponentials, square
 roots and powers are its own, of additions and products: it compiles where there is no ``math.h``.
@@ -12,20 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text, measured
+from slimsvm.deploy.c_text import array, classes_array, number
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.scaling import Scaling
 
 Array = np.ndarray
 
+DTYPES = "float32", "int16"
 LOG2_E = 1.4426950408889634
-LINE_WIDTH = 110
 # Offsets of so many scaled units, and larger ones, have two float32 each.
 LARGE_OFFSET = 4.0
 
 HEAD = """\
 /* {text}
  *
- * Written by slimsvm. C99, float32, no allocation, no library.
+ * Written by slimsvm. C99, {numbers}, no allocation, no library.
  *
 {usage}
  */
@@ -161,7 +163,7 @@ PREDICT = {
 }  # fmt: skip
 
 
-def write_c(model: PlainModel, path: Any, name: str | None = None) -> str:
+def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "float32", rows: Any = None) -> str:
     """Write a model as a C99 header.
 
     Parameters
@@ -170,6 +172,10 @@ def write_c(model: PlainModel, path: Any, name: str | None = None) -> str:
     path : str or path-like
     name : str or None, default=None
         What the names in C begin with; None: the file's name without its ending.
+    dtype : {"float32", "int16"}, default="float32"
+        Of the arithmetic; int16 is fixed point, for the RBF kernel and the Laplacian one.
+    rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
+        Rows that the error of fixed point is measured on; None takes some near the vectors.
 
     Returns
     -------
@@ -179,29 +185,59 @@ def write_c(model: PlainModel, path: Any, name: str | None = None) -> str:
     Raises
     ------
     ValueError
-        A header has no such kernel or no such labels, the name is none in C, or a number is beyond float32.
+        A header has no such kernel or no such labels, the name is none in C, a number is beyond the type, or rows go
+        with float32.
     """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
+    if dtype == "float32" and rows is not None:
+        raise ValueError("rows are what the error of dtype='int16' is measured on, found dtype='float32'")
     name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
     if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
-    Path(path).write_text(c_header(model, name), encoding="ascii")
-    return f"{path}: C99 header, {describe(model)}, {n_constants(model) * 4:,} bytes of constants"
+    if dtype == "float32":
+        text, n_bytes, said = c_header(model, name), 4 * n_constants(model), ""
+    else:
+        check_says(model)
+        fixed = fixed_point(model)
+        error = measured(model, fixed, rows)
+        text, n_bytes, said = (
+            _header(model, name, f"int16 fixed point: {error}", fixed_point_text(fixed)),
+            fixed_point_bytes(fixed),
+            f"; {error}",
+        )
+    Path(path).write_text(text, encoding="ascii")
+    return f"{path}: C99 header, {dtype}, {describe(model)}, {n_bytes:,} bytes of constants{said}"
 
 
 def c_header(model: PlainModel, name: str) -> str:
-    """The text of the header; see `write_c`."""
+    """The text of a header in float32; see `write_c`."""
+    check_says(model)
+    scale, scaled = ("", "") if model.scaling is None else (_scale(model.scaling), SCALED)
+    text = _constants(model) + scale + _functions(model).replace("SCALED", scaled)
+    return _header(model, name, "float32", text)
+
+
+def check_says(model: PlainModel) -> None:
+    """An error where a header has no such kernel or no such labels."""
     if model.kernel == "precomputed" or model.kind not in PREDICT or model.options.get("break_ties"):
         found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel}"
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
+
+
+def _header(model: PlainModel, name: str, numbers: str, text: str) -> str:
+    """The text with what is the same for all types of numbers around it."""
     comment, signature, body = PREDICT[model.kind]
     usage = "\n".join(
         [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
     )
-    text = HEAD.format(text=describe(model), usage=usage, NAME=name.upper(), n_features=model.n_features,
-                       n_outputs=model.n_outputs)  # fmt: skip
-    scale, scaled = ("", "") if model.scaling is None else (_scale(model.scaling), SCALED)
-    text += _constants(model) + scale + _functions(model).replace("SCALED", scaled)
-    text += f"\n/* {comment} */\nstatic inline {signature}\n{{\n{body}}}\n\n#endif\n"
+    head = HEAD.format(text=describe(model), numbers=numbers, usage=usage, NAME=name.upper(),
+                       n_features=model.n_features, n_outputs=model.n_outputs)  # fmt: skip
+    if model.classes is not None:
+        head += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{classes_array(model.classes)}"
+    if model.kind == "ordinal":
+        text = array("thresholds", model.plain, "[NAME_N_CLASSES - 1]") + text
+    text = head + text + f"\n/* {comment} */\nstatic inline {signature}\n{{\n{body}}}\n\n#endif\n"
     return re.sub(r"\bNAME(?=_[A-Z])", name.upper(), text).replace("NAME_", f"{name}_")
 
 
@@ -214,22 +250,18 @@ def n_constants(model: PlainModel) -> int:
 
 
 def _constants(model: PlainModel) -> str:
-    """The model's arrays, and its classes."""
+    """The model's arrays."""
     text = ""
-    if model.classes is not None:
-        text += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{_classes(model.classes)}"
     if model.vectors is not None:
         text += f"#define NAME_N_VECTORS {len(model.coef)}\n"
-        text += _array("vectors", model.dense_vectors(), "[NAME_N_VECTORS][NAME_N_FEATURES]")
-    text += _array("coef", model.coef, f"[{len(model.coef)}][NAME_N_OUTPUTS]")
-    text += _array("intercept", model.intercept, "[NAME_N_OUTPUTS]")
-    if model.kind == "ordinal":
-        text += _array("thresholds", model.plain, "[NAME_N_CLASSES - 1]")
+        text += array("vectors", model.dense_vectors(), "[NAME_N_VECTORS][NAME_N_FEATURES]")
+    text += array("coef", model.coef, f"[{len(model.coef)}][NAME_N_OUTPUTS]")
+    text += array("intercept", model.intercept, "[NAME_N_OUTPUTS]")
     if np.ndim(model.parameters.get("gamma", 1.0)):
-        text += _array("gamma", model.parameters["gamma"], "[NAME_N_FEATURES]")
+        text += array("gamma", model.parameters["gamma"], "[NAME_N_FEATURES]")
     if model.scaling is not None:
         for name, values in _scaling_arrays(model.scaling).items():
-            text += _array(name, values, "[NAME_N_FEATURES]")
+            text += array(name, values, "[NAME_N_FEATURES]")
     return text
 
 
@@ -259,17 +291,17 @@ def _functions(model: PlainModel) -> str:
     weight, factor = (" * NAME_gamma[f]", 1.0) if np.ndim(gamma) else ("", float(gamma))
     square = f"const float difference = x[f] - z[f];\n        sum += difference * difference{weight};"
     if model.kernel == "rbf":
-        kernel = _kernel(square, f"return NAME_exp2(sum * {_number(-LOG2_E * factor)});")
+        kernel = _kernel(square, f"return NAME_exp2(sum * {number(-LOG2_E * factor)});")
     elif model.kernel == "laplacian":
         absolute = (
             f"const float difference = x[f] - z[f];\n        "
             f"sum += (difference < 0.0f ? -difference : difference){weight};"
         )
-        kernel = _kernel(absolute, f"return NAME_exp2(sum * {_number(-LOG2_E * factor)});")
+        kernel = _kernel(absolute, f"return NAME_exp2(sum * {number(-LOG2_E * factor)});")
     elif model.kernel == "matern32":
         result = (
-            f"sum = NAME_sqrt(sum * {_number(6.0 * factor)});\n    "
-            f"return (1.0f + sum) * NAME_exp2(sum * {_number(-LOG2_E)});"
+            f"sum = NAME_sqrt(sum * {number(6.0 * factor)});\n    "
+            f"return (1.0f + sum) * NAME_exp2(sum * {number(-LOG2_E)});"
         )
         kernel = SQRT + _kernel(square, result)
     else:
@@ -279,57 +311,13 @@ def _functions(model: PlainModel) -> str:
 
 def _of_inner_product(model: PlainModel, gamma: float) -> str:
     """The polynomial kernel and the sigmoid."""
-    inner = f"sum = sum * {_number(gamma)} + {_number(model.parameters['coef0'])};"
+    inner = f"sum = sum * {number(gamma)} + {number(model.parameters['coef0'])};"
     if model.kernel == "poly":
         power = f"{inner}\n    for (f = 0; f < {model.parameters['degree']}; ++f) power *= sum;\n    return power;"
         return _kernel("sum += x[f] * z[f];", power, ", power = 1.0f")
-    tanh = f"{inner}\n    return 1.0f - 2.0f / (1.0f + NAME_exp2(sum * {_number(2.0 * LOG2_E)}));"
+    tanh = f"{inner}\n    return 1.0f - 2.0f / (1.0f + NAME_exp2(sum * {number(2.0 * LOG2_E)}));"
     return EXP2 + _kernel("sum += x[f] * z[f];", tanh)
 
 
 def _kernel(step: str, result: str, more: str = "") -> str:
     return KERNEL.format(step=step, result=result, locals=more)
-
-
-def _number(value: float) -> str:
-    """A constant of C: the shortest that is the same float32."""
-    with np.errstate(over="ignore"):
-        rounded = np.float32(value)
-    if not np.isfinite(rounded):
-        raise ValueError(f"the model holds {value:.3g}, which is beyond float32: scale the features, or train with a "
-                         "smaller C")  # fmt: skip
-    return f"{rounded!s}f"
-
-
-def _array(name: str, values: Array, shape: str) -> str:
-    """A constant array."""
-    lines = [f"static const float NAME_{name}{shape} = {{"]
-    for row in np.atleast_2d(values):
-        words, line = [_number(value) for value in row], "    "
-        if np.ndim(values) == 2:
-            words[0] = "{" + words[0]
-            words[-1] += "}"
-        for word in words:
-            if len(line) + len(word) > LINE_WIDTH:
-                lines.append(line.rstrip())
-                line = "    "
-            line += word + ", "
-        lines.append(line.rstrip())
-    return "\n".join([*lines, "};\n"])
-
-
-def _classes(classes: Array) -> str:
-    """The labels of the classes, as numbers of their type or strings."""
-    if classes.dtype.kind in "biu":
-        kind, words = "int64_t ", [str(int(label)) for label in classes]
-    elif classes.dtype.kind == "f":
-        kind, words = "double ", [repr(float(label)) for label in classes]
-    else:
-        kind, words = "char *const ", [_string(str(label)) for label in classes]
-    return f"static const {kind}NAME_classes[NAME_N_CLASSES] = {{{', '.join(words)}}};\n"
-
-
-def _string(text: str) -> str:
-    """A string of C in UTF-8; octal escapes, unlike hexadecimal ones, end after three digits."""
-    plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
-    return '"' + "".join(plain) + '"'

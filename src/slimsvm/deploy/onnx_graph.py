@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.deploy.probes import folded, rows_near_vectors
 
 Array = np.ndarray
 
 OPSET, IR_VERSION = 13, 7
 # Share of the largest score that float32 may be off by on the model's vectors: five times less than what is promised.
 FLOAT32_ERROR = 1e-6
-PROBES = 256
-SHIFT_INVARIANT = {"rbf": 2.0, "matern32": 6.0}
 
 
 def write_onnx(model: PlainModel, path: Any) -> str:
@@ -129,17 +128,6 @@ def _scaled(graph: Graph, model: PlainModel, rows: str) -> str:
 # -- kernel values ------------------------------------------------------------------------------------------------
 
 
-def _folded(model: PlainModel) -> tuple[Array, Array, Array]:
-    """Scale, centre and vectors such that the kernel is one of |x' − z'|, x' = scale x − centre."""
-    Z, gamma = model.dense_vectors(), model.parameters["gamma"]
-    if model.kernel == "laplacian":
-        scale = gamma * np.ones(model.n_features)
-    else:
-        scale = np.sqrt(SHIFT_INVARIANT[model.kernel] * gamma) * np.ones(model.n_features)
-    centre = (Z * scale).mean(axis=0)
-    return scale, centre, Z * scale - centre
-
-
 def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
     """k(x_i, z_j), shape (n, n_vectors)."""
     if model.kernel == "linear":
@@ -152,12 +140,12 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
         if model.kernel == "sigmoid":
             return graph.op("Tanh", inner)
         return graph.op("Pow", inner, graph.constant(np.array([float(model.parameters["degree"])])))
-    scale, centre, Z = _folded(model)
-    folded = graph.op("Sub", graph.op("Mul", rows, graph.constant(scale)), graph.constant(centre))
+    scale, centre, Z = folded(model)
+    moved = graph.op("Sub", graph.op("Mul", rows, graph.constant(scale)), graph.constant(centre))
     if model.kernel == "laplacian":
-        return graph.op("Exp", graph.op("Neg", _absolute_distances(graph, folded, Z)))
-    inner = graph.op("Gemm", folded, graph.constant(Z), graph.constant(-0.5 * np.sum(Z * Z, axis=1)), transB=1)
-    norms = graph.op("Mul", graph.op("ReduceSumSquare", folded, axes=[1]), graph.constant(np.array([0.5])))
+        return graph.op("Exp", graph.op("Neg", _absolute_distances(graph, moved, Z)))
+    inner = graph.op("Gemm", moved, graph.constant(Z), graph.constant(-0.5 * np.sum(Z * Z, axis=1)), transB=1)
+    norms = graph.op("Mul", graph.op("ReduceSumSquare", moved, axes=[1]), graph.constant(np.array([0.5])))
     minus_half = graph.op("Sub", inner, norms)  # -|x' - z'|^2 / 2
     if model.kernel == "rbf":
         return graph.op("Exp", minus_half)
@@ -279,29 +267,14 @@ def _confidences(graph: Graph, scores: str, first: Array, second: Array) -> str:
 
 
 def numbers_for(model: PlainModel) -> np.dtype:
-    """float32 where its scores of rows near the model's own vectors are right to `FLOAT32_ERROR`, else float64.
-
-    There kernel values and their errors are the largest; on the vectors themselves errors would cancel.
-    """
+    """float32 where its scores of rows near the model's own vectors are right to `FLOAT32_ERROR`, else float64."""
     if model.kernel in ("linear", "precomputed"):  # offsets of a scaling may cancel all digits of float32
         return np.dtype(np.float32 if model.scaling is None else np.float64)
-    step = -(-len(model.coef) // PROBES)
-    rows = (model.dense_vectors() + _step_aside(model))[::step]
-    rows = (rows if model.scaling is None else model.scaling.unscaled(rows)).astype(np.float32)
+    rows = rows_near_vectors(model)
     exact = model.scores(rows.astype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.abs(_float32_scores(model, rows) - exact).max()
     return np.dtype(np.float32 if error <= FLOAT32_ERROR * np.abs(exact).max() else np.float64)
-
-
-def _step_aside(model: PlainModel) -> Array:
-    """A step of about length 1 as the kernel measures it, or of a thousandth of each feature's mean magnitude."""
-    d = model.n_features
-    signs = 1.0 - 2.0 * (np.arange(d) % 2)
-    if model.kernel in ("poly", "sigmoid"):
-        return 1e-3 * signs * np.abs(model.dense_vectors()).mean(axis=0)
-    scale, _, _ = _folded(model)
-    return signs / scale / (d if model.kernel == "laplacian" else np.sqrt(d))
 
 
 def _float32_scores(model: PlainModel, rows: Array) -> Array:
@@ -314,12 +287,12 @@ def _float32_scores(model: PlainModel, rows: Array) -> Array:
         inner += single(model.parameters["coef0"])
         values = np.tanh(inner) if model.kernel == "sigmoid" else inner ** single(model.parameters["degree"])
     else:
-        scale, centre, Z = (part.astype(single) for part in _folded(model))
-        folded = rows * scale - centre
+        scale, centre, Z = (part.astype(single) for part in folded(model))
+        moved = rows * scale - centre
         if model.kernel == "laplacian":
-            values = np.exp(-np.stack([np.abs(folded - z).sum(axis=1) for z in Z], axis=1))
+            values = np.exp(-np.stack([np.abs(moved - z).sum(axis=1) for z in Z], axis=1))
         else:
-            half = 0.5 * np.sum(folded * folded, axis=1)[:, None] + 0.5 * np.sum(Z * Z, axis=1) - folded @ Z.T
+            half = 0.5 * np.sum(moved * moved, axis=1)[:, None] + 0.5 * np.sum(Z * Z, axis=1) - moved @ Z.T
             s = np.sqrt(np.maximum(2 * half, 0))
             values = np.exp(-half) if model.kernel == "rbf" else (1 + s) * np.exp(-s)
     return values @ model.coef.astype(single) + model.intercept.astype(single)

@@ -32,23 +32,29 @@ class Written:
         check_is_fitted(self, "model_")
         save(self, path)
 
-    def to_c(self, path, name=None) -> None:
-        """Write the fitted model as one C99 header: no allocation, no library, float32; docs/deploy/c.md shows its use.
+    def to_c(self, path, name=None, dtype="float32", rows=None) -> None:
+        """Write the fitted model as one C99 header: no allocation, no library; docs/deploy/c.md shows its use.
 
         Parameters
         ----------
         path : str or path-like
         name : str or None, default=None
             What the names in C begin with; None: the file's name without its ending.
+        dtype : {"float32", "int16"}, default="float32"
+            Of the arithmetic; int16 is fixed point, for the RBF kernel and the Laplacian one, half as large. What it
+            does to scores is measured and written into the header.
+        rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
+            Rows that this is measured on; None takes some near the vectors.
 
         Raises
         ------
         NotFittedError
             Before ``fit``.
         ValueError
-            A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``.
+            A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``; other
+            kernels in fixed point.
         """
-        self._export("c", path, name=name)
+        self._export("c", path, name=name, dtype=dtype, rows=rows)
 
     def to_onnx(self, path) -> None:
         """Write the fitted model as an ONNX graph of standard operators; docs/deploy/onnx.md shows its use.

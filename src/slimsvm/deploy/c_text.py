@@ -1,0 +1,54 @@
+"""Numbers, arrays and strings as C has them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+LINE_WIDTH = 110
+
+
+def number(value: float) -> str:
+    """A constant of C: the shortest that is the same float32."""
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    if not np.isfinite(rounded):
+        raise ValueError(f"the model holds {value:.3g}, which is beyond float32: scale the features, or train with a "
+                         "smaller C")  # fmt: skip
+    return f"{rounded!s}f"
+
+
+def array(name: str, values: Array, shape: str) -> str:
+    """A constant array: of int16_t where the values are, else of float."""
+    is_whole = np.asarray(values).dtype == np.int16
+    lines = [f"static const {'int16_t' if is_whole else 'float'} NAME_{name}{shape} = {{"]
+    for row in np.atleast_2d(values):
+        words, line = [str(value) if is_whole else number(value) for value in row], "    "
+        if np.ndim(values) == 2:
+            words[0] = "{" + words[0]
+            words[-1] += "}"
+        for word in words:
+            if len(line) + len(word) > LINE_WIDTH:
+                lines.append(line.rstrip())
+                line = "    "
+            line += word + ", "
+        lines.append(line.rstrip())
+    return "\n".join([*lines, "};\n"])
+
+
+def classes_array(classes: Array) -> str:
+    """The labels of the classes, as numbers of their type or strings."""
+    if classes.dtype.kind in "biu":
+        kind, words = "int64_t ", [str(int(label)) for label in classes]
+    elif classes.dtype.kind == "f":
+        kind, words = "double ", [repr(float(label)) for label in classes]
+    else:
+        kind, words = "char *const ", [string(str(label)) for label in classes]
+    return f"static const {kind}NAME_classes[NAME_N_CLASSES] = {{{', '.join(words)}}};\n"
+
+
+def string(text: str) -> str:
+    """A string of C in UTF-8; octal escapes, unlike hexadecimal ones, end after three digits."""
+    plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
+    return '"' + "".join(plain) + '"'
