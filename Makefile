@@ -9,12 +9,14 @@ DOCS_STAMP := $(VENV)/.installed-docs
 # Without compiling what most tests never import: half the time of the installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 BUILD := $(BIN)/python build_backend/slimsvm_build.py
+WASM := src/slimsvm/deploy/slimsvm_predict.wasm
+ZIG_VERSIONS := ziglang>=0.14,<0.18
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart --editable
 
 # Without bytecode beside them every process of the tests would compile each module that it imports, 4 seconds, again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup library runtime fuzz-runtime format lint test test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
+.PHONY: setup library runtime wasm fuzz-runtime format lint test test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
 
 setup: library runtime
 
@@ -34,6 +36,12 @@ library: $(STAMP)
 runtime: library
 	@$(BUILD) runtime
 	@echo build/runtime
+
+# The same for browsers, which the package has: compiled by zig from PyPI (100 MB) where something changed.
+wasm: $(WASM)
+$(WASM): $(wildcard core/*.h core/*/*.h core/predict/*.cc) build_backend/slimsvm_build.py | $(STAMP)
+	$(PIP_INSTALL) '$(ZIG_VERSIONS)'
+	$(BUILD) wasm
 
 $(DOCS_STAMP): $(STAMP)
 	$(EDITABLE) '.[docs]'
@@ -56,7 +64,7 @@ lint: library
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 # The type check has one core only: beside the tests, which have all of them; what it found comes last.
-test test-all: library runtime
+test test-all: library runtime $(WASM)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(FORMAT) --dry-run --Werror
@@ -134,10 +142,10 @@ fuzz-runtime: library
 
 # ---------------------------------------------------------------- other platforms, by zig
 
-ZIG := $(PIP_INSTALL) 'ziglang>=0.14,<0.18' auditwheel
+ZIG := $(PIP_INSTALL) '$(ZIG_VERSIONS)' auditwheel
 
 # A wheel for every platform, in dist/.
-wheels: $(STAMP)
+wheels: $(STAMP) $(WASM)
 	$(ZIG)
 	$(BIN)/python build_backend/platforms.py wheels
 
@@ -149,5 +157,5 @@ check-core: library
 
 clean:
 	rm -rf docs/_build demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
-		src/slimsvm/core/*.dll $(STAMP) $(DOCS_STAMP) $(OLDEST_STAMP)
+		src/slimsvm/core/*.dll $(WASM) $(STAMP) $(DOCS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

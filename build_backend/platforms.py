@@ -12,10 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimsvm_build import BUILD, ROOT, build_wheel, find_tool, zig_compiler
+from slimsvm_build import BUILD, ROOT, WASM, build_wheel, find_tool, zig_compiler
 
 MOST_MEGABYTES = 3
 OLDEST_GLIBC = 28  # 2.28
@@ -69,6 +70,8 @@ def wheels() -> None:
         wheel = ROOT / "dist" / build_wheel(str(ROOT / "dist"), settings)
         size = wheel.stat().st_size / 1e6
         print(f"{wheel.name}: {size:.2f} MB", flush=True)
+        if not any(name.endswith(WASM.name) for name in zipfile.ZipFile(wheel).namelist()):
+            raise SystemExit(f"{wheel.name} lacks {WASM.name}: `make wasm` compiles it")
         if size > MOST_MEGABYTES:
             raise SystemExit(f"{wheel.name} is above {MOST_MEGABYTES} MB")
         if platform.system == "Linux":

@@ -4,17 +4,20 @@ pip calls the functions that PEP 517 names. `make` calls this file as a program,
     python build_backend/slimsvm_build.py requirements     what building needs from PyPI here
     python build_backend/slimsvm_build.py library          builds the library into src/slimsvm/core, if anything changed
     python build_backend/slimsvm_build.py runtime          builds the runtime for C into build/runtime
+    python build_backend/slimsvm_build.py wasm             builds it for browsers into src/slimsvm/deploy, by zig
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -64,7 +67,7 @@ def _works(compiler: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.cc")
         source.write_text(PROBE)
-        flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wno-psabi", "-o", str(Path(folder, "probe.so"))]
+        flags = ["-std=c++17", "-Os", "-shared", "-fPIC", "-Wno-psabi", "-o", str(Path(folder, "probe.so"))]
         command = [*shlex.split(compiler), *flags, str(source)]
         try:
             return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
@@ -168,6 +171,40 @@ def build_runtime() -> None:
     _build(["slimsvm_predict", "slimsvm_predict_shared"], BUILD / "runtime", "runtime")
 
 
+# ---------------------------------------------------------------- the runtime for browsers
+
+WASM = ROOT / "src" / "slimsvm" / "deploy" / "slimsvm_predict.wasm"
+# Vectors of 16 bytes, which every browser has since 2023.
+WASM_TARGET = "-target wasm32-wasi -mexec-model=reactor -msimd128"
+WASM_FLAGS = [
+    "-std=c++17", "-Os", "-ffp-contract=fast", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+    "-fno-math-errno", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi", "-Werror",
+    "-DSLIMSVM_API=", "-DSLIMSVM_ISA=baseline", "-DSLIMSVM_PREDICT_ONE_THREAD",
+]  # fmt: skip
+
+
+def build_wasm() -> None:
+    """Compile core/predict to one module without imports; nothing is done where no source is newer than it."""
+    folder, everything = BUILD / "wasm", sorted((ROOT / "core" / "predict").glob("*.cc"))
+    sources = [source for source in everything if source.name != "load_file.cc"]  # a browser has no files
+    read = [*(ROOT / "core").rglob("*.h"), *sources, Path(__file__)]
+    if WASM.exists() and WASM.stat().st_mtime > max(path.stat().st_mtime for path in read):
+        return
+    compiler = str(zig_compiler(folder, WASM_TARGET))
+    objects = [str(folder / f"{source.stem}.o") for source in sources]
+
+    def compile_one(source: Path, target: str) -> None:
+        subprocess.run([compiler, *WASM_FLAGS, "-I", str(ROOT / "core"), "-c", str(source), "-o", target], check=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, sources, objects))
+    header = (ROOT / "core" / "predict" / "slimsvm_predict.h").read_text(encoding="utf-8")
+    names = set(re.findall(r"^SLIMSVM_PREDICT_API [\w *]+?(slimsvm_\w+)\(", header, re.MULTILINE)) - {"slimsvm_load"}
+    exports = [f"-Wl,--export={name}" for name in ("malloc", "free", *sorted(names))]
+    subprocess.run([compiler, *objects, *exports, "-o", str(folder / WASM.name)], check=True)
+    shutil.copyfile(folder / WASM.name, WASM)
+
+
 # ---------------------------------------------------------------- what pip calls
 
 Settings = Mapping[str, "str | list[str]"]
@@ -213,6 +250,9 @@ def build_wheel(
     settings.setdefault("cmake.define.CMAKE_CXX_COMPILER", compiler())
     if Path(settings["cmake.define.CMAKE_CXX_COMPILER"]).stem == "zig-c++":
         settings |= zig_notices()
+    if WASM.exists():  # as `make wasm` left it, or as an sdist brought it; it is no file that git knows
+        place = WASM.relative_to(ROOT / "src").as_posix()
+        settings[f"wheel.force-include.src/{place}"] = place
     return build.build_wheel(wheel_directory, settings, metadata_directory)
 
 
@@ -241,5 +281,7 @@ if __name__ == "__main__":
         build_library()
     elif sys.argv[1:] == ["runtime"]:
         build_runtime()
+    elif sys.argv[1:] == ["wasm"]:
+        build_wasm()
     else:
         raise SystemExit(__doc__)

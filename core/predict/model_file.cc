@@ -89,7 +89,7 @@ bool ModelFile::read(const uint8_t* file, size_t size) {
     const uint32_t version = read_as<uint32_t>(file + 8);
     if (version < 1 || version > LAST_VERSION)
         return error() << "the model file has format version " << version << "; this library reads 1 and 2", false;
-    if (read_as<uint64_t>(file + BEFORE_HASHED) != size || size > uint64_t(INT64_MAX))
+    if (read_as<uint64_t>(file + BEFORE_HASHED) != size || uint64_t(size) >> 63)
         return error() << "the model file is truncated or altered: it has " << int64_t(size) << " bytes", false;
     uint8_t digest[32];
     sha256(file + BEFORE_HASHED, size - BEFORE_HASHED, digest);

@@ -1,13 +1,18 @@
-// The functions of slimsvm_predict.h.
-#include <stdio.h>
-
+// The functions of slimsvm_predict.h, but for slimsvm_load.
 #include <new>
 
 #include "predict/message.h"
 #include "predict/model.h"
 #include "predict/slimsvm_predict.h"
-#if !defined(SLIMSVM_PREDICT_ALONE)
+#if !defined(SLIMSVM_PREDICT_ONE_THREAD)
 #include "threads/pool.h"
+#endif
+
+#if defined(__wasm__)
+// Where slimsvm.mjs writes them.
+static_assert(sizeof(slimsvm_rows) == 56 && offsetof(slimsvm_rows, type) == 12 &&
+              offsetof(slimsvm_rows, n_rows) == 24 && offsetof(slimsvm_rows, lengths) == 40 &&
+              offsetof(slimsvm_rows, n_sequences) == 48);
 #endif
 
 namespace slimsvm::predict {
@@ -15,8 +20,6 @@ namespace slimsvm::predict {
 namespace {
 
 constexpr int64_t ROWS_PER_TILE = 24, MOST_THREADS = 256;
-// Microseconds of a product of a feature of a row and one of a vector, about.
-constexpr double MICROSECONDS = 5e-5;
 
 static_assert(int(Kind::BINARY) == SLIMSVM_BINARY && int(Kind::CLASSES) == SLIMSVM_CLASSES &&
               int(Kind::PAIRS) == SLIMSVM_PAIRS && int(Kind::LABELS) == SLIMSVM_LABELS &&
@@ -106,12 +109,13 @@ bool run(const Model& model, const Rows& rows, int64_t n_threads, bool wants_pre
         return fails("there is no memory to score rows in");
     const Job job = {&model,       &rows, wants_predictions, out, workspaces.data(), n_workspace, fault_rows.data(),
                      faults.data()};
-#if defined(SLIMSVM_PREDICT_ALONE)
+#if defined(SLIMSVM_PREDICT_ONE_THREAD)
     score_tiles(&job, 0, n_tiles, 0);
 #else
+    constexpr double microseconds = 5e-5;  // of a product of a feature of a row and one of a vector, about
     const double n_products = double(rows.n_rows) * double(model.n_used) *
                               double(model.n_vectors > model.n_outputs ? model.n_vectors : model.n_outputs);
-    Team team(n_workers, n_products * MICROSECONDS);
+    Team team(n_workers, n_products * microseconds);
     team.share(n_tiles, score_tiles, &job);
 #endif
     return has_all_scores(job, n_workers);
@@ -142,21 +146,9 @@ bool answer(const Model& model, const slimsvm_rows* given, int64_t n_threads, bo
     return run(model, rows, n_threads, wants_predictions, out);
 }
 
-// All bytes of a file.
-bool read_file(FILE* file, Array<uint8_t>& bytes, size_t& n_bytes) {
-    if (fseek(file, 0, SEEK_END) != 0) return fails("the model file cannot be read");
-    const long end = ftell(file);
-    if (end < 0 || fseek(file, 0, SEEK_SET) != 0) return fails("the model file cannot be read");
-    n_bytes = size_t(end);
-    if (!bytes.make(int64_t(end))) return fails("there is no memory for the model file");
-    return fread(bytes.data(), 1, n_bytes, file) == n_bytes || fails("the model file cannot be read");
-}
-
 }  // namespace
 
 }  // namespace slimsvm::predict
-
-using slimsvm::predict::Array;
 
 struct slimsvm_model {
     slimsvm::predict::Model model;
@@ -175,21 +167,6 @@ slimsvm_model* slimsvm_load_memory(const void* bytes, size_t n_bytes) {
     slimsvm_free(loaded);
     return nullptr;
 }
-
-#if !defined(SLIMSVM_PREDICT_ALONE)
-slimsvm_model* slimsvm_load(const char* path) {
-    FILE* file = path ? fopen(path, "rb") : nullptr;
-    if (!file) {
-        slimsvm::predict::error() << "there is no file " << (path ? path : "NULL") << " that can be read";
-        return nullptr;
-    }
-    Array<uint8_t> bytes;
-    size_t n_bytes = 0;
-    const bool is_read = slimsvm::predict::read_file(file, bytes, n_bytes);
-    fclose(file);
-    return is_read ? slimsvm_load_memory(bytes.data(), n_bytes) : nullptr;
-}
-#endif
 
 void slimsvm_free(slimsvm_model* model) {
     if (!model) return;

@@ -17,6 +17,13 @@ constexpr double FAR = 64.0;
 bool fails(const char* text) { return error() << text, false; }
 bool has_no_memory() { return fails("there is no memory for the model"); }
 
+// Increasing, by heap sort: std::sort of whole numbers is a function of the C++ runtime in libc++.
+void sort(int64_t* begin, int64_t* end) {
+    const auto compare = [](int64_t a, int64_t b) { return a < b; };
+    std::make_heap(begin, end, compare);
+    std::sort_heap(begin, end, compare);
+}
+
 // Vectors as they were read: dense (n, width) numbers, or CSR with columns of the file.
 struct Given {
     int64_t n = 0;
@@ -105,7 +112,7 @@ bool find_used(Given& given, Model& model) {
     const int64_t n_stored = given.columns.size();
     if (!sorted.make(n_stored)) return has_no_memory();
     if (n_stored) memcpy(sorted.data(), given.columns.data(), size_t(n_stored) * sizeof(int64_t));
-    std::sort(sorted.data(), sorted.data() + n_stored);
+    sort(sorted.data(), sorted.data() + n_stored);
     model.n_used = std::unique(sorted.data(), sorted.data() + n_stored) - sorted.data();
     model.has_all = model.n_used == model.width;
     for (int64_t t = 0; t < n_stored; ++t)
@@ -142,7 +149,7 @@ bool sort_rows(const Given& given, Model& model) {
             columns[t] = given.columns[given.starts[j] + t];
             sums[columns[t]] += given.values[given.starts[j] + t];
         }
-        std::sort(columns, columns + n);
+        sort(columns, columns + n);
         const int64_t n_columns = std::unique(columns, columns + n) - columns;
         for (int64_t t = 0; t < n_columns; ++t) {
             model.values[at + t] = sums[columns[t]];

@@ -70,8 +70,7 @@ def write_model(
     ({'kernel': 'rbf'}, {'coef': array([[1.],
            [1.]])})
     """
-    _check_json(header, "header")
-    parts = _parts(header, {name: _storable(name, array) for name, array in arrays.items()}, version)
+    parts = model_parts(header, arrays, version)
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(8)}.tmp")
     try:
@@ -88,6 +87,12 @@ def write_model(
             raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def model_parts(header: dict[str, Any], arrays: dict[str, np.ndarray], version: int = 1) -> list[bytes | memoryview]:
+    """The bytes of the file that `write_model` writes, in pieces; it says what is raised."""
+    _check_json(header, "header")
+    return _parts(header, {name: _storable(name, array) for name, array in arrays.items()}, version)
 
 
 def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from runtime_for_tests import BUILT, built_library
+from slimsvm.deploy import wasm_module
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [*sorted((DOCS / "deploy").glob("*.md")), DOCS / "explain.md"]
@@ -38,6 +39,10 @@ def require(page):
         pytest.skip("no C compiler")
     if "$RUNTIME" in page:
         built_library()
+    if "--to wasm" in page and not wasm_module.RUNTIME.exists():
+        pytest.skip("no compiled runtime: `make wasm` makes it")
+    if re.search(r"^node ", page, flags=re.M) and shutil.which("node") is None:
+        pytest.skip("no Node")
     if "plot_explanation" in page:
         pytest.importorskip("matplotlib").use("Agg")
     if "onnxruntime" in page:

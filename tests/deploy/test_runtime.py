@@ -328,7 +328,7 @@ def test_altered_files_do_no_harm(tmp_path):
     """A part of `make fuzz-runtime`: no bad access, no leak, no memory out of proportion."""
     root = Path(__file__).parents[2]
     flags = ["-std=c++17", "-O1", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-Wno-psabi",
-             "-DSLIMSVM_API=", "-DSLIMSVM_ISA=baseline", "-DSLIMSVM_PREDICT_ALONE", "-fsanitize=address,undefined",
+             "-DSLIMSVM_API=", "-DSLIMSVM_ISA=baseline", "-DSLIMSVM_PREDICT_ONE_THREAD", "-fsanitize=address,undefined",
              "-fno-sanitize-recover=all"]  # fmt: skip
     sources = [*sorted((root / "core" / "predict").glob("*.cc")), root / "core" / "tests" / "fuzz_predict.cc"]
     built = subprocess.run(

@@ -20,7 +20,7 @@ COMMANDS = {
     "train": "train a model on a data file and save it",
     "predict": "predict the labels of a data file",
     "info": "say what is in a model file",
-    "export": "write a model as C, ONNX or JSON",
+    "export": "write a model as C, ONNX, WebAssembly or JSON",
     "datasets": "list the benchmark sets and where they were found",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }

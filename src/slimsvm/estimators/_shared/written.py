@@ -74,6 +74,25 @@ class Written:
         """
         self._export("onnx", path)
 
+    def to_wasm(self, path) -> None:
+        """Write the fitted model as one ES module, with the C runtime as WebAssembly in it, for browsers and Node;
+        docs/deploy/wasm.md shows its use.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        FileNotFoundError
+            The package came without the compiled runtime: ``make wasm`` makes it in a checkout, wheels have it.
+        ValueError
+            The model labels by a task in Python.
+        """
+        self._export("wasm", path)
+
     def to_json(self, path) -> None:
         """Write the fitted model's numbers as JSON, for a predictor of one's own; docs/deploy/json.md is the schema.
 
