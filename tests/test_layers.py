@@ -32,6 +32,7 @@ ORDER = [
     ["editing"],
     ["estimators._shared"],
     ["estimators"],
+    ["onnx"],
     ["__init__"],
     ["plots"],
     ["cli"],

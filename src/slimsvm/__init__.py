@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm import datasets, kernels
+    from slimsvm import datasets, kernels, onnx
     from slimsvm.deploy.predictors import Predictor, load_predictor
     from slimsvm.estimators import (
         SVR,
@@ -89,6 +89,7 @@ __all__ = [
     "kernels",
     "load",
     "load_predictor",
+    "onnx",
     "path",
     "save",
 ]
@@ -136,6 +137,7 @@ _HOMES = {
     "load_predictor": "deploy.predictors",
     "datasets": "",
     "kernels": "",
+    "onnx": "",
     "path": "estimators._shared.path",
     "save": "estimators.files",
 }

@@ -47,6 +47,8 @@ def require(page):
         pytest.importorskip("matplotlib").use("Agg")
     if "onnxruntime" in page:
         pytest.importorskip("onnxruntime")
+    if "skl2onnx" in page:
+        pytest.importorskip("skl2onnx")
     missing = [tool for tool in ("arm-none-eabi-gcc", "qemu-system-arm") if tool in page and shutil.which(tool) is None]
     if missing:
         pytest.skip(f"no {' and no '.join(missing)}")

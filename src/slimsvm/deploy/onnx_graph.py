@@ -10,6 +10,7 @@ this model, and float64 elsewhere: `numbers_for` tries it on rows near the model
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,7 @@ def write_onnx(model: PlainModel, path: Any) -> str:
     ValueError
         The model labels sequences.
     """
-    if model.kind == "sequences":
-        raise ValueError(
-            "a graph of ONNX scores rows one by one, and a SequenceSVM's labels depend on each other: "
-            "slimsvm.load_predictor predicts them without training code"
-        )
+    check_rows(model)
     try:
         import onnx
     except ImportError as error:
@@ -58,10 +55,7 @@ def write_onnx(model: PlainModel, path: Any) -> str:
     numbers = numbers_for(model)
     graph = Graph(numbers)
     rows = graph.op("Cast", "X", to=graph.type_of(np.float64)) if numbers == np.float64 else "X"
-    rows = _scaled(graph, model, rows)
-    scores = graph.op("Gemm", _kernel_values(graph, model, rows), graph.constant(model.coef),
-                      graph.constant(model.intercept))  # fmt: skip
-    outputs = _outputs(graph, model, scores)
+    outputs = add_prediction(graph, model, rows)
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
@@ -69,11 +63,43 @@ def write_onnx(model: PlainModel, path: Any) -> str:
     return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers.name}, {len(data):,} bytes"
 
 
-class Graph:
-    """Nodes and constants as they are added; all of one float type."""
+def check_rows(model: PlainModel) -> None:
+    """An error where the model does not predict rows one by one."""
+    if model.kind == "sequences":
+        raise ValueError(
+            "a graph of ONNX scores rows one by one, and a SequenceSVM's labels depend on each other: "
+            "slimsvm.load_predictor predicts them without training code"
+        )
 
-    def __init__(self, numbers: np.dtype) -> None:
-        self.numbers, self.nodes, self.constants = numbers, [], []  # type: ignore[var-annotated]
+
+def add_prediction(graph: Graph, model: PlainModel, rows: str) -> dict[str, tuple[Any, list]]:
+    """Add the outputs "prediction" and "scores" of rows of the graph's numbers; their types and shapes."""
+    values = _kernel_values(graph, model, _scaled(graph, model, rows))
+    scores = graph.op("Gemm", values, graph.constant(model.coef), graph.constant(model.intercept))
+    return _outputs(graph, model, scores)
+
+
+class Graph:
+    """Nodes and constants as they are added; all of one float type.
+
+    Parameters
+    ----------
+    numbers : dtype
+        Of constants and of what is computed.
+    results : dtype
+        Of scores and of predicted numbers.
+    opset : int
+    named : callable or None
+        A name that the whole graph does not have yet, for a part of a graph; None: this is all of it.
+    """
+
+    def __init__(
+        self, numbers: Any, results: Any = np.float32, opset: int = OPSET, named: Callable[[str], str] | None = None
+    ) -> None:
+        self.numbers, self.results, self.opset = np.dtype(numbers), results, opset
+        self.named = named or (lambda name: name)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
 
     def type_of(self, dtype: Any) -> int:
         """ONNX's number of a type."""
@@ -85,7 +111,7 @@ class Graph:
         """Add a node, and return the name of its output."""
         import onnx
 
-        name = attributes.pop("named", f"{kind.lower()}_{len(self.nodes)}")
+        name = attributes.pop("named", None) or self.named(f"{kind.lower()}_{len(self.nodes)}")
         self.nodes.append(onnx.helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
@@ -93,7 +119,7 @@ class Graph:
         """Add a constant, with floats in the graph's type unless it is to stay as it is, and return its name."""
         import onnx
 
-        values, name = np.asarray(values), f"constant_{len(self.constants)}"
+        values, name = np.asarray(values), self.named(f"constant_{len(self.constants)}")
         if values.dtype.kind == "f" and not as_it_is:
             values = values.astype(self.numbers)
         self.constants.append(onnx.numpy_helper.from_array(values, name))
@@ -145,7 +171,7 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
     if model.kernel == "laplacian":
         return graph.op("Exp", graph.op("Neg", _absolute_distances(graph, moved, Z)))
     inner = graph.op("Gemm", moved, graph.constant(Z), graph.constant(-0.5 * np.sum(Z * Z, axis=1)), transB=1)
-    norms = graph.op("Mul", graph.op("ReduceSumSquare", moved, axes=[1]), graph.constant(np.array([0.5])))
+    norms = graph.op("Mul", _square_sums(graph, moved), graph.constant(np.array([0.5])))
     minus_half = graph.op("Sub", inner, norms)  # -|x' - z'|^2 / 2
     if model.kernel == "rbf":
         return graph.op("Exp", minus_half)
@@ -155,22 +181,39 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
     return graph.op("Mul", graph.op("Add", s, graph.constant(np.array([1.0]))), graph.op("Exp", graph.op("Neg", s)))
 
 
+def _square_sums(graph: Graph, rows: str) -> str:
+    """|x_i|², shape (n, 1); the axes are an input from opset 18 on."""
+    if graph.opset < 18:
+        return graph.op("ReduceSumSquare", rows, axes=[1])
+    return graph.op("ReduceSumSquare", rows, graph.constant(np.array([1])))
+
+
 def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
-    """Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers."""
+    """Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers.
+
+    The rows go through the loop as its state: sorting a graph's nodes is not to depend on what a loop's body reads.
+    """
     import onnx
 
-    number, axes = graph.type_of(graph.numbers), graph.constant(np.array([1]))
-    body = onnx.helper.make_graph(
+    helper, number, axes = onnx.helper, graph.type_of(graph.numbers), graph.constant(np.array([1]))
+    names = "rows", "z", "difference", "absolute", "same_rows", "distance"
+    x, z, difference, absolute, same, distance = map(graph.named, names)
+    body = helper.make_graph(
         [
-            onnx.helper.make_node("Sub", [rows, "z"], ["difference"]),
-            onnx.helper.make_node("Abs", ["difference"], ["absolute"]),
-            onnx.helper.make_node("ReduceSum", ["absolute", axes], ["distance"], keepdims=0),
+            helper.make_node("Identity", [x], [same]),
+            helper.make_node("Sub", [x, z], [difference]),
+            helper.make_node("Abs", [difference], [absolute]),
+            helper.make_node("ReduceSum", [absolute, axes], [distance], keepdims=0),
         ],
         "distance_to_a_vector",
-        [onnx.helper.make_tensor_value_info("z", number, [Z.shape[1]])],
-        [onnx.helper.make_tensor_value_info("distance", number, ["n"])],
-    )
-    return graph.op("Transpose", graph.op("Scan", graph.constant(Z), body=body, num_scan_inputs=1), perm=[1, 0])
+        [helper.make_tensor_value_info(x, number, ["n", Z.shape[1]]),
+         helper.make_tensor_value_info(z, number, [Z.shape[1]])],
+        [helper.make_tensor_value_info(same, number, ["n", Z.shape[1]]),
+         helper.make_tensor_value_info(distance, number, ["n"])],
+    )  # fmt: skip
+    outputs = [graph.named("rows_after_the_loop"), graph.named("distances")]
+    graph.nodes.append(helper.make_node("Scan", [rows, graph.constant(Z)], outputs, body=body, num_scan_inputs=1))
+    return graph.op("Transpose", outputs[1], perm=[1, 0])
 
 
 # -- from scores to what is predicted -----------------------------------------------------------------------------
@@ -180,8 +223,8 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
     """Add the outputs "prediction" and "scores", as `slimsvm.deploy.predictors` has them; their types and shapes."""
     if model.kind in ("regression", "ranking"):
         flat = graph.op("Squeeze", scores, graph.constant(np.array([1])))
-        graph.op("Cast", flat, to=graph.type_of(np.float32), named="prediction")
-        return {"prediction": (np.float32, ["n"])}
+        graph.op("Cast", flat, to=graph.type_of(graph.results), named="prediction")
+        return {"prediction": (graph.results, ["n"])}
     if model.kind == "labels":
         has_label = graph.op("Greater", scores, graph.constant(np.array([0.0])))
         graph.op("Cast", has_label, to=graph.type_of(np.int64), named="prediction")
@@ -199,8 +242,8 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
 
 
 def _decision(graph: Graph, scores: str, n_columns: int) -> dict[str, tuple[Any, list]]:
-    graph.op("Cast", scores, to=graph.type_of(np.float32), named="scores")
-    return {"scores": (np.float32, ["n", n_columns])}
+    graph.op("Cast", scores, to=graph.type_of(graph.results), named="scores")
+    return {"scores": (graph.results, ["n", n_columns])}
 
 
 def _codes(graph: Graph, model: PlainModel, scores: str) -> tuple[str, str, int]:

@@ -1,0 +1,137 @@
+"""Converters for skl2onnx, so that pipelines with an estimator of this library become one ONNX graph.
+
+The estimator's part is what ``to_onnx`` writes: products, exponentials and sums. docs/deploy/onnx.md shows its use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.deploy.onnx_graph import OPSET, Graph, add_prediction, check_rows, numbers_for
+from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
+from slimsvm.estimators._shared.pipelines import plain_model_of
+
+__all__ = ["register"]
+
+
+def register() -> None:
+    """Tell skl2onnx how the estimators of this library are converted.
+
+    Then ``skl2onnx.to_onnx(pipeline, X)`` and ``convert_sklearn`` take pipelines, column transformers and calibrated
+    classifiers that have one in them. The outputs are ``prediction`` and, of classifiers and outlier detectors,
+    ``scores``, as `SVC.to_onnx` has them; of a regressor ``prediction`` has one column.
+
+    Raises
+    ------
+    ImportError
+        skl2onnx is not installed: ``pip install 'slimsvm[onnx]'``.
+
+    Examples
+    --------
+    >>> import slimsvm.onnx
+    >>> slimsvm.onnx.register()                                     # doctest: +SKIP
+    """
+    try:
+        from skl2onnx import update_registered_converter
+    except ImportError as error:
+        raise ImportError("pipelines are converted by skl2onnx: pip install 'slimsvm[onnx]'") from error
+    for estimator in (ESTIMATORS | STRUCTURED | EDITING).values():
+        # Calibrated classifiers ask for raw scores, which of two classes have a column each; skl2onnx asks all
+        # classifiers about maps of probabilities, of which there are none.
+        known = {"raw_scores": [True, False], "zipmap": [True, False, "columns"]}
+        options = known if hasattr(estimator, "decision_function") else {}
+        update_registered_converter(
+            estimator, _alias(estimator), _check_types, _convert, parser=_declare_outputs, options=options
+        )
+
+
+def _alias(estimator: type) -> str:
+    return f"Slimsvm{estimator.__name__}"
+
+
+def _declare_outputs(scope: Any, estimator: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
+    """Outputs of an estimator, by name and type."""
+    model = plain_model_of(estimator)
+    check_rows(model)
+    operator = scope.declare_local_operator(_alias(type(estimator)), estimator)
+    operator.inputs = inputs
+    for name, kind in _types(model, inputs[0].type).items():
+        operator.outputs.append(scope.declare_local_variable(name, kind))
+    return operator.outputs
+
+
+def _types(model: PlainModel, rows: Any) -> dict[str, Any]:
+    """Types of the outputs, in skl2onnx's terms."""
+    from skl2onnx.common import data_types as types
+
+    number = types.DoubleTensorType if isinstance(rows, types.DoubleTensorType) else types.FloatTensorType
+    if model.kind in ("regression", "ranking"):
+        return {"prediction": number([None, 1])}
+    if model.kind == "labels":
+        return {"prediction": types.Int64TensorType([None, model.n_outputs]), "scores": number([None, None])}
+    kinds = {"b": types.BooleanTensorType, "f": types.DoubleTensorType, "i": types.Int64TensorType,
+             "u": types.Int64TensorType}  # fmt: skip
+    code = "i" if model.classes is None else model.classes.dtype.kind
+    label = kinds.get(code, types.StringTensorType)
+    if code == "f" and model.classes is not None and model.classes.dtype == np.float32:
+        label = types.FloatTensorType
+    return {"prediction": label([None]), "scores": number([None, None])}
+
+
+def _check_types(operator: Any) -> None:
+    """Shapes and types of the outputs; a calibrated classifier declares them otherwise."""
+    kinds = _types(plain_model_of(operator.raw_operator), operator.inputs[0].type)
+    for output, kind in zip(operator.outputs, kinds.values(), strict=True):
+        output.type = kind
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Add an estimator's nodes and constants to a graph."""
+    import onnx
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    opset = container.target_opset
+    if opset < OPSET:
+        raise ValueError(f"target_opset must be at least {OPSET}, found {opset}")
+    estimator, rows = operator.raw_operator, operator.inputs[0]
+    model, is_double = plain_model_of(estimator), isinstance(rows.type, DoubleTensorType)
+    check_rows(model)
+    numbers = np.dtype(np.float64) if is_double else numbers_for(model)
+    graph = Graph(numbers, np.float64 if is_double else np.float32, opset, scope.get_unique_variable_name)
+    outputs = add_prediction(graph, model, graph.op("Cast", rows.full_name, to=graph.type_of(numbers)))
+    names = dict(zip(outputs, (output.full_name for output in operator.outputs), strict=True))
+    for constant in graph.constants:
+        content = constant if constant.data_type != onnx.TensorProto.STRING else list(constant.string_data)
+        container.add_initializer(constant.name, constant.data_type, list(constant.dims), content)
+    for node in graph.nodes:
+        attributes = {part.name: onnx.helper.get_attribute_value(part) for part in node.attribute}
+        made = [f"{names[name]}_plain" if name in names else name for name in node.output]
+        container.add_node(node.op_type, list(node.input), made, name=scope.get_unique_operator_name(node.op_type),
+                           **attributes)  # fmt: skip
+    for name, target in names.items():
+        _finish(container, model, f"{target}_plain", target, _form(scope, estimator, model, name))
+
+
+def _form(scope: Any, estimator: Any, model: PlainModel, name: str) -> str:
+    """How an output is given to skl2onnx."""
+    if name == "prediction":
+        return "column" if model.kind in ("regression", "ranking") else "same"
+    is_raw = scope.get_options(estimator, {"raw_scores": False})["raw_scores"]
+    return "both signs" if is_raw and model.classes is not None and len(model.classes) == 2 else "same"
+
+
+def _finish(container: Any, model: PlainModel, found: str, target: str, form: str) -> None:
+    """The last node of an output."""
+    if form == "same":
+        container.add_node("Identity", [found], [target], name=f"{target}_end")
+    elif form == "column":
+        shape = f"{target}_shape"
+        container.add_initializer(shape, 7, [2], [-1, 1])
+        container.add_node("Reshape", [found, shape], [target], name=f"{target}_end")
+    else:
+        minus = f"{target}_minus"
+        container.add_node("Neg", [found], [minus], name=f"{minus}_node")
+        container.add_node("Concat", [minus, found], [target], axis=1, name=f"{target}_end")
