@@ -1,5 +1,6 @@
 """C headers: they compile without a warning, and score and predict as the estimators do."""
 
+import re
 import shutil
 import subprocess
 
@@ -26,13 +27,13 @@ PROGRAM = """
 #include "model.h"
 int main(void)
 {
-    float x[MODEL_N_FEATURES], scores[MODEL_N_OUTPUTS];
+    REAL x[MODEL_N_FEATURES], scores[MODEL_N_OUTPUTS];
     int f, at = 0;
-    while (scanf("%f", &x[at]) == 1) {
+    while (scanf(FORM, &x[at]) == 1) {
         if (++at < MODEL_N_FEATURES) continue;
         at = 0;
         model_scores(x, scores);
-        for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf("%.9g ", scores[f]);
+        for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf("%.17g ", (double)scores[f]);
         PRINT
     }
     return 0;
@@ -41,16 +42,17 @@ int main(void)
 PRINT = {
     "labels": "uint8_t labels[MODEL_N_OUTPUTS]; model_predict(x, labels);"
     "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%d \", labels[f]); printf(\"\\n\");",
-    "numbers": 'printf("%.9g\\n", (double)model_predict(x));',
+    "numbers": 'printf("%.17g\\n", (double)model_predict(x));',
     "strings": 'printf("%s\\n", model_classes[model_predict(x)]);',
     "classes": 'printf("%.9g\\n", (double)model_classes[model_predict(x)]);',
 }  # fmt: skip
 
 
-def run_header(folder, X, form):
+def run_header(folder, X, form, is_double=False):
     """Scores (n, n_outputs) and predictions, as words, of rows; ``model.h`` is in the folder."""
     (folder / "main.c").write_text(PROGRAM.replace("PRINT", PRINT[form]), encoding="utf-8")
-    subprocess.run(["cc", *FLAGS, "-o", "main", "main.c"], cwd=folder, check=True)
+    numbers = ["-DREAL=double", '-DFORM="%lf"'] if is_double else ["-DREAL=float", '-DFORM="%f"']
+    subprocess.run(["cc", *FLAGS, *numbers, "-o", "main", "main.c"], cwd=folder, check=True)
     rows = "\n".join(" ".join(map(repr, row)) for row in np.asarray(X, float).tolist())
     lines = subprocess.run([folder / "main"], input=rows, capture_output=True, text=True, check=True).stdout
     return [line.split() for line in lines.splitlines()]
@@ -63,17 +65,19 @@ def form_of(predictor):
 
 
 @needs_compiler
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 5e-6), ("float64", 1e-13)], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_kind_of_model_is_the_same_in_c(name, tmp_path):
+def test_every_kind_of_model_is_the_same_in_c(name, dtype, tolerance, tmp_path):
     with np.load(DATA) as stored:
         queries = get_data(dict(stored), CASES[name].data).queries
     queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
-    slimsvm.load(MODELS / f"{name}.slim").to_c(tmp_path / "model.h")
+    slimsvm.load(MODELS / f"{name}.slim").to_c(tmp_path / "model.h", dtype=dtype)
     model, predictor = read_plain_model(MODELS / f"{name}.slim"), slimsvm.load_predictor(MODELS / f"{name}.slim")
-    lines = run_header(tmp_path, queries, "labels" if model.kind == "labels" else form_of(predictor))
+    form = "labels" if model.kind == "labels" else form_of(predictor)
+    lines = run_header(tmp_path, queries, form, dtype == "float64")
     expected, m = model.scores(queries), model.n_outputs
     scores = np.array([line[:m] for line in lines], float)
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=tolerance * np.abs(expected).max())
     for line, label in zip(lines, predictor.predict(queries), strict=True):
         if model.kind == "labels":
             assert line[m:] == [str(number) for number in label]
@@ -88,16 +92,37 @@ def test_every_kind_of_labels_is_among_them():
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "sigmoid"])
-def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, tmp_path):
+def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, dtype, tmp_path):
     """Distances from 0 to where the exponential underflows, and a sigmoid at both of its ends."""
     X = np.concatenate([-np.logspace(3, -5, 40), [0.0], np.logspace(-5, 3, 40)])[:, None]
     estimator = slimsvm.SVC(kernel=kernel, gamma=0.7, solver="exact-cuts", tol=0.1)
     estimator.fit(X[::2], (X[::2, 0] > 0).astype(int))
-    estimator.to_c(tmp_path / "model.h")
-    scores = np.array([line[0] for line in run_header(tmp_path, X, "classes")], float)
-    expected = estimator.decision_function(X.astype(np.float32).astype(float))
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+    estimator.to_c(tmp_path / "model.h", dtype=dtype)
+    X = X.astype(np.float32).astype(float)
+    scores = np.array([line[0] for line in run_header(tmp_path, X, "classes", dtype == "float64")], float)
+    expected, tolerance = estimator.decision_function(X), {"float32": 5e-6, "float64": 1e-9}[dtype]
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@needs_compiler
+def test_coefficients_that_cancel_need_float64(tmp_path):
+    """A large price on labels without a pattern: float32 says how far off it is, and float64 is not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)).astype(np.float32).astype(np.float64)
+    estimator = slimsvm.SVC(C=1e4, gamma=0.5).fit(X, rng.random(200) < 0.5)
+    expected, errors = estimator.decision_function(X), {}
+    for dtype in ("float32", "float64"):
+        estimator.to_c(tmp_path / "model.h", dtype=dtype, rows=X if dtype == "float32" else None)
+        scores = np.array([line[0] for line in run_header(tmp_path, X, "classes", dtype == "float64")], float)
+        errors[dtype] = np.abs(scores - expected).max() / np.abs(expected).max()
+        if dtype == "float32":
+            text = (tmp_path / "model.h").read_text()
+            said = float(re.search(r"on 200 rows given scores differ by at most (\S+) of the largest", text).group(1))
+    assert errors["float32"] > 2e-5
+    assert errors["float64"] < 1e-10
+    assert said == pytest.approx(errors["float32"], rel=0.7)
 
 
 @needs_compiler
@@ -123,7 +148,7 @@ def test_50_vectors_of_8_features_are_small(tmp_path):
     """At most 2.5 kB of constants."""
     parts = {"vectors": np.ones((50, 8)), "coef": np.ones((50, 1)), "intercept": np.zeros(1), "plain": np.zeros(0)}
     model = PlainModel("binary", "rbf", {"gamma": np.ones(8)}, 8, classes=np.arange(2), options={}, **parts)
-    assert "1,836 bytes of constants" in write_c(model, tmp_path / "model.h")
+    assert "1,836 bytes of constants; on 50 rows near the vectors" in write_c(model, tmp_path / "model.h")
     numbers = (tmp_path / "model.h").read_text().split("_vectors[", 1)[1].split("\n\n", 1)[0]
     assert numbers.count("f,") + numbers.count("f}") == 459
 

@@ -24,10 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write to this file")
     parser.add_argument("--name", metavar="NAME", help="c: what names begin with (default: the file's name)")
     parser.add_argument(
-        "--type", choices=DTYPES, help="c: numbers of the arithmetic; int16 is fixed point (default: float32)"
+        "--type",
+        choices=DTYPES,
+        help="c: numbers of the arithmetic; int16 is fixed point, float64 for large coefficients that cancel (default: "
+        "float32)",
     )
     parser.add_argument(
-        "--rows", metavar="DATA", help="c, int16: data file or set on which the error is measured (default: rows near "
+        "--rows", metavar="DATA", help="c: data file or set on which the error is measured (default: rows near "
         "the model's vectors)",
     )  # fmt: skip
     add_reading_options(parser)

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.c_text import array
-from slimsvm.deploy.csr import as_rows, dense_rows
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.deploy.predictors import PREDICTORS
-from slimsvm.deploy.probes import rows_near_vectors
 
 Array = np.ndarray
 
@@ -197,37 +194,18 @@ def fixed_point(model: PlainModel) -> FixedPointModel:
     )  # fmt: skip
 
 
-def measured(model: PlainModel, fixed: FixedPointModel, rows: Array | None) -> str:
-    """What fixed point does to scores and labels, in a sentence, on these rows or on some near the vectors."""
-    where = "near the vectors" if rows is None else "given"
-    rows = (rows_near_vectors(model) if rows is None else _given(model, rows)).astype(np.float32).astype(np.float64)
-    exact = model.scores(rows)
-    error = np.abs(fixed.scores(rows) - exact).max() / max(np.abs(exact).max(), np.finfo(np.float64).tiny)
-    text = f"on {len(rows):,} rows {where} scores differ by at most {error:.1e} of the largest"
-    if model.kind in ("regression", "ranking"):
-        return text
-    before, after = (np.asarray(PREDICTORS[each.kind](each).predict(rows)) for each in (model, fixed))
-    n_other = int((before != after).reshape(len(rows), -1).any(axis=1).sum())
-    return f"{text}, predictions of {n_other}"
-
-
-def _given(model: PlainModel, rows: Any) -> Array:
-    rows = as_rows(rows, "rows")
-    if rows.shape[1] != model.n_features or not rows.shape[0]:
-        raise ValueError(f"rows must be some of {model.n_features} features as in training, found shape {rows.shape}")
-    return dense_rows(rows, 0, rows.shape[0])
-
-
 def fixed_point_text(fixed: FixedPointModel) -> str:
     """Constants and functions."""
     text = f"#define NAME_N_VECTORS {len(fixed.points)}\n"
-    text += array("vectors", fixed.points, "[NAME_N_VECTORS][NAME_N_FEATURES]")
-    text += array("coef", fixed.weights, "[NAME_N_VECTORS][NAME_N_OUTPUTS]")
+    text += array("vectors", fixed.points, "[NAME_N_VECTORS][NAME_N_FEATURES]", "int16")
+    text += array("coef", fixed.weights, "[NAME_N_VECTORS][NAME_N_OUTPUTS]", "int16")
     for name in ("intercept", "unit"):
         text += array(name, fixed.intercept if name == "intercept" else fixed.output_unit, "[NAME_N_OUTPUTS]")
     for name in ("centre", "step", "low", "high"):
         if getattr(fixed, name) is not None:
-            text += array(name, getattr(fixed, name), "[NAME_N_FEATURES]")
+            text += array(
+                name, getattr(fixed, name), "[NAME_N_FEATURES]", "int16" if name in ("low", "high") else "float32"
+            )
     is_square = fixed.kernel == "rbf"
     term = (
         "(uint32_t)(difference * difference)" if is_square else "(uint32_t)(difference < 0 ? -difference : difference)"

@@ -9,22 +9,26 @@ Array = np.ndarray
 LINE_WIDTH = 110
 
 
-def number(value: float) -> str:
-    """A constant of C: the shortest that is the same float32."""
+TYPES = {"float32": "float", "float64": "double", "int16": "int16_t"}
+
+
+def number(value: float, dtype: str = "float32") -> str:
+    """A constant of C: the shortest that is the same float32 or float64, or a whole number."""
+    if dtype == "int16":
+        return str(int(value))
     with np.errstate(over="ignore"):
-        rounded = np.float32(value)
+        rounded = np.dtype(dtype).type(value)
     if not np.isfinite(rounded):
-        raise ValueError(f"the model holds {value:.3g}, which is beyond float32: scale the features, or train with a "
+        raise ValueError(f"the model holds {value:.3g}, which is beyond {dtype}: scale the features, or train with a "
                          "smaller C")  # fmt: skip
-    return f"{rounded!s}f"
+    return f"{rounded!s}f" if dtype == "float32" else repr(float(rounded))
 
 
-def array(name: str, values: Array, shape: str) -> str:
-    """A constant array: of int16_t where the values are, else of float."""
-    is_whole = np.asarray(values).dtype == np.int16
-    lines = [f"static const {'int16_t' if is_whole else 'float'} NAME_{name}{shape} = {{"]
+def array(name: str, values: Array, shape: str, dtype: str = "float32") -> str:
+    """A constant array."""
+    lines = [f"static const {TYPES[dtype]} NAME_{name}{shape} = {{"]
     for row in np.atleast_2d(values):
-        words, line = [str(value) if is_whole else number(value) for value in row], "    "
+        words, line = [number(value, dtype) for value in row], "    "
         if np.ndim(values) == 2:
             words[0] = "{" + words[0]
             words[-1] += "}"

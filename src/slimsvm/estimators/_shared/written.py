@@ -40,9 +40,10 @@ class Written:
         path : str or path-like
         name : str or None, default=None
             What the names in C begin with; None: the file's name without its ending.
-        dtype : {"float32", "int16"}, default="float32"
+        dtype : {"float32", "float64", "int16"}, default="float32"
             Of the arithmetic; int16 is fixed point, for the RBF kernel and the Laplacian one, half as large. What it
-            does to scores is measured and written into the header.
+            does to scores is measured and written into the header. float64 is for models whose large coefficients
+            cancel, where the header says so.
         rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
             Rows that this is measured on; None takes some near the vectors.
 

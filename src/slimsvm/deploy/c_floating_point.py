@@ -1,0 +1,268 @@
+"""A model in float32 or float64: its numbers and its functions in C, and what float32 does to scores."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from slimsvm.deploy.c_text import array, number
+from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.scaling import Scaling
+
+Array = np.ndarray
+
+LOG2_E = 1.4426950408889634
+# Offsets of so many scaled units, and larger ones, have two float32 each.
+LARGE_OFFSET = 4.0
+
+# Polynomial of degree 6 on [-1/2, 1/2], interpolated at Chebyshev's points: off by 3e-9 of the value.
+EXP2 = """
+/* 2^t, to 2e-7 of the value; 0 below 2^-126. */
+static inline float NAME_exp2(float t)
+{
+    union { uint32_t bits; float value; } power;
+    int32_t whole;
+    float rest;
+    if (t < -126.0f) return 0.0f;
+    if (t > 126.0f) t = 126.0f;
+    whole = (int32_t)(t + (t < 0.0f ? -0.5f : 0.5f));
+    rest = t - (float)whole;
+    power.bits = (uint32_t)(whole + 127) << 23;
+    rest = 1.0f + rest * (0.6931472f + rest * (0.24022651f + rest * (0.05550327f + rest * (0.009618057f
+         + rest * (0.0013400428f + rest * 0.00015461445f)))));
+    return power.value * rest;
+}
+"""
+# The terms of exp(r log 2) up to the 13th: off by 1e-17 of the value.
+EXP2_DOUBLE = """
+/* 2^t, to 4e-16 of the value; 0 below 2^-1022. */
+static inline double NAME_exp2(double t)
+{
+    static const double terms[] = {TERMS};
+    union { uint64_t bits; double value; } power;
+    int32_t whole, n;
+    double rest, value = 0.0;
+    if (t < -1022.0) return 0.0;
+    if (t > 1022.0) t = 1022.0;
+    whole = (int32_t)(t + (t < 0.0 ? -0.5 : 0.5));
+    rest = t - (double)whole;
+    power.bits = (uint64_t)(whole + 1023) << 52;
+    for (n = 13; n >= 0; --n) value = value * rest + terms[n];
+    return power.value * value;
+}
+"""
+SQRT_DOUBLE = """
+/* The square root, by five steps of Newton's method from half the exponent. */
+static inline double NAME_sqrt(double square)
+{
+    union { uint64_t bits; double value; } root;
+    int step;
+    if (square < 1e-300) return 0.0;
+    root.value = square;
+    root.bits = (root.bits >> 1) + 0x1ff7a3bea91d9b1bu;
+    for (step = 0; step < 5; ++step) root.value = 0.5 * (root.value + square / root.value);
+    return root.value;
+}
+"""
+SQRT = """
+/* The square root, by three steps of Newton's method from half the exponent. */
+static inline float NAME_sqrt(float square)
+{
+    union { uint32_t bits; float value; } root;
+    int step;
+    if (square < 1e-30f) return 0.0f;
+    root.value = square;
+    root.bits = (root.bits >> 1) + 0x1fbd1df5u;
+    for (step = 0; step < 3; ++step) root.value = 0.5f * (root.value + square / root.value);
+    return root.value;
+}
+"""
+# Of a large offset float32 loses digits that x has: what it lost is taken off after it.
+SCALE = """
+/* Scales the features as in training. */
+static inline void NAME_scale(const float *x, float *scaled)
+{{
+    int f;
+    for (f = 0; f < NAME_N_FEATURES; ++f) {{
+        scaled[f] = (x[f] - NAME_offset[f]{rest}) * NAME_factor[f];{bounds}
+    }}
+}}
+"""
+BOUNDS = """
+        if (scaled[f] < NAME_low[f]) scaled[f] = NAME_low[f];
+        if (scaled[f] > NAME_high[f]) scaled[f] = NAME_high[f];"""
+SCALED = """
+    float scaled[NAME_N_FEATURES];
+    NAME_scale(x, scaled);
+    x = scaled;"""
+KERNEL = """
+static inline float NAME_kernel(const float *x, const float *z)
+{{
+    float sum = 0.0f{locals};
+    int f;
+    for (f = 0; f < NAME_N_FEATURES; ++f) {{
+        {step}
+    }}
+    {result}
+}}
+"""
+SCORES_OF_VECTORS = """
+/* Writes the NAME_N_OUTPUTS scores of the row x of NAME_N_FEATURES features. */
+static inline void NAME_scores(const float *x, float *scores)
+{
+    int j, c;SCALED
+    for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] = NAME_intercept[c];
+    for (j = 0; j < NAME_N_VECTORS; ++j) {
+        const float value = NAME_kernel(x, NAME_vectors[j]);
+        for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] += value * NAME_coef[j][c];
+    }
+}
+"""
+SCORES_OF_WEIGHTS = """
+/* Writes the NAME_N_OUTPUTS scores of the row x of NAME_N_FEATURES features. */
+static inline void NAME_scores(const float *x, float *scores)
+{
+    int f, c;SCALED
+    for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] = NAME_intercept[c];
+    for (f = 0; f < NAME_N_FEATURES; ++f) {
+        for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] += x[f] * NAME_coef[f][c];
+    }
+}
+"""
+
+
+def floating_point_text(model: PlainModel, dtype: str) -> str:
+    """Constants and functions in float32 or float64."""
+    text = ""
+    for name, (values, shape) in _arrays(model, dtype).items():
+        if name == "vectors":
+            text += f"#define NAME_N_VECTORS {len(model.coef)}\n"
+        text += array(name, values, shape, dtype)
+    scale, scaled = "", ""
+    if model.scaling is not None:
+        names = _scaling_arrays(model.scaling, dtype)
+        scale = SCALE.format(rest=" - NAME_rest[f]" if "rest" in names else "", bounds=BOUNDS if "low" in names else "")
+        scaled = SCALED
+    functions = scale + _functions(model, dtype).replace("SCALED", scaled)
+    return text + (in_doubles(functions) if dtype == "float64" else functions)
+
+
+def floating_point_bytes(model: PlainModel, dtype: str) -> int:
+    """Bytes of constants, classes not counted."""
+    n_numbers = sum(np.size(values) for values, _ in _arrays(model, dtype).values()) + model.plain.size
+    return n_numbers * np.dtype(dtype).itemsize
+
+
+def in_doubles(text: str) -> str:
+    """The same code with double for float."""
+    return re.sub(r"\b(\d+\.\d*(?:e[-+]?\d+)?)f\b", r"\1", re.sub(r"\bfloat\b", "double", text))
+
+
+def _arrays(model: PlainModel, dtype: str) -> dict[str, tuple[Array, str]]:
+    """The model's arrays and their shapes, by their names in C."""
+    arrays = {}
+    if model.vectors is not None:
+        arrays["vectors"] = model.dense_vectors(), "[NAME_N_VECTORS][NAME_N_FEATURES]"
+    arrays["coef"] = model.coef, f"[{len(model.coef)}][NAME_N_OUTPUTS]"
+    arrays["intercept"] = model.intercept, "[NAME_N_OUTPUTS]"
+    if np.ndim(model.parameters.get("gamma", 1.0)):
+        arrays["gamma"] = model.parameters["gamma"], "[NAME_N_FEATURES]"
+    scaling = {} if model.scaling is None else _scaling_arrays(model.scaling, dtype)
+    return arrays | {name: (values, "[NAME_N_FEATURES]") for name, values in scaling.items()}
+
+
+def _scaling_arrays(scaling: Scaling, dtype: str) -> dict[str, Array]:
+    """The scaling's numbers by their names in C; ``rest`` is what float32 takes off large offsets."""
+    arrays = {"offset": scaling.offset, "factor": scaling.factor}
+    if dtype == "float32" and (np.abs(scaling.offset * scaling.factor) > LARGE_OFFSET).any():
+        arrays["rest"] = scaling.offset - scaling.offset.astype(np.float32).astype(np.float64)
+    largest = float(np.finfo(dtype).max)
+    bounds = {"low": scaling.low, "high": scaling.high}
+    return arrays | {name: np.clip(part, -largest, largest) for name, part in bounds.items() if part is not None}
+
+
+def _functions(model: PlainModel, dtype: str) -> str:
+    """The kernel and the scores, in float; numbers have the type's digits."""
+    if model.kernel == "linear":
+        return SCORES_OF_WEIGHTS
+    is_double = dtype == "float64"
+    terms = ", ".join(repr(np.log(2.0) ** n / math.factorial(n)) for n in range(14)).replace("np.float64", "")
+    exp2 = EXP2_DOUBLE.replace("TERMS", re.sub(r"[()]", "", terms)) if is_double else EXP2
+    gamma = model.parameters.get("gamma", 1.0)
+    weight, factor = (" * NAME_gamma[f]", 1.0) if np.ndim(gamma) else ("", float(gamma))
+    if model.kernel in ("poly", "sigmoid"):
+        return _of_inner_product(model, factor, dtype, exp2) + SCORES_OF_VECTORS
+    square = f"const float difference = x[f] - z[f];\n        sum += difference * difference{weight};"
+    exponential = f"return NAME_exp2(sum * {number(-LOG2_E * factor, dtype)});"
+    if model.kernel == "rbf":
+        kernel = _kernel(square, exponential)
+    elif model.kernel == "laplacian":
+        absolute = (
+            "const float difference = x[f] - z[f];\n        sum += (difference < 0.0f ? -difference : difference)"
+        )
+        kernel = _kernel(f"{absolute}{weight};", exponential)
+    else:
+        result = (
+            f"sum = NAME_sqrt(sum * {number(6.0 * factor, dtype)});\n    "
+            f"return (1.0f + sum) * NAME_exp2(sum * {number(-LOG2_E, dtype)});"
+        )
+        kernel = (SQRT_DOUBLE if is_double else SQRT) + _kernel(square, result)
+    return exp2 + kernel + SCORES_OF_VECTORS
+
+
+def _of_inner_product(model: PlainModel, gamma: float, dtype: str, exp2: str) -> str:
+    """The polynomial kernel and the sigmoid."""
+    inner = f"sum = sum * {number(gamma, dtype)} + {number(model.parameters['coef0'], dtype)};"
+    if model.kernel == "poly":
+        power = f"{inner}\n    for (f = 0; f < {model.parameters['degree']}; ++f) power *= sum;\n    return power;"
+        return _kernel("sum += x[f] * z[f];", power, ", power = 1.0f")
+    tanh = f"{inner}\n    return 1.0f - 2.0f / (1.0f + NAME_exp2(sum * {number(2.0 * LOG2_E, dtype)}));"
+    return exp2 + _kernel("sum += x[f] * z[f];", tanh)
+
+
+def _kernel(step: str, result: str, more: str = "") -> str:
+    return KERNEL.format(step=step, result=result, locals=more)
+
+
+class Float32Model(PlainModel):
+    """A model whose scores are about those of the header in float32: the same operations, sums in the same order."""
+
+    def scores(self, X: Array) -> Array:
+        """Scores (n, n_outputs) of rows as users have them."""
+        single = np.float32
+        x = X.astype(single) if self.scaling is None else _scaled_float32(self.scaling, X)
+        coef, total = self.coef.astype(single), np.tile(self.intercept.astype(single), (len(X), 1))
+        values = x if self.kernel == "linear" else _kernel_values_float32(self, x)
+        for j in range(len(coef)):
+            total += values[:, j : j + 1] * coef[j]
+        return total.astype(np.float64)
+
+
+def _scaled_float32(scaling: Scaling, X: Array) -> Array:
+    arrays = {name: part.astype(np.float32) for name, part in _scaling_arrays(scaling, "float32").items()}
+    x = (X.astype(np.float32) - arrays["offset"] - arrays.get("rest", np.float32(0))) * arrays["factor"]
+    return np.clip(x, arrays["low"], arrays["high"]) if "low" in arrays else x
+
+
+def _kernel_values_float32(model: PlainModel, x: Array) -> Array:
+    """NAME_kernel of rows and vectors, a feature at a time; the last rounding of exponentials left aside."""
+    single, Z, kernel = np.float32, model.dense_vectors().astype(np.float32), model.kernel
+    gamma = model.parameters.get("gamma", 1.0)
+    weights = np.broadcast_to(np.asarray(gamma if np.ndim(gamma) else 1.0, single), (model.n_features,))
+    factor = 1.0 if np.ndim(gamma) else float(gamma)
+    total = np.zeros((len(x), len(Z)), single)
+    for f in range(model.n_features):
+        if kernel in ("poly", "sigmoid"):
+            total += x[:, f : f + 1] * Z[:, f]
+        else:
+            difference = x[:, f : f + 1] - Z[:, f]
+            total += (np.abs(difference) if kernel == "laplacian" else difference * difference) * weights[f]
+    if kernel in ("poly", "sigmoid"):
+        total = total * single(factor) + single(model.parameters["coef0"])
+        return np.tanh(total) if kernel == "sigmoid" else total ** single(model.parameters["degree"])
+    if kernel == "matern32":
+        root = np.sqrt(total * single(6.0 * factor))
+        return (1 + root) * np.exp2(root * single(-LOG2_E))
+    return np.exp2(total * single(-LOG2_E * factor))
