@@ -1071,6 +1071,28 @@ struct slimsvm_ascend_call {
     double* step;                           // (m) scratch
 };
 
+/* Dual coordinate ascent for a support vector machine of two classes over explicit features, without an intercept:
+ * sweeps over the rows in random order until all derivatives are within `tol`. */
+struct slimsvm_ascend_linear_call {
+    int32_t real_size;
+    int64_t n_rows;        // rows of Z
+    int64_t n;             // rows of the two classes
+    int64_t d;             // features
+    int64_t max_sweeps;    // sweeps at most; n d max_sweeps <= 2^32
+    double tol;            // the greatest derivative less the least at which it ends
+    const void* Z;         // real (n_rows, d)
+    const int64_t* rows;   // (n) in 0..n_rows
+    const double* sign;    // (n) labels -1 and +1
+    const double* price;   // (n) C times the weight of each row, above 0
+    const double* square;  // (n) |z|^2, above 0
+    double* alpha;         // (n) dual variables
+    double* w;             // (d) sum_i alpha_i sign_i z_i
+    int64_t* active;       // (n) scratch
+    int64_t random;        // <-> state of the random numbers, not 0
+    int64_t sweeps;        // -> sweeps made
+    double violation;      // -> of the last one: the greatest derivative less the least
+};
+
 /* A model of at most n_slots - 2 points, in panels, feature after feature, one slot each. The last slot is never used:
  * its base is the constant of a kernel that has no norms. For the mean of the models after each step since `mean` was
  * set to 0: mean[0] is the sum A of the units of coefficients, mean[1] the number of steps, -1 where no mean is taken;
@@ -1425,6 +1447,7 @@ struct slimsvm_swapped_shares_call {
     F(ascend_classes)            \
     /* budget */                 \
     F(ascend)                    \
+    F(ascend_linear)             \
     F(take_steps)                \
     F(drop_idle)                 \
     F(fill_merge_table)          \

@@ -11,13 +11,12 @@ from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import (
     LEAST_SEARCH_N,
     MAX_CUTS_N,
-    MAX_SPARSE_FEATURES,
     PER_VECTOR,
     choose_solver,
     exact_evals,
 )
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from slimsvm.rows import as_rows
+from slimsvm.rows import MAX_SPARSE_FEATURES, as_rows
 from slimsvm.solvers import Compact, Problem
 from slimsvm.tasks import Binary, Examples, Multiclass, Multilabel, OneClass, OneVsOne, Regression
 from tasks_for_tests import Chain, ErrorRate

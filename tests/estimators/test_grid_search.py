@@ -200,9 +200,9 @@ def test_scores_are_the_same_bits_for_any_number_of_threads(n_classes, monkeypat
 PIECES = cross_validation.CrossValidation.pieces
 
 
-def reversed_pieces(self):
+def reversed_pieces(self, *args):
     """The pieces of work in another order."""
-    return PIECES(self)[::-1]
+    return PIECES(self, *args)[::-1]
 
 
 def test_few_bytes_give_the_same_scores():
@@ -303,6 +303,86 @@ def test_without_a_grid_C_and_multiples_of_scale_are_tried():
     np.testing.assert_allclose(gammas, 1 / (3 * X.var()) * np.array([1 / 16, 1 / 4, 1, 4, 16]))
     assert is_classifier(search)
     assert is_regressor(GridSearchSVR())
+
+
+def test_of_targets_tubes_in_their_spread_are_tried():
+    X, y = curve()
+    search = GridSearchSVR(cv=2).fit(X, 1000 * y)
+    tubes = sorted({p["epsilon"] for p in search.cv_results_["params"]})
+    np.testing.assert_allclose(tubes, 1000 * y.std() * np.array([0.01, 0.1]))
+    assert "epsilon" not in GridSearchSVR(cv=2).fit(X, np.ones(len(X))).best_params_
+
+
+# -- candidates that are stopped early ------------------------------------------------------------------------------
+
+WIDE = {"C": [1e-3, 1.0, 10.0], "gamma": [1e-4, 0.5, 100.0]}
+
+
+@pytest.mark.parametrize("search", [GridSearchSVC, GridSearchSVR])
+def test_hopeless_candidates_are_stopped_early_and_the_best_is_the_same(search):
+    X, y = problem(400) if search is GridSearchSVC else curve(300)
+    whole = search(param_grid=WIDE, cv=5, return_train_score=True).fit(X, y)
+    early = search(param_grid=WIDE, cv=5, return_train_score=True, early_stopping=True).fit(X, y)
+    assert early.best_params_ == whole.best_params_
+    assert early.best_score_ == pytest.approx(whole.best_score_, abs=1e-4)  # fits start from other ones
+    scores = np.array([early.cv_results_[f"split{k}_test_score"] for k in range(5)])
+    fitted = np.isfinite(scores)
+    assert fitted[:2].all()
+    assert 0 < fitted.sum() < fitted.size
+    assert (fitted[1:] <= fitted[:-1]).all()  # who has left does not come back
+    expected = np.array([whole.cv_results_[f"split{k}_test_score"] for k in range(5)])
+    np.testing.assert_allclose(scores[fitted], expected[fitted], atol=1e-3)
+    np.testing.assert_array_equal(np.isnan(early.cv_results_["mean_test_score"]), ~fitted.all(axis=0))
+    assert early.cv_results_["rank_test_score"][early.best_index_] == 1
+    assert np.isnan(early.cv_results_["split4_train_score"][~fitted[4]]).all()
+
+
+def test_who_leaves_was_behind_on_every_split():
+    """By three standard errors of the difference, as a plain loop over the scores of the whole search says."""
+    X, y = problem(400)
+    whole = GridSearchSVC(param_grid=WIDE, cv=5).fit(X, y)
+    early = GridSearchSVC(param_grid=WIDE, cv=5, early_stopping=True).fit(X, y)
+    scores = np.array([whole.cv_results_[f"split{k}_test_score"] for k in range(5)])
+    racing = set(range(9))
+    for n_seen in (2, 3, 4):
+        best = max(racing, key=lambda k: (scores[:n_seen, k].mean(), -k))
+        behind = {k: scores[:n_seen, best] - scores[:n_seen, k] for k in racing}
+        error = {k: np.std(behind[k], ddof=1) / n_seen**0.5 for k in racing}
+        middle = np.median(list(error.values()))
+        racing = {k for k in racing if min(behind[k]) <= 0 or np.mean(behind[k]) <= 3 * max(error[k], middle)}
+    assert racing == set(np.flatnonzero(np.isfinite(early.cv_results_["mean_test_score"])))
+
+
+def test_early_stopping_gives_the_same_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(cross_validation, "WORTH_THREADS", 0)
+    X, y = problem(200)
+    one, two = (GridSearchSVC(param_grid=WIDE, cv=4, early_stopping=True, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert_same(one, two, atol=0)
+
+
+def test_early_stopping_of_several_scores_goes_by_the_one_that_refit_names():
+    X, y = problem(300)
+    scoring = ["accuracy", "roc_auc"]
+    early = GridSearchSVC(param_grid=WIDE, scoring=scoring, refit="roc_auc", early_stopping=True).fit(X, y)
+    whole = GridSearchSVC(param_grid=WIDE, scoring=scoring, refit="roc_auc").fit(X, y)
+    assert early.best_params_ == whole.best_params_
+    left = np.isnan(early.cv_results_["mean_test_roc_auc"])
+    assert left.any()
+    np.testing.assert_array_equal(left, np.isnan(early.cv_results_["mean_test_accuracy"]))
+    with pytest.raises(ValueError, match="early_stopping goes by one score: with several, refit must name it"):
+        GridSearchSVC(param_grid=WIDE, scoring=scoring, refit=False, early_stopping=True).fit(X, y)
+    with pytest.raises(ValueError, match="early_stopping must be True or False, found 'yes'"):
+        GridSearchSVC(param_grid=WIDE, early_stopping="yes").fit(X, y)
+
+
+def test_a_candidate_that_fails_is_stopped_and_two_splits_are_no_race():
+    X, y = problem(200)
+    grid = {"C": [1.0], "degree": [2, -1], "kernel": ["poly"]}
+    with pytest.warns(FitFailedWarning, match="2 fits failed"):
+        early = GridSearchSVC(param_grid=grid, cv=4, early_stopping=True).fit(X, y)
+    assert early.best_params_["degree"] == 2
+    two = GridSearchSVC(param_grid=WIDE, cv=2, early_stopping=True).fit(X, y)
+    assert np.isfinite(two.cv_results_["mean_test_score"]).all()
 
 
 def test_a_search_is_cloned_and_pickled_and_its_parameters_set():

@@ -34,6 +34,19 @@ def test_machines_are_those_of_cold_fits_in_no_more_work(estimator, intercept):
     assert work[0] <= 1.03 * work[1] + 0.5 * len(machines)
 
 
+def test_along_epsilon_too():
+    X, y = problem(200)
+    y = X[:, 0] ** 2 + 0.1 * y
+    machines = path(SVR(tol=1e-6), X, y, C=[1.0, 2.0], gamma=[0.3, 0.6], epsilon=[0.01, 0.1])
+    grid = [(epsilon, gamma, C) for epsilon in (0.01, 0.1) for gamma in (0.3, 0.6) for C in (1.0, 2.0)]
+    assert [(m.epsilon, m.gamma, m.C) for m in machines] == grid
+    for machine in machines:
+        cold = SVR(tol=1e-6, C=machine.C, gamma=machine.gamma, epsilon=machine.epsilon).fit(X, y)
+        np.testing.assert_allclose(machine.predict(X), cold.predict(X), atol=1e-3)
+    with pytest.raises(ValueError, match="SVC has no parameter epsilon"):
+        path(SVC(), X, y > 1, epsilon=[0.1])
+
+
 def test_warm_starts_are_what_it_is_for():
     X, y = problem(1500)
     grid = 2.0 ** np.arange(-1, 4, 0.5)

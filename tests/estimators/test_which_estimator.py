@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
 from slimsvm.estimators._shared import automatic
+from slimsvm.rows import MAX_SPARSE_FEATURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "which_estimator.md").read_text(encoding="utf-8")
 LINES = [
@@ -29,7 +30,7 @@ def rows_of(kind, tmp_path):
         np.save(tmp_path / "X.npy", X)
         return np.load(tmp_path / "X.npy", mmap_mode="r")
     if kind == "text":
-        return sp.csr_array(np.hstack([X, np.zeros((N, automatic.MAX_SPARSE_FEATURES))]))
+        return sp.csr_array(np.hstack([X, np.zeros((N, MAX_SPARSE_FEATURES))]))
     return sp.csr_array(X) if kind == "sparse" else X
 
 

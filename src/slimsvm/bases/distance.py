@@ -91,7 +91,8 @@ class Distance:
     def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
         """D and its gradient (k, d) in the vectors."""
         kept: dict[int, list] = {}
-        beta, less = self._solve(basis, kept)
+        gram = between(self.own.kernel_rows, basis, basis) if self.norm_weight else None
+        beta, less = self._solve(basis, kept, gram)
         gradient, mass = np.zeros_like(basis), np.zeros(len(basis))
         for source in self.sources:
             for rows, values in self._blocks(source, basis, kept):
@@ -100,9 +101,8 @@ class Distance:
                     pull += self._weight(source) * (values @ beta.astype(self.dtype, copy=False))
                 self._add(source.kernel_rows.rows.slice(*_bounds(rows), self.dtype), values, pull, beta, basis,
                           gradient, mass)  # fmt: skip
-        if self.norm_weight:
-            values = between(self.own.kernel_rows, basis, basis)
-            self._add(basis, values, self.norm_weight * beta, beta, basis, gradient, mass)
+        if gram is not None:
+            self._add(basis, gram, self.norm_weight * beta, beta, basis, gradient, mass)
         folding = self._differentiable.folding(basis.shape[1])
         if folding.norms:
             gradient -= basis * mass[:, None]
@@ -132,10 +132,15 @@ class Distance:
     def _weight(self, source: Source) -> float:
         return 1.0 / len(source.target) if source.is_scored else self.norm_weight
 
-    def _solve(self, basis: Any, kept: dict[int, list]) -> tuple[Array, float]:
-        """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``."""
+    def _solve(self, basis: Any, kept: dict[int, list], gram: Array | None = None) -> tuple[Array, float]:
+        """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``.
+
+        ``gram`` has those of the vectors with each other, where they are known.
+        """
         k = basis.shape[0]
-        H = self.norm_weight * between(self.own.kernel_rows, basis, basis) if self.norm_weight else np.zeros((k, k))
+        if gram is None and self.norm_weight:
+            gram = between(self.own.kernel_rows, basis, basis)
+        H = np.zeros((k, k)) if gram is None else self.norm_weight * gram
         T = np.zeros((k, self.n_outputs))
         for source in self.sources:
             weight = self._weight(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from copy import copy
 from numbers import Real
 from typing import Any
@@ -21,6 +22,9 @@ from slimsvm.estimators._shared.cross_validation import CrossValidation
 from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, scale_gamma
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
+
+# epsilon that is tried for regression, in standard deviations of the targets.
+TUBES = (0.01, 0.1)
 
 
 def _has(name: str):
@@ -49,6 +53,7 @@ class MachineSearch(GridSearchCV):
         verbose=0,
         error_score=np.nan,
         return_train_score=False,
+        early_stopping=False,
     ):
         self.estimator = estimator
         self.param_grid = param_grid
@@ -59,6 +64,7 @@ class MachineSearch(GridSearchCV):
         self.verbose = verbose
         self.error_score = error_score
         self.return_train_score = return_train_score
+        self.early_stopping = early_stopping
 
     @property
     def _template(self) -> Any:
@@ -117,13 +123,14 @@ class MachineSearch(GridSearchCV):
         """
         search, template = self._as_searched, self._template
         scorers, refit_metric = search._get_scorers()
+        metric = self._raced_by(scorers)
         X, y = indexable(X, y)
         self._check_rows(X, y, params.get("sample_weight"))
         params = _check_method_params(X, params=params)
         routed = search._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(template))
         splits = list(cv.split(X, y, **routed.splitter.split))
-        candidates = list(ParameterGrid(self._grid(X)))
+        candidates = list(ParameterGrid(self._grid(X, y)))
         self._check(candidates)
         out = CrossValidation(
             template,
@@ -138,12 +145,14 @@ class MachineSearch(GridSearchCV):
             with_train_score=self.return_train_score,
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            early_stopping=self.early_stopping,
+            metric=metric,
         ).run()
         _warn_or_raise_about_fit_failures(out, self.error_score)
         if callable(self.scoring):
             _insert_error_scores(out, self.error_score)
         self.n_splits_ = len(splits)
-        self.cv_results_ = results = self._format_results(candidates, self.n_splits_, out)
+        self.cv_results_ = results = self._results(candidates, out)
         self.multimetric_ = isinstance(out[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(out[0]["test_scores"])
@@ -164,7 +173,26 @@ class MachineSearch(GridSearchCV):
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         return self
 
-    def _grid(self, X: Any) -> Any:
+    def _raced_by(self, scorers: Any) -> str | None:
+        """Of several scores the one that candidates are stopped by."""
+        if not isinstance(self.early_stopping, bool | np.bool_):
+            raise ValueError(f"early_stopping must be True or False, found {self.early_stopping!r}")
+        may_be_several = isinstance(scorers, _MultimetricScorer) or callable(self.scoring)
+        if self.early_stopping and isinstance(scorers, _MultimetricScorer) and not isinstance(self.refit, str):
+            raise ValueError(
+                f"early_stopping goes by one score: with several, refit must name it, found refit={self.refit!r}"
+            )
+        return self.refit if may_be_several and isinstance(self.refit, str) else None
+
+    def _results(self, candidates: list[dict[str, Any]], out: list[dict[str, Any]]) -> dict[str, Any]:
+        """What scikit-learn's searches make of the scores."""
+        with warnings.catch_warnings():
+            if self.early_stopping:
+                # Candidates that were stopped have no mean.
+                warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite", UserWarning)
+            return self._format_results(candidates, self.n_splits_, out)
+
+    def _grid(self, X: Any, y: Any) -> Any:
         """The grid that ``param_grid`` stands for."""
         if self.param_grid is not None:
             return self.param_grid
@@ -251,6 +279,11 @@ class GridSearchSVC(MachineSearch):
         Score of a candidate whose fit fails, with a warning.
     return_train_score : bool, default=False
         Whether to score the training parts, too.
+    early_stopping : bool, default=False
+        Whether candidates leave early that cannot be expected to be the best: those that after two splits or more
+        scored less than the best one on each, on average by more than three standard errors of that difference, or of
+        the median candidate's if that is more. Their scores on the other splits, and their mean scores, are NaN. Of
+        several scores it goes by the one that ``refit`` names.
 
     Attributes
     ----------
@@ -300,8 +333,9 @@ class GridSearchSVR(MachineSearch):
     estimator : SVR or None, default=None
         What candidates are clones of; None is ``SVR()``.
     param_grid : dict, list of dict or None, default=None
-        Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`.
-    scoring, n_jobs, refit, cv, verbose, error_score, return_train_score
+        Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`, and
+        epsilon of 0.01 and 0.1 times the targets' standard deviation.
+    scoring, n_jobs, refit, cv, verbose, error_score, return_train_score, early_stopping
         See `GridSearchSVC`; ``scoring=None`` is R², ``cv=None`` 5 folds.
 
     Attributes
@@ -321,3 +355,10 @@ class GridSearchSVR(MachineSearch):
     """
 
     _machine = SVR
+
+    def _grid(self, X: Any, y: Any) -> Any:
+        grid = super()._grid(X, y)
+        spread = float(np.std(np.asarray(y, dtype=np.float64)))
+        if self.param_grid is None and spread > 0:
+            grid["epsilon"] = [spread * share for share in TUBES]
+        return grid

@@ -2,6 +2,7 @@
 
 from slimsvm.rows.arrays import (
     FLOATS,
+    MAX_SPARSE_FEATURES,
     Block,
     DenseRows,
     Rows,
@@ -10,11 +11,13 @@ from slimsvm.rows.arrays import (
     as_rows,
     in_pieces,
     is_sparse,
+    is_text,
     plain_floats,
 )
 
 __all__ = [
     "FLOATS",
+    "MAX_SPARSE_FEATURES",
     "Block",
     "DenseRows",
     "Rows",
@@ -23,5 +26,6 @@ __all__ = [
     "as_rows",
     "in_pieces",
     "is_sparse",
+    "is_text",
     "plain_floats",
 ]

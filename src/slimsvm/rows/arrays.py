@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 Block = np.ndarray | sp.csr_array
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+# Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
+MAX_SPARSE_FEATURES = 1000
 
 
 class Rows(ABC):
@@ -129,6 +131,12 @@ def plain_floats(X: np.ndarray) -> np.ndarray | None:
 def is_sparse(X: Any) -> bool:
     """Whether X is a scipy sparse matrix or array."""
     return sp.issparse(X)
+
+
+def is_text(X: Any) -> bool:
+    """Whether X, an array or `Rows`, is sparse with more than `MAX_SPARSE_FEATURES` features, as words are counted."""
+    sparse, d = (X.is_sparse, X.n_features) if isinstance(X, Rows) else (is_sparse(X), X.shape[1])
+    return bool(sparse and d > MAX_SPARSE_FEATURES)
 
 
 def as_csr(X: Any) -> sp.csr_array:

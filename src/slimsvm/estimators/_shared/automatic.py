@@ -10,15 +10,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers
-from slimsvm.rows import Rows, as_rows
+from slimsvm.rows import Rows, as_rows, is_text
 
 # Kernel evaluations that the exact machine may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
 # times rows times vectors. Where that could be more, the share of rows that are vectors is that of a sample.
 MAX_EVALS, PER_VECTOR, SAMPLE = 1e12, 3, 2000
 # Rows up to which a loss without a decomposition is solved for by exact cuts: of more rows they get too long.
 MAX_CUTS_N = 300_000
-# Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
-MAX_SPARSE_FEATURES = 1000
 # Rows from which the number of vectors with a metric of their own is searched for.
 LEAST_SEARCH_N = 50
 
@@ -71,8 +69,7 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
             return solvers.Compact(learn_metric=True)
         return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
-        is_text = rows.is_sparse and rows.n_features > MAX_SPARSE_FEATURES
-        is_learned = problem.kernel.has_gradient and task.decomposes and not is_text
+        is_learned = problem.kernel.has_gradient and task.decomposes and not is_text(rows)
         return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage(problem))
     if task.has_dual:
         n_evals = exact_evals(problem)

@@ -4,6 +4,11 @@ Candidates that differ in C alone are a line. One line on one training part is o
 rows through the same kernel, and go from the lowest C to the highest, each from the dual point of the one before.
 Threads share the pieces out between them. None uses what another one has found, and each may take the same memory, so
 that scores are the same for any number of threads.
+
+With ``early_stopping`` the splits come in rounds, two in the first and then one at a time. After a round a candidate
+leaves that scored less than the best one on every split so far, on average by more than `SURE` standard errors of that
+difference, or of the median candidate's if that is more: a race (Maron, Moore, "Hoeffding Races", NIPS 1993; Birattari
+and others, "A Racing Algorithm for Configuring Metaheuristics", GECCO 2002).
 """
 
 from __future__ import annotations
@@ -29,6 +34,8 @@ from slimsvm.solvers.base import Kept, Room
 
 # So many pieces are worked on at a time, at most, and each may take this part of memory_limit.
 MOST_PIECES = 8
+# Splits of the first round of a race, and standard errors that a candidate which leaves is behind.
+FIRST_ROUND, SURE = 2, 3.0
 # Fits of fewer rows than this are over before threads have been of use.
 WORTH_THREADS = 1000
 
@@ -69,6 +76,9 @@ class CrossValidation:
     with_train_score : bool
     n_jobs : int or None
     verbose : int
+    early_stopping : bool
+    metric : str or None
+        Of several scores the one that candidates race by.
     """
 
     template: Any
@@ -83,19 +93,67 @@ class CrossValidation:
     with_train_score: bool = False
     n_jobs: int | None = None
     verbose: int = 0
+    early_stopping: bool = False
+    metric: str | None = None
 
     def run(self) -> list[dict[str, Any]]:
         """What scikit-learn's searches want to know of each fit: all splits of the first candidate, then the next."""
-        pieces = self.pieces()
+        rounds = self.rounds()
         n_jobs = resolve_n_jobs(self.n_jobs) if _num_samples(self.X) >= WORTH_THREADS else 1
-        self.n_threads = max(1, n_jobs // len(pieces))  # of a fit
+        racing = list(range(len(self.candidates)))
+        self.n_threads = max(1, n_jobs // len(self.pieces(racing, rounds[0])))  # of a fit
         self.out: list[Any] = [None] * (len(self.candidates) * len(self.splits))
         self.blank = clone(self.template)
-        self.waiting = pieces[::-1]
         self.is_stopped = False
         with self.bar() as self.shown:
-            run_together(self.work, min(n_jobs, len(pieces), MOST_PIECES))
+            for splits in rounds:
+                pieces = self.pieces(racing, splits)
+                self.waiting = pieces[::-1]
+                run_together(self.work, min(n_jobs, len(pieces), MOST_PIECES))
+                if splits.stop < len(self.splits):
+                    racing = self.hopeful(racing, splits.stop)
+            self.leave_out()
         return self.out
+
+    def rounds(self) -> list[range]:
+        """Splits that are looked at together."""
+        n = len(self.splits)
+        if not self.early_stopping or n <= FIRST_ROUND:
+            return [range(n)]
+        return [range(FIRST_ROUND), *(range(k, k + 1) for k in range(FIRST_ROUND, n))]
+
+    def hopeful(self, racing: list[int], n_seen: int) -> list[int]:
+        """Candidates that may still be the best, of those that have the scores of the first splits."""
+        scores = np.array([[self.score_of(k, split) for split in range(n_seen)] for k in racing])
+        scores[~np.isfinite(scores)] = -np.inf
+        means = scores.mean(axis=1)
+        if not np.isfinite(means.max()):
+            return racing
+        with np.errstate(invalid="ignore"):
+            behind = scores[np.argmax(means)] - scores
+            error = np.std(behind, axis=1, ddof=1) / np.sqrt(n_seen)
+            # Of two splits that is no estimate: differences may be alike by chance. Most candidates' are a measure.
+            error = np.maximum(error, np.median(error[np.isfinite(error)]))
+            is_out = (behind > 0).all(axis=1) & ((behind.mean(axis=1) > SURE * error) | ~np.isfinite(means))
+        return [k for k, out in zip(racing, is_out, strict=True) if not out]
+
+    def score_of(self, k: int, split: int) -> float:
+        """The score that a candidate races by."""
+        scores = self.out[k * len(self.splits) + split]["test_scores"]
+        return float(scores[self.metric] if isinstance(scores, dict) else scores)
+
+    def leave_out(self) -> None:
+        """Scores that are no numbers, where a candidate was not fitted any more."""
+        for place, found in enumerate(self.out):
+            if found is None:
+                first = self.out[place - place % len(self.splits)]["test_scores"]
+                none: Any = dict.fromkeys(first, np.nan) if isinstance(first, dict) else np.nan
+                n_test = len(self.splits[place % len(self.splits)][1])
+                self.out[place] = {"fit_error": None, "n_test_samples": n_test, "test_scores": none}
+                self.out[place] |= {"fit_time": 0.0, "score_time": 0.0}
+                if self.with_train_score:
+                    self.out[place]["train_scores"] = none
+                self.shown.update()
 
     def bar(self) -> Any:
         """A progress bar under ``verbose``."""
@@ -103,14 +161,14 @@ class CrossValidation:
 
         return tqdm(total=len(self.out), desc="search", unit="fit", disable=not self.verbose)
 
-    def pieces(self) -> list[Piece]:
-        """All work there is."""
+    def pieces(self, candidates: list[int], splits: range) -> list[Piece]:
+        """The work of some candidates on some splits."""
         lines: dict[str, list[int]] = {}
-        for k, candidate in enumerate(self.candidates):
-            others = {name: value for name, value in candidate.items() if name != "C"}
+        for k in candidates:
+            others = {name: value for name, value in self.candidates[k].items() if name != "C"}
             lines.setdefault(joblib.hash(others), []).append(k)
         by_price = [tuple(sorted(line, key=self.price)) for line in lines.values()]
-        return [Piece(line, split) for line in by_price for split in range(len(self.splits))]
+        return [Piece(line, split) for line in by_price for split in splits]
 
     def price(self, k: int) -> float:
         """C of a candidate; 0 where it is none."""

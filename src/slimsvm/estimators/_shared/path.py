@@ -7,10 +7,11 @@ from typing import Any
 from sklearn.base import clone
 
 
-def path(estimator, X, y=None, *, C=None, gamma=None, sample_weight=None) -> list[Any]:
-    """Fit an estimator along C and gamma, every fit but the first a warm start.
+def path(estimator, X, y=None, *, C=None, gamma=None, epsilon=None, sample_weight=None) -> list[Any]:
+    """Fit an estimator along C, gamma and epsilon, every fit but the first a warm start.
 
-    Along C a fit starts from the one before; the first of another gamma starts from the first of the gamma before. What
+    Along C a fit starts from the one before; the first of another gamma starts from the first of the gamma before, and
+    the first of another epsilon from the first of the epsilon before. What
     is kept of a fit is its dual point (``solver="exact"``) or its cuts. Each fit meets its own tolerance, so that the
     models are those of cold fits up to ``tol``.
 
@@ -20,14 +21,14 @@ def path(estimator, X, y=None, *, C=None, gamma=None, sample_weight=None) -> lis
         Not changed.
     X, y
         As in its ``fit``.
-    C, gamma : sequence of numbers or None, default=None
+    C, gamma, epsilon : sequence of numbers or None, default=None
         In the order in which they are fitted: C best rises. None: the estimator's own.
     sample_weight : array-like of shape (n_samples,) or None, default=None
 
     Returns
     -------
     list of estimators
-        Fitted, for every gamma all C.
+        Fitted, for every epsilon every gamma, for every gamma all C.
 
     Raises
     ------
@@ -47,22 +48,26 @@ def path(estimator, X, y=None, *, C=None, gamma=None, sample_weight=None) -> lis
     if "warm_start" not in known:
         raise ValueError(f"path needs an estimator with the parameter warm_start, found {type(estimator).__name__}")
     grid: dict[str, list[dict[str, Any]]] = {}
-    for name, values in (("C", C), ("gamma", gamma)):
+    for name, values in (("C", C), ("gamma", gamma), ("epsilon", epsilon)):
         if values is not None and name not in known:
             raise ValueError(f"{type(estimator).__name__} has no parameter {name}")
         grid[name] = [{}] if values is None else [{name: value} for value in values]
         if not grid[name]:
             raise ValueError(f"{name} must hold at least one number, found none")
     machines: list[Any] = []
-    first_of_gamma = None
-    for of_gamma in grid["gamma"]:
-        state = first_of_gamma
-        for k, of_C in enumerate(grid["C"]):
-            machine = clone(estimator).set_params(warm_start=True, **of_gamma, **of_C)
-            machine._state = state
-            fitted = machine.fit(X, y) if sample_weight is None else machine.fit(X, y, sample_weight=sample_weight)
-            state = fitted._state
-            if k == 0:
-                first_of_gamma = state
-            machines.append(fitted.set_params(warm_start=known["warm_start"]))
+    first: dict[str, Any] = {}  # states of the first fits, by what changes next
+    for of_epsilon in grid["epsilon"]:
+        first["gamma"] = first.get("epsilon")
+        for i, of_gamma in enumerate(grid["gamma"]):
+            state = first["gamma"]
+            for k, of_C in enumerate(grid["C"]):
+                machine = clone(estimator).set_params(warm_start=True, **of_epsilon, **of_gamma, **of_C)
+                machine._state = state
+                fitted = machine.fit(X, y) if sample_weight is None else machine.fit(X, y, sample_weight=sample_weight)
+                state = fitted._state
+                if k == 0:
+                    first["gamma"] = state
+                if k == i == 0:
+                    first["epsilon"] = state
+                machines.append(fitted.set_params(warm_start=known["warm_start"]))
     return machines

@@ -14,9 +14,14 @@ Array = np.ndarray
 
 # Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
 # fifth if that is more, at most MAX_HELD.
-FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 4, 1 / 3, 4_000, 1 / 5, 20_000
-# Vectors tried: the first number, the factor to the next, and the last as a share of the exact machine's.
-FIRST_SIZE, FACTOR, LAST_SHARE = 25, 2, 0.245
+FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
+# Vectors tried: the first number, the factors to the next at least and at most, and the last as a share of the exact
+# machine's. In between, the upper end is taken to fall with the power RATE of their number.
+FIRST_SIZE, FACTOR, MOST_FACTOR, LAST_SHARE, RATE = 25, 2, 6, 0.245, 1.7
+# Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
+EARLY = 2.0
+# Standard errors that two trials are apart by where one is surely better.
+SURE = 2.0
 # Shares of the exact machine's error, and of what it gains over a constant, that the extra error stays under.
 ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
 # A search is given up where the upper end would be over HOPELESS times what is allowed with the most vectors. It is
@@ -59,7 +64,23 @@ class Trial:
         """Whether this is the one to take: it will do and the other will not, or it errs less."""
         if self.will_do != other.will_do:
             return self.will_do
-        return self.error < other.error
+        return self.extra_error < other.extra_error
+
+    def is_surely_better_than(self, other: Trial) -> bool:
+        """Whether it errs less, by more than chance makes likely."""
+        return self.extra_error + SURE * self.standard_error < other.extra_error - SURE * other.standard_error
+
+    def is_decided(self, n_held: int) -> bool:
+        """Whether it is so likely to do, or not to, that parts which were not looked at are left out.
+
+        Parameters
+        ----------
+        n_held : int
+            Rows that were seen: a difference of less than one of them is not known.
+        """
+        if self.extra_error - self.standard_error > self.allowed:
+            return True
+        return self.extra_error + EARLY * max(self.standard_error, 1.0 / n_held) <= self.allowed
 
     def as_dict(self) -> dict[str, Any]:
         """For ``validation_``."""
@@ -87,13 +108,20 @@ def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tu
     return [(np.sort(order[~held]), np.sort(order[held])) for held in helds]
 
 
-def sizes_for(n_exact: float) -> list[int]:
-    """Numbers of vectors to try where the exact machine of all rows has n_exact."""
-    last, sizes, k = int(LAST_SHARE * n_exact), [], FIRST_SIZE
-    while 1.4 * k < last:
-        sizes.append(k)
-        k *= FACTOR
-    return [*sizes, last] if last else sizes
+def first_size(last: int) -> int:
+    """The number of vectors to begin with, where ``last`` are the most."""
+    return FIRST_SIZE if last > 1.4 * FIRST_SIZE else last
+
+
+def next_size(k: int, last: int, tried: list[Trial]) -> int | None:
+    """The number of vectors after k, by how far the best of its trials is from what is allowed; None after ``last``."""
+    if k >= last:
+        return None
+    upper = min(trial.extra_error + trial.standard_error for trial in tried)
+    allowed = max(trial.allowed for trial in tried)
+    factor = (upper / allowed) ** (1.0 / RATE) if upper > 0 < allowed else FACTOR
+    size = int(k * min(max(factor, FACTOR), MOST_FACTOR))
+    return size if 1.4 * size < last else last
 
 
 def is_hopeless(before: Trial, now: Trial, size: int) -> bool:
