@@ -139,14 +139,14 @@ def find_tool(name: str) -> str:
 def configured() -> Path:
     """The folder that this machine's libraries are built in, configured."""
     folder, cmake, ninja = BUILD / "core", find_tool("cmake"), find_tool("ninja")
-    tools, known = "\n".join([cmake, ninja, os.environ.get("CXX", "")]), folder / "tools.txt"
+    options = ["-DSLIMSVM_WERROR=OFF", "-DSLIMSVM_RUNTIME=ON"]
+    tools, known = "\n".join([cmake, ninja, os.environ.get("CXX", ""), *options]), folder / "tools.txt"
     if not known.exists() or known.read_text() != tools:
         shutil.rmtree(folder, ignore_errors=True)
         definitions = [
             f"-DCMAKE_CXX_COMPILER={compiler()}",
             f"-DCMAKE_MAKE_PROGRAM={ninja}",
-            "-DSLIMSVM_WERROR=OFF",
-            "-DSLIMSVM_RUNTIME=ON",
+            *options,
         ]
         configure = [cmake, "-S", str(ROOT / "core"), "-B", str(folder), "-G", "Ninja", *definitions]
         subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)

@@ -86,11 +86,19 @@ def test_bad_n_jobs_is_named(n_jobs, error):
         resolve_n_jobs(n_jobs)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_one_thread_inside_a_joblib_worker(backend):
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_a_joblib_worker_has_its_share_of_the_cores(backend):
+    """What joblib gives it for compiled code: of processes the cores over the workers, of threads one."""
     found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(resolve_n_jobs)(None) for _ in range(4))
-    assert found == [1, 1, 1, 1]
+    share = min(joblib.cpu_count() // 2, threads.usable_cores()) if backend == "loky" else 1
+    assert found == [max(1, share)] * 4
     assert joblib.Parallel(n_jobs=2, backend=backend)([joblib.delayed(resolve_n_jobs)(2)]) == [2]
+
+
+def test_a_joblib_worker_has_what_the_user_gives_it():
+    with joblib.parallel_config("loky", inner_max_num_threads=3):
+        found = joblib.Parallel(n_jobs=2)(joblib.delayed(resolve_n_jobs)(None) for _ in range(2))
+    assert found == [min(3, threads.usable_cores())] * 2
 
 
 @pytest.mark.parametrize("n_tiles", [0, 1, 2, 3, 17, 1000])

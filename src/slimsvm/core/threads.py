@@ -36,15 +36,21 @@ def usable_cores() -> int:
     return max(1, _cores_by_quota(n_cores) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
-def _inside_worker() -> bool:
-    """Whether this process or thread is one of several workers already (joblib, multiprocessing, our own pool)."""
-    if is_worker() or multiprocessing.current_process().daemon:
-        return True
+def _cores_of_worker() -> int | None:
+    """Cores for one of several workers (joblib, multiprocessing, our own pool); None where this is no worker.
+
+    A process of joblib's default backend has what joblib gives to compiled code in it: the cores over the number of
+    workers, or ``inner_max_num_threads``. Others have one.
+    """
+    process = multiprocessing.current_process()
+    if is_worker() or process.daemon:
+        return 1
     parallel = sys.modules.get("joblib.parallel")
-    if parallel is None:
-        return False
-    backend, _ = parallel.get_active_backend()
-    return (backend.nesting_level or 0) > 0
+    nesting = 0 if parallel is None else parallel.get_active_backend()[0].nesting_level or 0
+    if nesting == 1 and type(process).__module__.startswith("joblib.externals.loky"):
+        given = os.environ.get("OMP_NUM_THREADS", "")
+        return max(1, min(usable_cores(), int(given))) if given.isdecimal() else 1
+    return 1 if nesting else None
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
@@ -53,8 +59,9 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     Parameters
     ----------
     n_jobs : int or None
-        None: all cores of `usable_cores`, or 1 inside a joblib or multiprocessing worker. Negative: that many from
-        the end as in joblib (-1 all cores, -2 all but one). Otherwise the number itself.
+        None: all cores of `usable_cores`; inside a process of joblib's the share of them that joblib gives it, 1 inside
+        other workers. Negative: that many from the end as in joblib (-1 all cores, -2 all but one). Otherwise the
+        number itself.
 
     Returns
     -------
@@ -75,7 +82,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     3
     """
     if n_jobs is None:
-        return 1 if _inside_worker() else usable_cores()
+        return _cores_of_worker() or usable_cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
         raise TypeError(f"n_jobs must be an integer or None, got {n_jobs!r}")
     if n_jobs == 0:

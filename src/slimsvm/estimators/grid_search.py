@@ -268,7 +268,7 @@ class GridSearchSVC(MachineSearch):
     scoring : str, callable, list, tuple, dict or None, default=None
         As in `GridSearchCV`; None is the estimator's own ``score``. Scorers are called from several threads.
     n_jobs : int or None, default=None
-        Threads; None takes all cores (one inside a joblib worker). Results do not depend on it.
+        Threads; None takes all cores (in a joblib worker its share). Results do not depend on it.
     refit : bool, str or callable, default=True
         Whether the best candidate is fitted on all rows, and of several scores by which one, as in `GridSearchCV`.
     cv : int, splitter, iterable or None, default=None

@@ -102,7 +102,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     memory_limit : float, default=2000
         Megabytes the solver may take beyond the data and the model.
     n_jobs : int or None, default=None
-        Threads; None takes all cores (one inside a joblib worker).
+        Threads; None takes all cores (in a joblib worker its share).
     multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
         One problem with a score for each class, or as in LIBSVM one for each pair (a, b), a < b: ``basis_coef_`` has a
         column for each pair, positive for a, over a basis that the pairs share; ``dual_coef_`` is its transpose, which

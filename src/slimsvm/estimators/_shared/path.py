@@ -8,10 +8,9 @@ from sklearn.base import clone
 
 
 def path(estimator, X, y=None, *, C=None, gamma=None, epsilon=None, sample_weight=None) -> list[Any]:
-    """Fit an estimator along C, gamma and epsilon, every fit but the first a warm start.
+    """Fit an estimator along C, gamma and epsilon, every fit but the first of an epsilon a warm start.
 
-    Along C a fit starts from the one before; the first of another gamma starts from the first of the gamma before, and
-    the first of another epsilon from the first of the epsilon before. What
+    Along C a fit starts from the one before; the first of another gamma starts from the first of the gamma before. What
     is kept of a fit is its dual point (``solver="exact"``) or its cuts. Each fit meets its own tolerance, so that the
     models are those of cold fits up to ``tol``.
 
@@ -55,19 +54,16 @@ def path(estimator, X, y=None, *, C=None, gamma=None, epsilon=None, sample_weigh
         if not grid[name]:
             raise ValueError(f"{name} must hold at least one number, found none")
     machines: list[Any] = []
-    first: dict[str, Any] = {}  # states of the first fits, by what changes next
     for of_epsilon in grid["epsilon"]:
-        first["gamma"] = first.get("epsilon")
-        for i, of_gamma in enumerate(grid["gamma"]):
-            state = first["gamma"]
+        first_of_gamma = None
+        for of_gamma in grid["gamma"]:
+            state = first_of_gamma
             for k, of_C in enumerate(grid["C"]):
                 machine = clone(estimator).set_params(warm_start=True, **of_epsilon, **of_gamma, **of_C)
                 machine._state = state
                 fitted = machine.fit(X, y) if sample_weight is None else machine.fit(X, y, sample_weight=sample_weight)
                 state = fitted._state
                 if k == 0:
-                    first["gamma"] = state
-                if k == i == 0:
-                    first["epsilon"] = state
+                    first_of_gamma = state
                 machines.append(fitted.set_params(warm_start=known["warm_start"]))
     return machines
