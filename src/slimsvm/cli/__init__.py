@@ -1,4 +1,4 @@
-"""The command line: ``slimsvm train | predict | info | export | datasets | bench``.
+"""The command line: ``slimsvm train | predict | info | export | datasets | demo | bench``.
 
 Results go to standard output, progress and notes to standard error. Exit codes: 0 done, 1 bad input or failed work
 (one sentence on standard error), 2 wrong usage. Nothing here imports the library before the command is known, so that
@@ -22,6 +22,7 @@ COMMANDS = {
     "info": "say what is in a model file",
     "export": "write a model as C, ONNX, WebAssembly or JSON",
     "datasets": "list the benchmark sets and where they were found",
+    "demo": "train on a few sets and print a table, or write a web page in which a browser scores models",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }
 TRACEBACK = "SLIMSVM_TRACEBACK"

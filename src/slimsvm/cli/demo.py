@@ -60,25 +60,50 @@ class Trial:
     y_test: Array
 
 
+ROWS = 20_000
+PAGE = "slimsvm-demo.html"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demonstration; returns 0."""
     parser = argparse.ArgumentParser(prog="python -m slimsvm.cli.demo", description=__doc__)
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``slimsvm demo``."""
     parser.add_argument("--output", default="demo", metavar="DIR", help="folder to write to (default: %(default)s)")
     parser.add_argument(
         "--rows",
         type=options.positive_integer,
-        default=20_000,
-        help="no more rows than this to train on; of larger sets a random part is taken (default: %(default)s, adult: "
-        "10000, because SVC's time grows with the square of it)",
+        help="no more rows than this to train on; of larger sets a random part is taken (default: 20000, adult: "
+        "10000, because SVC's time grows with the square of it; with --web all)",
     )
-    args = parser.parse_args(argv)
+    parser.add_argument(
+        "--web",
+        nargs="?",
+        const=PAGE,
+        metavar="FILE",
+        help="instead write one web page (default: %(const)s) in which a browser scores models: points in the plane, "
+        "and digits that you draw where the MNIST set is found",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, print the table, write the files; or write the web page."""
+    if args.web is not None:
+        from slimsvm.cli.web_demo import write_page
+
+        print(write_page(args.web, args.rows))
+        return 0
     folder = Path(args.output)
     on = machine()
     print(f"slimsvm {on['slimsvm']}, {on['cores']} cores, {on['processor']}\n")
     with one_line_warnings():
         warnings.simplefilter("always", ConvergenceWarning)
         rows, fits = [], {}
-        for trial in trials(args.rows):
+        for trial in trials(args.rows or ROWS):
             for solver in (*SOLVERS, PEER):
                 say(f"{trial.name}: {solver}")
                 row, fits[trial.name, solver] = measure(trial, solver)

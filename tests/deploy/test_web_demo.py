@@ -1,0 +1,126 @@
+"""The web page in headless Chromium: it loads, asks for nothing, and predicts what Python predicts."""
+
+import re
+
+import numpy as np
+import pytest
+
+import slimsvm
+from chromium_for_tests import Browser
+from slimsvm.cli import main, web_demo
+from slimsvm.deploy import wasm_module
+
+pytestmark = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
+
+
+def strokes(digit, rng):
+    """Images of 28 × 28 with a ring (0), an upright bar (1) or one that lies (2), somewhere near the middle."""
+    rows, columns = np.mgrid[:28, :28] - 13.5 - rng.uniform(-1, 1, 2)[:, None, None]
+    away = [np.abs(np.hypot(rows, columns) - rng.uniform(6, 9)), np.abs(columns), np.abs(rows)][digit]
+    ink = np.clip(1.7 - away, 0, 1) * (np.abs(rows) < 10) * (np.abs(columns) < 10)
+    return np.rint(255 * ink).ravel() / 255
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """The page's own models of points, and one of three digits."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = np.array([strokes(digit, rng) for digit in y])
+    digits = slimsvm.SVC(gamma=0.02, C=10, max_basis=20, multi_class="crammer-singer").fit(X[:200], y[:200])
+    return web_demo.point_models(), web_demo.Shown("three kinds of strokes", digits, X[200:])
+
+
+@pytest.fixture(scope="module")
+def browser(shown, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "page.html").write_text(web_demo.page(*shown), encoding="utf-8")
+    with Browser(folder) as found:
+        found.open((folder / "page.html").as_uri())
+        found.wait_until("window.slimsvm !== undefined")
+        yield found
+
+
+def middle(browser, name, dx=0.0, dy=0.0):
+    """A place of an element in the window, in shares of its width and height from the middle."""
+    left, top, width, height = browser.evaluate(
+        f"(() => {{ const e = document.getElementById('{name}'); e.scrollIntoView({{block: 'center'}});"
+        "const {left, top, width, height} = e.getBoundingClientRect(); return [left, top, width, height]; })()"
+    )
+    return left + width * (0.5 + dx), top + height * (0.5 + dy)
+
+
+def text(browser, name):
+    return browser.evaluate(f"document.getElementById('{name}').textContent")
+
+
+def test_it_predicts_100_rows_as_python_does(browser, shown):
+    points, digits = shown
+    given = {f"points[{i}]": model for i, model in enumerate(points)} | {"digits": digits}
+    for name, (_, estimator, rows) in given.items():
+        assert len(rows) == 100
+        found = browser.evaluate(f"window.slimsvm.{name}.predict({np.asarray(rows).tolist()})")
+        assert found == estimator.predict(rows).tolist()
+        scores = np.array(browser.evaluate(f"window.slimsvm.{name}.scores({np.asarray(rows).tolist()})"))
+        expected = estimator.decision_function(rows).reshape(len(rows), -1)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+    assert text(browser, "checked").endswith("300 of 300 rows are predicted as in Python.")
+
+
+def test_a_person_places_points(browser, shown):
+    estimator = shown[0][0].estimator
+    browser.evaluate("document.getElementById('clear-points').click()")
+    for k, (dx, dy) in enumerate([(0.2, 0.1), (-0.2, -0.1), (0.05, -0.3)]):
+        browser.evaluate("document.querySelector('input[name=class]').click()")
+        browser.mouse(middle(browser, "plane", dx, dy))
+        label = browser.evaluate("document.querySelector('input[name=class]').parentNode.textContent.trim()")
+        places = [(2 * a, -2 * b) for a, b in [(0.2, 0.1), (-0.2, -0.1), (0.05, -0.3)][: k + 1]]
+        n = int(np.sum(estimator.predict(places) == label))
+        assert text(browser, "agreement") == f"The model agrees on {n} of {k + 1} points."
+    browser.evaluate("(() => { const m = document.getElementById('model'); m.value = 1; m.onchange(); })()")
+    assert browser.evaluate("document.querySelectorAll('input[name=class]').length") == 3
+    assert "40 vectors" in text(browser, "speed")
+
+
+@pytest.mark.parametrize(("digit", "places"), [
+    ("1", [(0, -0.35), (0, 0.0), (0, 0.35)]),
+    ("2", [(-0.3, 0), (0.3, 0)]),
+    ("0", [(0.3 * np.cos(t), 0.3 * np.sin(t)) for t in np.linspace(0, 2 * np.pi, 25)]),
+])  # fmt: skip
+def test_a_digit_that_is_drawn_is_recognised(digit, places, browser):
+    """Wherever on the canvas it stands, and however large it is."""
+    for share, shift in ((1.0, 0.0), (0.5, 0.2)):
+        browser.evaluate("document.getElementById('clear-digit').click()")
+        assert text(browser, "digit") == ""
+        browser.mouse(*(middle(browser, "pad", share * dx + shift, share * dy) for dx, dy in places))
+        assert text(browser, "digit") == digit
+        assert len(re.findall("bar", browser.evaluate("document.getElementById('bars').innerHTML"))) >= 1
+
+
+def test_nothing_went_wrong_and_nothing_was_asked_for(browser):
+    assert browser.errors == []
+    assert {url.split(":")[0] for url in browser.requests} <= {"file", "data"}
+    assert sum(url.startswith("file") for url in browser.requests) == 1
+
+
+def test_without_mnist_the_page_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(web_demo, "find", lambda name: None)
+    assert main(["demo", "--web", str(tmp_path / "page.html")]) == 0
+    assert "without the digits, since MNIST was not found" in capsys.readouterr().out
+    with Browser(tmp_path) as browser:
+        browser.open((tmp_path / "page.html").as_uri())
+        browser.wait_until("window.slimsvm !== undefined")
+        assert "This part was left out: it needs the MNIST digits" in text(browser, "digits")
+        assert text(browser, "checked").endswith("200 of 200 rows are predicted as in Python.")
+        assert browser.errors == []
+
+
+def test_digits_of_mnist(data, monkeypatch):
+    """A small model of few rows; the page's own takes a minute."""
+    data("mnist")
+    monkeypatch.setattr(web_demo, "DIGIT_VECTORS", 20)
+    shown = web_demo.digit_model(500)
+    assert shown.name.startswith("500 digits of MNIST (wrong on ")
+    assert shown.rows.shape == (100, 784)
+    assert shown.estimator.n_basis_ == 20
+    assert '"text": "500 digits' in web_demo.page(web_demo.point_models()[:1], shown)
