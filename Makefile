@@ -16,7 +16,7 @@ EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart 
 # Without bytecode beside them every process of the tests would compile each module that it imports, 4 seconds, again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup library runtime wasm fuzz-runtime format lint test test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
+.PHONY: setup library runtime wasm fuzz-runtime format lint test test-web test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
 
 setup: library runtime
 
@@ -71,6 +71,11 @@ test test-all: library runtime $(WASM)
 	$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
 	$(PYTEST) $(if $(filter test-all,$@),--full); tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/mypy.txt; test $$tests$$types = 00
+
+# Those of the web page, which `make test` leaves out where there is no Chromium.
+test-web: library $(WASM)
+	@command -v chromium chromium-browser google-chrome > /dev/null || { echo "no Chromium: apt-get install chromium"; exit 1; }
+	$(BIN)/python -m pytest tests/deploy/test_web_demo.py
 
 # The tests of the estimators with the oldest versions that pyproject.toml allows of what slimsvm needs.
 OLDEST := .venv-oldest
@@ -157,5 +162,5 @@ check-core: library
 
 clean:
 	rm -rf docs/_build demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
-		src/slimsvm/core/*.dll $(WASM) $(STAMP) $(DOCS_STAMP) $(OLDEST_STAMP)
+		src/slimsvm/core/*.dll src/slimsvm/deploy/*.LICENSES.txt $(WASM) $(STAMP) $(DOCS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -174,6 +174,7 @@ def build_runtime() -> None:
 # ---------------------------------------------------------------- the runtime for browsers
 
 WASM = ROOT / "src" / "slimsvm" / "deploy" / "slimsvm_predict.wasm"
+WASM_NOTICES = WASM.with_name("slimsvm_predict.LICENSES.txt")
 # Vectors of 16 bytes, which every browser has since 2023.
 WASM_TARGET = "-target wasm32-wasi -mexec-model=reactor -msimd128"
 WASM_FLAGS = [
@@ -202,7 +203,20 @@ def build_wasm() -> None:
     names = set(re.findall(r"^SLIMSVM_PREDICT_API [\w *]+?(slimsvm_\w+)\(", header, re.MULTILINE)) - {"slimsvm_load"}
     exports = [f"-Wl,--export={name}" for name in ("malloc", "free", *sorted(names))]
     subprocess.run([compiler, *objects, *exports, "-o", str(folder / WASM.name)], check=True)
+    WASM_NOTICES.write_text(_wasm_notices(), encoding="utf-8")
     shutil.copyfile(folder / WASM.name, WASM)
+
+
+def _wasm_notices() -> str:
+    """The licences of what zig linked into the module: parts of its own runtime, of LLVM's, and of WASI's C library."""
+    import ziglang
+
+    zig, parts = Path(ziglang.__file__).parent, ["LICENSE", "lib/libunwind/LICENSE.TXT", "lib/libc/musl/COPYRIGHT"]
+    parts += [f"lib/libc/wasi/LICENSE{name}" for name in ("", "-MIT", "-APACHE-LLVM", "-APACHE")]
+    texts = [f"{part}\n\n{(zig / part).read_text(encoding='utf-8')}" for part in parts]
+    return f"\n\n{'-' * 80}\n".join(
+        [f"Licences of what {WASM.name} has beside slimsvm's own code, by their places in zig.", *texts]
+    )
 
 
 # ---------------------------------------------------------------- what pip calls
@@ -250,8 +264,8 @@ def build_wheel(
     settings.setdefault("cmake.define.CMAKE_CXX_COMPILER", compiler())
     if Path(settings["cmake.define.CMAKE_CXX_COMPILER"]).stem == "zig-c++":
         settings |= zig_notices()
-    if WASM.exists():  # as `make wasm` left it, or as an sdist brought it; it is no file that git knows
-        place = WASM.relative_to(ROOT / "src").as_posix()
+    for file in filter(Path.exists, (WASM, WASM_NOTICES)):  # of `make wasm` or an sdist: no files that git knows
+        place = file.relative_to(ROOT / "src").as_posix()
         settings[f"wheel.force-include.src/{place}"] = place
     return build.build_wheel(wheel_directory, settings, metadata_directory)
 
