@@ -38,13 +38,12 @@ SLIMSVM_INLINE Vec<T> distance(Vec<T> z) {
 // z[v] = (1 + s) e^-s <= 1.
 template <class T, int COUNT>
 SLIMSVM_INLINE void map_matern32(Vec<T> (&z)[COUNT]) {
-    const Vec<T> none[COUNT] = {};
     Vec<T> e[COUNT];
     for (int v = 0; v < COUNT; ++v) {
         z[v] = distance<T>(z[v]);
         e[v] = z[v] * T(-1.4426950408889634);
     }
-    exp2_with<T, COUNT>(e, none);
+    exp2_bounded<T, COUNT>(e);
     for (int v = 0; v < COUNT; ++v) z[v] = minimum<T>((T(1) + z[v]) * (e[v] * T(1.0 / Exp2<T>::scale)), splat<T>(T(1)));
 }
 
@@ -94,9 +93,8 @@ SLIMSVM_INLINE Vec<T> slope_of(Vec<T> z, Vec<T> value, int64_t code, int64_t deg
 // z[v] = 2^(z[v] + half) <= 1: exponents added in full, so that a row has the value 1 with itself.
 template <class T, int COUNT>
 SLIMSVM_INLINE void values_exp2(Vec<T> (&z)[COUNT], T half) {
-    const Vec<T> none[COUNT] = {};
     for (int v = 0; v < COUNT; ++v) z[v] = z[v] + half;
-    exp2_with<T, COUNT>(z, none);
+    exp2_bounded<T, COUNT>(z);
     for (int v = 0; v < COUNT; ++v) z[v] = minimum<T>(z[v] * T(1.0 / Exp2<T>::scale), splat<T>(T(1)));
 }
 

@@ -1,6 +1,8 @@
 // Folding: rows centred, scaled, with h(x) and factor = 2^(h - its nearest integer) / scale, once per fit.
 #pragma once
 
+#include <string.h>
+
 #include "simd/exp2.h"
 #include "simd/reduce.h"
 #include "slimsvm.h"
@@ -39,27 +41,48 @@ inline void fold_row(const Raw* raw, const double* centre, const double* feature
         for (int64_t c = 0; c < d; ++c) out[c] = T((double(raw[c]) - centre[c]) * feature_scale[c]);
 }
 
+// The same for a vector of rows; lanes of `near` stay as they are where the row is not far.
+template <class T>
+SLIMSVM_INLINE void finish_rows(double inverse, T* half, double* factor, IntVec<double>& near) {
+    const Vec<double> minus_h = load<double>(factor);
+    const IntVec<double> is_near = (IntVec<double>)(minus_h < FAR<T>);  // not so for NaN
+    const Vec<double> bounded = is_near ? minus_h : splat<double>(FAR<T>);
+    store_narrow(half, -bounded);
+    const Vec<double> rounded = load_wide(half);
+    Vec<double> rest[1] = {(Exp2<double>::round - (rounded + Exp2<double>::round)) - bounded}, value[1];
+    power_of_rest<double, 1>(rest, value);
+    store<double>(factor, is_near ? value[0] * inverse : Vec<double>{});
+    near += is_near;
+}
+
 // half and factor of n rows from -h in `factor`; returns how many are too far out, or not finite: factor 0.
 template <class T>
 inline int64_t finish_folding(int64_t norm, double scale, int64_t n, T* half, double* factor) {
     int64_t n_far = 0;
     const double inverse = 1.0 / scale;
-    for (int64_t i = 0; i < n; ++i) {
-        const double minus_h = factor[i];
-        if (norm == SLIMSVM_NO_NORM) {
-            n_far += !(minus_h < HUGE_VAL);
+    if (norm == SLIMSVM_NO_NORM) {
+        for (int64_t i = 0; i < n; ++i) {
+            n_far += !(factor[i] < HUGE_VAL);
             half[i] = 0;
             factor[i] = inverse;
-            continue;
         }
-        const bool is_near = minus_h < FAR<T>;  // not so for NaN
-        const double rounded = is_near ? double(T(-minus_h)) : 0.0;
-        half[i] = is_near ? T(rounded) : T(-FAR<T>);
-        const double value = exp2_of_rest(-rint(rounded) - (is_near ? minus_h : 0.0)) * inverse;
-        factor[i] = is_near ? value : 0.0;
-        n_far += factor[i] == 0.0;
+        return n_far;
     }
-    return n_far;
+    constexpr int64_t lanes = LANES<double>;
+    IntVec<double> near = {};  // minus their number
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) finish_rows<T>(inverse, half + i, factor + i, near);
+    if (i < n) {
+        double numbers[lanes] = {};
+        T halves[lanes];
+        memcpy(numbers, factor + i, size_t(n - i) * sizeof(double));
+        finish_rows<T>(inverse, halves, numbers, near);
+        memcpy(factor + i, numbers, size_t(n - i) * sizeof(double));
+        memcpy(half + i, halves, size_t(n - i) * sizeof(T));
+        i += lanes;
+    }
+    for (int64_t l = 0; l < lanes; ++l) i += near[l];
+    return i;
 }
 
 // Folds rows 0, ..., n - 1; returns how many are far or not finite.

@@ -2,6 +2,7 @@
 #include "rows/folding.h"
 #include "simd/tiles.h"
 #include "slimsvm.h"
+#include "support/call.h"
 
 namespace slimsvm::SLIMSVM_ISA {
 
@@ -100,7 +101,7 @@ int32_t pack_dense(struct slimsvm_pack_dense_call* call) {
 
 int32_t pack_csr(struct slimsvm_pack_csr_call* call) {
     const int64_t panel = call->real_size == 4 ? PANEL<float> : PANEL<double>;
-    if (call->n_values < divide_up(call->k, panel) * panel * call->n_features) return SLIMSVM_BAD_ARGUMENT;
+    if (!holds(call->n_values, divide_up(call->k, panel) * panel, call->n_features)) return SLIMSVM_BAD_ARGUMENT;
     if (call->real_size == 4)
         call->whole_size == 4 ? pack_csr_of<float, int32_t>(*call) : pack_csr_of<float, int64_t>(*call);
     else

@@ -44,7 +44,7 @@ int32_t scores_of(struct slimsvm_scores_call& call) {
     Job job = {call.n_index ? call.index : nullptr, call.first, call.n, call.columns, call.code, call.degree, HUGE_VAL};
     const int64_t bytes = Scratch<T>::bytes(weights.m, weights.m ? call.columns : 0, slots, points.form);
     if (call.n_workspace < bytes * call.n_threads) return needs_workspace(call, bytes * call.n_threads);
-    if (weights.m) job.near_half = near_from(points, weights, call.weights->n_values, call.code);
+    if (weights.m) job.near_half = near_from(points, weights, call.weights->n_values, call.code, call.n);
     T* out = static_cast<T*>(call.out);
     Team team(call.n_threads, call.microseconds);
     share(team, divide_up(call.n, ROWS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t worker) {
@@ -137,7 +137,7 @@ int32_t score_rows_of(struct slimsvm_score_rows_call& call) {
     const bool is_small = call.n_threads == 1 && bytes <= int64_t(sizeof small);
     if (!is_small && call.n_workspace < bytes * call.n_threads) return needs_workspace(call, bytes * call.n_threads);
     uint8_t* workspace = is_small ? small : call.workspace;
-    part.near_half = near_from(points, weights, call.weights->n_values, call.code);
+    part.near_half = near_from(points, weights, call.weights->n_values, call.code, call.n);
     int64_t n_far = 0;
     Team team(call.n_threads, call.microseconds);
     share(team, divide_up(call.n, ROWS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t worker) {

@@ -18,7 +18,9 @@ namespace slimsvm::SLIMSVM_ISA {
 constexpr int64_t CHUNK_PANELS = 8, CHUNK_BYTES = 1 << 18;
 // Features from which on a function's call is little beside its sums: of kernel values, and of scores.
 constexpr int64_t APART_VALUES = 16, APART_SCORES = 64;
-// Exponents from which on no row needs a least one, and the coefficients for which sums are then finite.
+// Exponents from which on no row needs a least one, how many rows make it worth while to find out, and the coefficients
+// for which sums are then finite.
+constexpr int64_t NEAR_ROWS = 64;
 constexpr double NEAR = 1.0 + double(Exp2<float>::lowest), NEAR_WEIGHT = 1099511627776.0;
 
 template <class T>
@@ -79,10 +81,12 @@ inline WeightsOf<T> weights_of(const struct slimsvm_weights& weights) {
 }
 
 // The h from which on no row has an exponent below the least: (|x| + |p|)^2 / 2 is less for all points. The sums are
-// then below 2^(40 - NEAR) times the number of points, and finite. Infinite if there is no such h.
+// then below 2^(40 - NEAR) times the number of points, and finite. Infinite if there is no such h, or for few rows: it
+// takes a look at all points.
 template <class T>
-inline double near_from(const PointsOf<T>& points, const WeightsOf<T>& weights, int64_t n_weights, int64_t code) {
-    if (VECTOR_BYTES != 64 || sizeof(T) != 4 || points.form != SLIMSVM_INNER || code != SLIMSVM_EXP2 ||
+inline double near_from(const PointsOf<T>& points, const WeightsOf<T>& weights, int64_t n_weights, int64_t code,
+                        int64_t n) {
+    if (n < NEAR_ROWS || sizeof(T) != 4 || points.form != SLIMSVM_INNER || code != SLIMSVM_EXP2 ||
         weights.n_segments * weights.m != 1)
         return HUGE_VAL;
     double far = 0.0, heavy = 0.0;
@@ -204,7 +208,7 @@ SLIMSVM_INLINE void whole_parts(const TileRows<T>& chosen, int64_t row, Vec<T> (
 }
 
 // sums[r] += 2^(S[r] + whole part of h_r) * weights, two rows at a time.
-template <class T, bool NEAR_ROWS>
+template <class T, bool IS_NEAR>
 SLIMSVM_INLINE void add_exp2(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chosen, int64_t b, const T* weights,
                              Vec<T>* sums) {
     Vec<T> w[VECTORS];
@@ -212,7 +216,7 @@ SLIMSVM_INLINE void add_exp2(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chos
     for (int r = 0; r < ROWS; r += 2) {
         Vec<T> z[2 * VECTORS];
         for (int v = 0; v < 2 * VECTORS; ++v) z[v] = S[r + v / VECTORS][v % VECTORS];
-        if constexpr (NEAR_ROWS) {
+        if constexpr (IS_NEAR) {
             exp2_near<T, 2 * VECTORS>(z);
         } else {
             Vec<T> whole[2 * VECTORS];

@@ -48,75 +48,70 @@ SLIMSVM_INLINE void power_of_rest(const Vec<T> (&r)[COUNT], Vec<T> (&p)[COUNT]) 
         for (int v = 0; v < COUNT; ++v) p[v] = p[v] * r[v] + Exp2<T>::polynomial[k];
 }
 
+// The rests r of numbers from their nearest integers, and n from which `raise` takes these. Ties go the same way
+// whatever is added to the integers later.
+template <class T, int COUNT>
+SLIMSVM_INLINE void take_apart(const Vec<T> (&z)[COUNT], Vec<T> (&r)[COUNT], Vec<T> (&n)[COUNT]) {
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    // AVX-512 has the rest of a number from its nearest integer, and the product with a power of two, in one
+    // instruction each: they take the place of the addition that rounds.
+    if constexpr (sizeof(T) == 4) {
+        for (int v = 0; v < COUNT; ++v) r[v] = (Vec<T>)_mm512_maskz_reduce_ps(0xffff, (__m512)z[v], 0);
+        for (int v = 0; v < COUNT; ++v) n[v] = z[v] - r[v];
+        return;
+    }
+#endif
+    for (int v = 0; v < COUNT; ++v) {
+        n[v] = z[v] + Exp2<T>::round;
+        r[v] = z[v] - (n[v] - Exp2<T>::round);
+    }
+}
+
+// values[v] = p[v] * 2**n[v], n as `take_apart` has it, or that plus an integer.
+template <class T, int COUNT>
+SLIMSVM_INLINE void raise(const Vec<T> (&p)[COUNT], const Vec<T> (&n)[COUNT], Vec<T> (&values)[COUNT]) {
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+    if constexpr (sizeof(T) == 4) {
+        for (int v = 0; v < COUNT; ++v) values[v] = (Vec<T>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
+        return;
+    }
+#endif
+    for (int v = 0; v < COUNT; ++v)
+        values[v] = (Vec<T>)((IntVec<T>)p[v] + ((IntVec<T>)n[v] << (IntVec<T>{} + Exp2<T>::mantissa)));
+}
+
+// z[v] = 2**z[v] * scale for z that are nowhere below `lowest`.
+template <class T, int COUNT>
+SLIMSVM_INLINE void exp2_near(Vec<T> (&z)[COUNT]) {
+    Vec<T> r[COUNT], p[COUNT], n[COUNT];
+    take_apart<T, COUNT>(z, r, n);
+    power_of_rest<T, COUNT>(r, p);
+    raise<T, COUNT>(p, n, z);
+}
+
+// z[v] = 2**z[v] * scale; exponents stay at `lowest` at least.
+template <class T, int COUNT>
+SLIMSVM_INLINE void exp2_bounded(Vec<T> (&z)[COUNT]) {
+    for (int v = 0; v < COUNT; ++v) z[v] = maximum<T>(z[v], splat<T>(Exp2<T>::lowest));
+    exp2_near<T, COUNT>(z);
+}
+
 // z[v] = 2**(z[v] + whole[v]) * scale for integers `whole`; exponents z + whole stay at `lowest` at least.
 template <class T, int COUNT>
 SLIMSVM_INLINE void exp2_with(Vec<T> (&z)[COUNT], const Vec<T> (&whole)[COUNT]) {
     Vec<T> r[COUNT], p[COUNT], n[COUNT];
     for (int v = 0; v < COUNT; ++v) z[v] = maximum<T>(z[v], Exp2<T>::lowest - whole[v]);
-    for (int v = 0; v < COUNT; ++v) {
-        // The low bits of the sum are the rounded integer plus `whole`.
-        const Vec<T> rounder = Exp2<T>::round + whole[v];
-        n[v] = z[v] + rounder;
-        r[v] = z[v] - (n[v] - rounder);
-    }
+    take_apart<T, COUNT>(z, r, n);
+    for (int v = 0; v < COUNT; ++v) n[v] += whole[v];
     power_of_rest<T, COUNT>(r, p);
-    for (int v = 0; v < COUNT; ++v)
-        z[v] = (Vec<T>)((IntVec<T>)p[v] + ((IntVec<T>)n[v] << (IntVec<T>{} + Exp2<T>::mantissa)));
-}
-
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-// AVX-512 has the rest of a number from its nearest integer, and the product with a power of two, in one instruction
-// each: they take the place of the addition that rounds.
-template <int COUNT>
-SLIMSVM_INLINE void exp2_rest(Vec<float> (&z)[COUNT], Vec<float> (&r)[COUNT], Vec<float> (&n)[COUNT]) {
-    for (int v = 0; v < COUNT; ++v) r[v] = (Vec<float>)_mm512_maskz_reduce_ps(0xffff, (__m512)z[v], 0);
-    for (int v = 0; v < COUNT; ++v) n[v] = z[v] - r[v];
-}
-template <int COUNT>
-SLIMSVM_INLINE void exp2_with_float(Vec<float> (&z)[COUNT], const Vec<float> (&whole)[COUNT]) {
-    Vec<float> r[COUNT], p[COUNT], n[COUNT];
-    exp2_rest<COUNT>(z, r, n);
-    for (int v = 0; v < COUNT; ++v) n[v] = maximum<float>(n[v], Exp2<float>::lowest - whole[v]) + whole[v];
-    power_of_rest<float, COUNT>(r, p);
-    for (int v = 0; v < COUNT; ++v) z[v] = (Vec<float>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
-}
-template <>
-SLIMSVM_INLINE void exp2_with<float, VECTORS>(Vec<float> (&z)[VECTORS], const Vec<float> (&whole)[VECTORS]) {
-    exp2_with_float<VECTORS>(z, whole);
-}
-template <>
-SLIMSVM_INLINE void exp2_with<float, 2 * VECTORS>(Vec<float> (&z)[2 * VECTORS],
-                                                  const Vec<float> (&whole)[2 * VECTORS]) {
-    exp2_with_float<2 * VECTORS>(z, whole);
-}
-template <>
-SLIMSVM_INLINE void exp2_with<float, 1>(Vec<float> (&z)[1], const Vec<float> (&whole)[1]) {
-    exp2_with_float<1>(z, whole);
-}
-#endif
-
-// z[v] = 2**z[v] * scale for z that are nowhere below `lowest`.
-template <class T, int COUNT>
-SLIMSVM_INLINE void exp2_near(Vec<T> (&z)[COUNT]) {
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-    if constexpr (sizeof(T) == 4) {
-        Vec<float> r[COUNT], p[COUNT], n[COUNT];
-        exp2_rest<COUNT>(z, r, n);
-        power_of_rest<float, COUNT>(r, p);
-        for (int v = 0; v < COUNT; ++v) z[v] = (Vec<float>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
-        return;
-    }
-#endif
-    const Vec<T> none[COUNT] = {};
-    exp2_with<T, COUNT>(z, none);
+    raise<T, COUNT>(p, n, z);
 }
 
 // 2**z for z <= 0 in every lane, to the last bits: 2**0 is 1, and no value is above it.
 template <class T>
 SLIMSVM_INLINE Vec<T> exp2_exact(Vec<T> z) {
     Vec<T> values[1] = {z};
-    const Vec<T> none[1] = {};
-    exp2_with<T, 1>(values, none);
+    exp2_bounded<T, 1>(values);
     return minimum<T>(values[0] * T(1.0 / Exp2<T>::scale), splat<T>(T(1)));
 }
 

@@ -78,8 +78,7 @@ struct LaneSum {
 SLIMSVM_INLINE double exp2_lanes(double z) { return exp2_of(z); }
 SLIMSVM_INLINE Vec<double> exp2_lanes(Vec<double> z) {
     Vec<double> values[1] = {z};
-    const Vec<double> none[1] = {};
-    exp2_with<double, 1>(values, none);
+    exp2_bounded<double, 1>(values);
     return values[0];
 }
 

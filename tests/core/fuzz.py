@@ -247,7 +247,7 @@ def main(times, seed, chosen):
                 arguments = copied(real[i % len(real)]) if real and i % 4 else Draw(rng).arguments(layout)
                 for _ in range(rng.integers(0, 4)):
                     change(rng, arguments, layout)
-            except ValueError as error:  # a structure that cannot be made
+            except (ValueError, OverflowError) as error:  # a structure that cannot be made, or an array
                 said = str(error)
             else:
                 said = call(name, arguments, rng.random() < 0.3)

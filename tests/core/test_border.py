@@ -65,6 +65,31 @@ def test_what_is_wrong_is_said():
         core.add_rows(rows=rows, total=np.broadcast_to(total, 3))
 
 
+def test_what_is_missing_in_two_steps_is_said():
+    left, right, out = np.ones((3, 2)), np.ones((3, 2)), np.zeros((2, 2))
+    given, later = {"left": left, "is_upper": 0, "n_threads": 1}, {"right": right, "out": out, "microseconds": 1.0}
+    core.add_squares.prepare(**given, weights=np.ones(3))(**later)
+    assert np.all(out == 3.0)
+    with pytest.raises(core.CoreError, match="needs weights"):  # a second step that was right after another first one
+        core.add_squares.prepare(**given)(**later)
+
+
+def test_rows_may_lie_apart():
+    a, b, out = np.arange(24.0).reshape(4, 6), np.ones((3, 2)), np.zeros((4, 5))
+    for n_columns in (2, 1):
+        core.multiply_rows(
+            values=a[:, 2:5],
+            right=b[:, :n_columns].copy(),
+            out=out[:, :n_columns],
+            is_upper=0,
+            n_threads=1,
+            microseconds=1.0,
+        )
+        assert np.array_equal(out[:, :n_columns], a[:, 2:5] @ b[:, :n_columns])
+    with pytest.raises(core.CoreError, match="rows of values must be C-contiguous"):
+        core.multiply_rows(values=a[:, :6:2], right=b, out=out[:, :2], is_upper=0, n_threads=1, microseconds=1.0)
+
+
 def test_an_index_out_of_range_is_said():
     values = {"values": np.ones(2), "half": np.zeros(1), "factor": np.ones(1), "indptr": np.array([0, 2])}
     core.Rows(n_features=3, columns=np.array([0, 2]), **values)

@@ -12,7 +12,6 @@ has is 0, or may be given.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -82,19 +81,25 @@ def constants() -> dict[str, int]:
 
 
 def fill_quickly(
-    layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: Iterable[str] = ()
+    layout: Layout,
+    arguments: dict[str, Any],
+    memory: Any,
+    names: dict[str, Any],
+    before: tuple[str, ...] = (),
+    keep: bool = False,
 ) -> None:
     """The same as `fill`, by code made for these arguments' names, and nothing may be missing.
 
-    ``names`` stays as it is; ``before`` are arguments that the memory has already.
+    ``before`` are arguments that the memory has already or will get; ``names`` stays as it is unless ``keep`` says that
+    it takes what these arguments tell.
     """
-    check = layout.checks.get((*arguments, None, *names))
+    check = layout.checks.get((*arguments, keep, *names, None, *before))
     if check is None or not check(memory, names, **arguments):
-        _fill_first(layout, arguments, memory, names, before)
+        _fill_first(layout, arguments, memory, names, before, keep)
 
 
 def _fill_first(
-    layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: Iterable[str]
+    layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: tuple[str, ...], keep: bool
 ) -> None:
     """As `fill_quickly` where arguments come together for the first time, others are None, or something is wrong."""
     missing = layout.required.difference(before, arguments)
@@ -103,14 +108,14 @@ def _fill_first(
     given = {name: value for name, value in arguments.items() if value is not None}
     is_known = given.keys() <= layout.by_name.keys() and arguments.keys() - given.keys() <= layout.optional
     if is_known:
-        key = (*arguments, None, *names)
+        key = (*arguments, keep, *names, None, *before)
         check = layout.checks.get((*key, None, *given))
         if check is None:
-            check = layout.checks[(*key, None, *given)] = quick_check(layout, given, names, arguments)
+            check = layout.checks[(*key, None, *given)] = quick_check(layout, given, names, arguments, keep)
         layout.checks[key] = check  # the next call will have the same that are None
         if check(memory, names, **arguments):
             return
-    fill(layout, arguments, memory, dict(names))
+    fill(layout, arguments, memory, names if keep else dict(names))
 
 
 def fill(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:
@@ -264,12 +269,13 @@ class Prepared:
         self.function, self.arguments = function, arguments
         self.memory = function.layout.memory()
         self.names: dict[str, Any] = {}
-        fill(function.layout, arguments, self.memory, self.names)
+        fill_quickly(function.layout, arguments, self.memory, self.names, tuple(function.layout.required), keep=True)
+        self.before = tuple(arguments)
 
     def __call__(self, **arguments: Any) -> Any:
         """Call it with the other arguments."""
         memory = self.function.layout.memory.from_buffer_copy(self.memory)
-        fill_quickly(self.function.layout, arguments, memory, self.names, self.arguments)
+        fill_quickly(self.function.layout, arguments, memory, self.names, self.before)
         return self.function.run(memory)
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:

@@ -77,7 +77,7 @@ class Layout:
     # Arguments that must be given, and those that may be None; code that checks arguments, by their names.
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
-    checks: dict[tuple[str | None, ...], Any] = field(default_factory=dict)
+    checks: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     @property
     def is_call(self) -> bool:

@@ -18,8 +18,8 @@ import numpy as np
 from slimsvm.core.header import Field, Layout
 from slimsvm.core.library import library
 
-# Of ``flags.num`` of an array: C-contiguous and aligned, and writeable as well.
-_READABLE, _WRITABLE = 0x101, 0x501
+# Of ``flags.num`` of an array: bits of what it must be.
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 
 
 def _slow_address(array: np.ndarray) -> int:
@@ -44,7 +44,7 @@ address_of: Callable[[np.ndarray], int] = (
 
 
 def quick_check(
-    layout: Layout, given: Iterable[str], known: Iterable[str], arguments: Iterable[str]
+    layout: Layout, given: Iterable[str], known: Iterable[str], arguments: Iterable[str], keep: bool
 ) -> Callable[..., bool]:
     """Code ``check(memory, names, **arguments)`` that writes arguments into a structure's memory if they are right.
 
@@ -54,6 +54,7 @@ def quick_check(
     given : names of those that are not None
     known : names of the numbers and structures that ``names`` holds already
     arguments : names of all
+    keep : whether ``names`` takes the numbers and structures that these arguments tell
     """
     bound: set[str] = set(known)
     lines = [f"v_{name} = names[{name!r}]" for name in sorted(bound)]
@@ -65,6 +66,8 @@ def quick_check(
         if field.is_array:
             lines += _bound_lines(field, bound)
     lines += [f"memory.{name} = v_{name}" for name in sorted(bound - set(known)) if _is_length(layout, name)]
+    if keep:
+        lines += [f"names[{name!r}] = v_{name}" for name in sorted(bound - set(known))]
     lines[:0] = [f"if {name} is not None: return False" for name in arguments if name not in given]
     body = "\n        ".join([*lines, "return True"])
     listed = "".join(f", {name}" for name in arguments)
@@ -104,7 +107,7 @@ def _number_lines(field: Field, bound: set[str]) -> list[str]:
 def _array_lines(field: Field, bound: set[str]) -> list[str]:
     name, lines = field.name, []
     types = " and ".join(f"type_ is not T{i}_{name}" for i in range(len(field.dtypes)))
-    wanted = _WRITABLE if field.is_written else _READABLE
+    wanted = _ALIGNED | (_WRITEABLE if field.is_written else 0) | (0 if field.stride else _CONTIGUOUS)
     lines += [
         f"if {name}.__class__ is not ndarray: return False",
         f"type_ = {name}.dtype",
@@ -112,8 +115,9 @@ def _array_lines(field: Field, bound: set[str]) -> list[str]:
         f"memory.{name} = a_{name} = address_of({name})",
         "".join(f"s{i}_{name}, " for i in range(len(field.axes))) + f"= {name}.shape",
     ]
-    if field.stride:  # of rows one after another; `fill` takes others, too
-        lines += _bind(field.stride, f"s{len(field.axes) - 1}_{name}", bound)
+    if field.stride:
+        lines += [f"if {name}.flags.num & {_CONTIGUOUS}: step = s1_{name}", "else:", *_step_lines(name)]
+        lines += _bind(field.stride, "step", bound)
     if field.family:
         lines += _bind(field.family + "_size", "type_.itemsize", bound)
     for i, axis in enumerate(field.axes):
@@ -123,6 +127,16 @@ def _array_lines(field: Field, bound: set[str]) -> list[str]:
             if axis.added > 0:
                 lines.append(f"if v_{axis.name} < 0: return False")
     return lines
+
+
+def _step_lines(name: str) -> list[str]:
+    """From one row to the next, in numbers, of rows that are C-contiguous but lie apart."""
+    return [
+        f"    size, (outer, inner) = {name}.itemsize, {name}.strides",
+        f"    if outer % size or outer < s1_{name} * size or not {name}.size: return False",
+        f"    if inner != size and s1_{name} > 1: return False",
+        "    step = outer // size",
+    ]
 
 
 def _bind(name: str, value: str, bound: set[str]) -> list[str]:
@@ -135,14 +149,15 @@ def _bind(name: str, value: str, bound: set[str]) -> list[str]:
 def _bound_lines(field: Field, bound: set[str]) -> list[str]:
     """Lengths that are sums of others, and whole numbers within bounds."""
     name = field.name
+    texts = [*(axis.text for axis in field.axes if not axis.name), *(field.bounds or ()), field.last or ""]
+    if any(owner not in bound for text in texts for owner in re.findall(r"([A-Za-z_]\w*)\.", text)):
+        return ["return False"]  # a structure is not there yet: `fill` says what that means
     lines = [
         f"if s{i}_{name} != {_expression(axis.text, bound)}: return False"
         for i, axis in enumerate(field.axes)
         if not axis.name
     ]
     place = f"a_{name}, {name}.itemsize, {name}.size"
-    if any("." in text and text.partition(".")[0] not in bound for text in field.bounds or ()):
-        return ["return False"]
     if field.bounds:
         lo, hi = (_expression(text, bound) for text in field.bounds)
         lines.append(f"if {name}.size and find_outside({place}, {lo}, {hi}) >= 0: return False")

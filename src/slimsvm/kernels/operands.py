@@ -182,6 +182,8 @@ class RawScorer:
         )
         self._row_work = max(1, len(points) * (len(centre) + 16))
         self._n_outputs = n_outputs
+        # The classes of the last call, as words, and whether these are the classes themselves.
+        self._words = np.empty(0), np.empty((0, 1), np.int64), False
 
     def sums(self, raw: np.ndarray, out: np.ndarray, n_jobs: int | None) -> int:
         """`FoldedRows.scores`; returns how many of the rows may not be finite: 0 if all are."""
@@ -197,9 +199,12 @@ class RawScorer:
 
         Compiled code copies classes of whole words itself.
         """
-        is_copied = classes.dtype.itemsize % 8 == 0 and not classes.dtype.hasobject
-        lines = classes if is_copied else np.arange(len(classes))
-        words = np.ascontiguousarray(lines).view(np.int64).reshape(len(classes), -1)
+        known, words, is_copied = self._words
+        if known is not classes:
+            is_copied = classes.dtype.itemsize % 8 == 0 and not classes.dtype.hasobject
+            lines = classes if is_copied else np.arange(len(classes))
+            words = np.ascontiguousarray(lines).view(np.int64).reshape(len(classes), -1)
+            self._words = classes, words, is_copied
         labels = np.empty((len(raw), words.shape[1]), np.int64)
         n_far = self._run(raw, n_jobs, {"labels": labels}, classes=words)
         return labels.reshape(-1).view(classes.dtype) if is_copied else classes[labels[:, 0]], n_far

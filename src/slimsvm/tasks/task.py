@@ -80,6 +80,11 @@ class Examples:
         """Running sums of the weights; None when they are all alike."""
         return None if self.are_alike else np.cumsum(self.weights)
 
+    @made_once
+    def _lengths(self) -> Array:
+        """Rows of every example, where ``offsets`` says which."""
+        return np.diff(self.row_offsets)
+
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """``size`` examples with replacement, ∝ their weights."""
         cumulative = self._cumulative_weights
@@ -91,7 +96,7 @@ class Examples:
         """Row numbers of the examples ``index``, in that order."""
         if self.offsets is None:
             return np.asarray(index, dtype=np.int64)
-        starts, lengths = self.offsets[index], np.diff(self.offsets)[index]
+        starts, lengths = self.offsets[index], self._lengths[index]
         ends = np.cumsum(lengths)
         return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
 
@@ -99,14 +104,14 @@ class Examples:
         """Example number of every row."""
         if self.offsets is None:
             return np.arange(self.n_rows)
-        return np.repeat(np.arange(self.n_examples), np.diff(self.offsets))
+        return np.repeat(np.arange(self.n_examples), self._lengths)
 
     def take(self, index: Array) -> Examples:
         """The examples ``index`` (repeats allowed) with their rows, in that order."""
         rows = self.rows_of(index)
         offsets = None
         if self.offsets is not None:
-            offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[index])]).astype(np.int64)
+            offsets = np.concatenate([[0], np.cumsum(self._lengths[index])])
         return replace(
             self,
             labels=self.labels[rows],

@@ -54,8 +54,9 @@ class CoreVectorRun(BallRun):
         slots = self.table.add(rows, np.arange(old))
         Q, size = self.table.values, old + len(rows)
         y = self.y[self.table.row[:size]]
-        Q[slots, :size] = y[slots, None] * (Q[slots, :size] + self.offset) * y
-        Q[:old, slots] = Q[slots, :old].T
+        new = Q[old:size, :size]
+        new[:] = y[old:, None] * (new + self.offset) * y
+        Q[:old, old:size] = new[:, :old].T
         Q[slots, slots] += self.ridge[rows]
 
     def solve(self, alpha: Array) -> tuple[Array, float]:

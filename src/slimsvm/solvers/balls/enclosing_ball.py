@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.products import add_transposed
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import in_pieces
@@ -72,11 +73,11 @@ class BallRun:
 
     def products(self, of: Array, rows: Array, alpha: Array) -> Array:
         """(Qα)_i of some rows, with α on ``rows``."""
-        values = np.empty(len(of))
+        coef, sums = (alpha * self.y[rows])[:, None], np.zeros((len(of), 1))
         for part in in_pieces(len(of), PIECE // len(rows)):
-            block = self.kernel_rows.block(self.kernel_rows.points(of[part]), rows=rows).astype(np.float64)
-            values[part] = (block + self.offset).T @ (alpha * self.y[rows])
-        values *= self.y[of]
+            block = self.kernel_rows.block(self.kernel_rows.points(of[part]), rows=rows)
+            add_transposed(block, coef, sums[part], self.kernel_rows.n_jobs)
+        values = (sums[:, 0] + self.offset * coef.sum()) * self.y[of]
         order = np.argsort(rows)
         place = order[np.minimum(np.searchsorted(rows, of, sorter=order), len(rows) - 1)]
         return values + np.where(rows[place] == of, self.ridge[of] * alpha[place], 0.0)

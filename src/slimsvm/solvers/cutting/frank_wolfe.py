@@ -43,7 +43,7 @@ Array = np.ndarray
 
 METHODS = ("corrective", "line-search")
 # Examples whose oracle is asked at the same w: a share of all, up to a number; and those of one call of the task.
-BATCH_SHARE, MAX_BATCH, PART = 1 / 32, 64, 16
+BATCH_SHARE, MAX_BATCH, PART = 1 / 16, 64, 16
 # The objective is computed in the first passes, near the end and every so often: it takes a pass over all rows.
 FIRST_PASSES, NEAR, EVERY = 3, 3.0, 5
 # Examples are solved to this share of the violation that the tolerance allows them, or of what is left on average.

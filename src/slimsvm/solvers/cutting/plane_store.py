@@ -166,17 +166,18 @@ class KernelBook:
         """Take the coefficients of the planes, and compute the scores anew."""
         self.coef, self.plain = planes.coefficients(self.examples, self.task)
         rows = np.flatnonzero(self.coef.any(axis=1))
-        scores = self._products(rows, self.coef[rows])
-        self.scores = scores + self.coef.sum(axis=0) if self.intercept else scores
+        self.scores = np.zeros_like(self.scores)
+        if len(rows):
+            self._add_to_scores(rows, self.coef[rows])
 
-    def _products(self, rows: Array, coef: Array) -> Array:
-        if not len(rows):
-            return np.zeros_like(self.scores)
+    def _add_to_scores(self, rows: Array, coef: Array) -> None:
+        """Let the scores of all rows follow coefficients that were added to some."""
         if self.matrix is not None:
-            out = np.zeros_like(self.scores)
-            add_transposed(self.matrix[rows], coef, out, self.kernel_rows.n_jobs)
-            return out
-        return self.kernel_rows.scores(self.kernel_rows.points(rows), coef).astype(np.float64)
+            add_transposed(self.matrix[rows], coef, self.scores, self.kernel_rows.n_jobs)
+        else:
+            self.scores += self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
+        if self.intercept:
+            self.scores += coef.sum(axis=0)
 
     def scores_of(self, rows: Array) -> Array:
         """Scores of some rows."""
@@ -207,9 +208,7 @@ class KernelBook:
         changed = np.flatnonzero(coef.any(axis=1))
         if len(changed):
             self.coef[rows] += coef
-            self.scores += self._products(rows[changed], coef[changed])
-            if self.intercept:
-                self.scores += coef.sum(axis=0)
+            self._add_to_scores(rows[changed], coef[changed])
 
     def all_scores(self) -> Array:
         """Scores of all rows."""

@@ -59,8 +59,8 @@ class KernelTable:
         others = np.concatenate([used, slots])
         for part in in_pieces(len(rows), PIECE // len(others)):
             block = self.kernel_rows.block(self.kernel_rows.points(rows[part]), rows=self.row[others])
-            self.values[np.ix_(others, slots[part])] = block
-            self.values[np.ix_(slots[part], others)] = block.T
+            self.values[others[:, None], slots[part]] = block
+            self.values[slots[part, None], others] = block.T
         self.top = max(self.top, int(slots.max(initial=-1)) + 1)
         return slots
 
