@@ -37,6 +37,7 @@ BENCHES = {
     "exact": Bench(
         "benchmarks.exact.command", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
     ),
+    "defaults": Bench("benchmarks.defaults", 'SVC(), SVR() and max_basis="auto" beside scikit-learn\'s, default C'),
     "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
     "fixed-point": Bench("benchmarks.fixed_point", "C headers in int16 beside the model in Python: test errors"),
     "search": Bench("benchmarks.search", "a grid over C and gamma by five folds beside scikit-learn's GridSearchCV"),

@@ -12,7 +12,7 @@ from sklearn.svm import SVR as TheirSVR
 
 import naive
 from pairwise import pairs_or_all
-from slimsvm import SVC, SVR, Exact, ExactCuts
+from slimsvm import SVC, SVR, Exact, ExactCuts, solvers
 from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
@@ -365,3 +365,30 @@ def test_what_it_does_not_solve_is_refused_before_any_work():
         Exact(2.5).solve(problem_of(*classes(30)))
     with pytest.raises(ValueError, match="working_set_size must be at least 2, found 1"):
         Exact(1).solve(problem_of(*classes(30)))
+
+
+@pytest.mark.parametrize("task", [None, Regression(0.1)], ids=["classes", "regression"])
+@pytest.mark.parametrize("intercept", ["free", "regularized"])
+def test_an_interrupt_before_all_rows_were_looked_at_estimates_the_objective(monkeypatch, task, intercept):
+    """The model is what there is, from a sample of the rows; its objective is known from some more of them."""
+    by_levels(monkeypatch, first=200)
+    monkeypatch.setattr(exact.ExactRun, "_report_work", lambda self: 2 * exact.REPORT_WORK)  # half the rows, then
+    X, y = (targets if task else classes)(1500)
+    problem = problem_of(X, y, task, intercept=intercept)
+
+    def press_ctrl_c(record):
+        raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning) as told:
+        fit = Exact().solve(problem, callbacks=(press_ctrl_c,))
+    assert fit.status is Status.INTERRUPTED
+    text = next(str(warning.message) for warning in told if "estimated" in str(warning.message))
+    n_seen = int(text.split("from ")[1].split(" of 1500")[0])
+    assert 900 < n_seen < 1000
+    rows = problem.bind()
+    exact_one = solvers.base.exact_objective(problem, rows, fit.model)
+    assert fit.objective == pytest.approx(exact_one, rel=0.1)
+    assert fit.objective != pytest.approx(exact_one, rel=1e-6)
+    assert fit.lower_bound <= fit.objective
+    best = Exact().solve(problem)
+    assert fit.lower_bound <= best.objective * (1 + 1e-9)

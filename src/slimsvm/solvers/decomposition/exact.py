@@ -29,9 +29,11 @@ Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shri
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
@@ -73,8 +75,8 @@ KEEP_SHARE = 0.5
 STALL, ROUNDING = 20, 1e-16
 # Where a fit leaves its dual point and Kv, and the share of C by which points differ that are the same.
 LAST, SAME = "dual point and scores", 1e-12
-# Multiply-adds that a fit may take for its report when its time is over or it is interrupted: a second of one core.
-REPORT_WORK = 1 << 35
+# Multiply-adds that a fit may take for its report when its time is over or it is interrupted: a tenth of a second.
+REPORT_WORK = 1 << 32
 
 
 class ExactRun:
@@ -375,21 +377,51 @@ class ExactRun:
         rows = self.kernel_rows.rows
         return float(np.count_nonzero(self.v)) * (rows.n_stored + 8 * rows.n_rows)
 
+    def _estimate(self) -> float:
+        """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
+        dual, rows, n = self.dual, self.kernel_rows, len(self.v)
+        others = np.setdiff1d(np.arange(n), self.cache.active)
+        size = min(len(others), max(1, int(REPORT_WORK * n / self._report_work())))
+        sample = np.sort(self.problem.generator().choice(others, size, replace=False))
+        points = np.flatnonzero(self.v)
+        scores = rows.scores(rows.points(points), self.v[points, None], rows=sample)[:, 0]
+        g = np.zeros(n)
+        g[self.cache.active] = self.g_active
+        intercept = dual.intercept(self.v, g) if dual.balanced else 0.0
+        g[others] = intercept
+        losses = dual.penalty(g, intercept)
+        self.g = g.copy()
+        g[:] = intercept
+        g[sample] = dual.target[sample] - scores - dual.offset * self.v.sum()
+        losses += len(others) / size * dual.penalty(g, intercept)
+        warnings.warn(
+            f"the exact machine was cut short before it had looked at all rows: its objective is estimated from "
+            f"{n - len(others) + size} of {n}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return 0.5 * float(self.v @ (dual.target - self.g)) + dual.total * intercept + losses
+
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model of v, its objective and D(v).
 
-        Of a fit that is cut short v is that of the last look at all rows, where the scores of the latest take long.
+        Of a fit that is cut short v is that of the last look at all rows, where the scores of the latest take long;
+        before the first look the objective is estimated from some of the rows.
         """
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         is_cut = status in (Status.INTERRUPTED, Status.TIME_LIMIT)
-        if is_cut and self.looked is not None and not self.g_of_all and self._report_work() > REPORT_WORK:
+        takes_long, objective = is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
+        if takes_long and self.looked is not None:
             self.v, self.g = self.looked
+        elif takes_long:
+            objective = self._estimate()
         elif not self.g_of_all:
             self.g = self.gradient()
         rows = np.flatnonzero(self.v)
         coef = self.v[rows, None]
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
-        objective, _ = self.evaluate()
+        if objective is None:
+            objective, _ = self.evaluate()
         model = KernelExpansion(
             basis=self.kernel_rows.basis(rows),
             coef=coef,
@@ -400,7 +432,8 @@ class ExactRun:
         )
         bound = min(self.dual.value(self.v, self.g), objective)
         state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
-        self.kept.put(LAST, (state.v, self.dual.target - self.g))
+        if not takes_long or self.looked is not None:
+            self.kept.put(LAST, (state.v, self.dual.target - self.g))
         return Fit(model, status, objective, bound, history, counters, state, rows)
 
 
