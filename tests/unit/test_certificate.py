@@ -212,7 +212,7 @@ def test_progress_is_shown_when_asked_for_only(capfd):
     model.certificate(X, y)
     assert capfd.readouterr() == ("", "")
     model.set_params(verbose=1).certificate(X, y)
-    assert "pass 1" in capfd.readouterr().err
+    assert "certificate, pass 1" in capfd.readouterr().err
 
 
 def test_bad_input_is_named():
@@ -375,3 +375,10 @@ def test_sequences_are_certified(loss, solver, tmp_path):
     if solver == "exact-cuts":
         assert found.gap <= 1e-3
     assert model.certificate(X, labels, sample_weight=weights, max_seconds=1e-9).lower_bound == 0
+
+
+def test_the_bar_of_cuts_says_what_it_is_of(capsys):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    clf = SVC(loss="f1").fit(X, X[:, 0] > 0.3).set_params(verbose=1)
+    clf.certificate(X, X[:, 0] > 0.3, max_seconds=5)
+    assert "certificate" in capsys.readouterr().err

@@ -162,7 +162,7 @@ def _bound_by_cuts(
     problem = replace(problem, precision="float64", tol=np.inf, max_iter=None)
     run: Any = ExactCuts(tol_relative=GAP).start(problem, CutsState((cut,), task, examples, exact=True))
     n_cuts, run.kernel_rows.end = 1, end
-    with tqdm(desc="cuts", unit="cut", disable=not problem.verbose) as bar:
+    with tqdm(desc="certificate", unit="cut", disable=not problem.verbose) as bar:
         while not run.converged and run.lower_bound < (1.0 - GAP) * objective:
             if end is not None and time.perf_counter() >= end:
                 break

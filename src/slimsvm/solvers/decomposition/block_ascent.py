@@ -175,7 +175,7 @@ class DualAscent:
         order = self.order(starts[0]) if len(starts) == 1 else np.arange(n)
         V, done = np.concatenate(starts, axis=1), n
         F = np.zeros_like(V)
-        with self.bar(-(-n // STRIDE), "start") as bar:
+        with self.bar(-(-n // STRIDE), "certificate, first bound") as bar:
             for lo in range(0, n, STRIDE):
                 rows = np.sort(order[lo : lo + STRIDE])
                 rows = rows[V[rows].any(axis=1)]
@@ -255,7 +255,7 @@ class DualAscent:
         while not self.out_of_time and not self.is_tight:
             before = self.value
             order = self.rng.permutation(n)
-            with self.bar(-(-n // BLOCK), f"pass {self.n_passes + 1}") as bar:
+            with self.bar(-(-n // BLOCK), f"certificate, pass {self.n_passes + 1}") as bar:
                 for lo in range(0, n, BLOCK):
                     if self.out_of_time:
                         return
