@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,6 +131,17 @@ def test_json_says_the_scaling(tmp_path):
     squares = ((scaled[:, None] - np.array(model["vectors"])) ** 2).sum(axis=2)
     scores = np.exp(-model["kernel"]["gamma"] * squares) @ np.array(model["coef"]) + model["intercept"]
     assert_near(scores[:, 0], pipeline.predict(rows))
+
+
+def test_files_of_before_are_read():
+    """As the version that introduced them wrote one: it stays as it is when the code changes."""
+    folder = Path(__file__).parents[1] / "fixtures" / "pipelines"
+    stored = json.loads((folder / "minmax-clip-standard-svc.json").read_text())
+    path = folder / "minmax-clip-standard-svc.slim"
+    pipeline, predictor = slimsvm.load(path), slimsvm.load_predictor(path)
+    assert [name for name, _ in pipeline.steps] == ["minmaxscaler", "standardscaler", "svc"]
+    for model in (pipeline, predictor):
+        np.testing.assert_allclose(model.decision_function(stored["rows"]), stored["scores"], rtol=1e-9, atol=1e-9)
 
 
 def test_names_of_features_are_kept(tmp_path):

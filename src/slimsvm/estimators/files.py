@@ -96,9 +96,9 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
         As `save` takes it; what is written takes rows as the pipeline does, before any scaling.
     path : str or path-like
-    to : {"c", "onnx", "json"}
+    to : {"c", "onnx", "wasm", "json"}
     **options
-        Of the form: ``name`` of a C header. See ``to_c`` and the like.
+        Of the form: ``name``, ``dtype`` and ``rows`` of a C header. See ``to_c`` and the like.
 
     Raises
     ------
