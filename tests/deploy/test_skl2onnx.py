@@ -21,7 +21,7 @@ skl2onnx = pytest.importorskip("skl2onnx")
 
 # What skl2onnx itself warns of is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore:::skl2onnx", "ignore::DeprecationWarning")
-OPSETS = 13, 17, 18, 21
+OPSETS = 13, 21
 
 
 @pytest.fixture(scope="module", autouse=True)
