@@ -39,7 +39,7 @@ def require(page):
         pytest.skip("no C compiler")
     if "$RUNTIME" in page:
         built_library()
-    if "--to wasm" in page and not wasm_module.RUNTIME.exists():
+    if ("--to wasm" in page or "--web" in page) and not wasm_module.RUNTIME.exists():
         pytest.skip("no compiled runtime: `make wasm` makes it")
     if re.search(r"^node ", page, flags=re.M) and shutil.which("node") is None:
         pytest.skip("no Node")
