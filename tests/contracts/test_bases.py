@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.cluster
 
 from naive import pivoted_cholesky
 from slimsvm.bases import BASES, Basis, IncompleteCholesky, KMeans, Nystrom, get_basis
@@ -126,6 +127,21 @@ def test_kmeans_finds_the_clusters_of_each_class():
     assert len(unequal) == 8
 
 
+def spread(X, centres):
+    """The mean squared distance of rows from the nearest centre."""
+    return np.mean(np.min(np.sum((X[:, None] - centres) ** 2, axis=2), axis=1))
+
+
+@pytest.mark.parametrize("k", [3, 25])
+def test_kmeans_is_as_good_as_another_implementation(k):
+    X = rows(n=400, d=3)
+    ours = np.mean([spread(X, choose(KMeans(), X, k, seed=seed)[1]) for seed in range(8)])
+    theirs = [
+        sklearn.cluster.KMeans(k, n_init=1, max_iter=10, random_state=seed).fit(X).cluster_centers_ for seed in range(8)
+    ]
+    assert ours < 1.05 * np.mean([spread(X, centres) for centres in theirs])
+
+
 def test_kmeans_measures_distance_as_the_kernel_does():
     X = np.array([[0.0, 0.0], [0.0, 30.0], [1.0, 0.0], [1.0, 30.0]])
     found = choose(KMeans(), X, 2, kernel=RBF(np.array([1.0, 1e-6])))[1]
@@ -138,6 +154,9 @@ def test_kmeans_of_a_sample_and_of_64_bit_columns():
     csr = sp.csr_array(X)
     csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
     assert np.allclose(choose(KMeans(), csr, 7)[1].toarray(), choose(KMeans(), sp.csr_array(X), 7)[1].toarray())
+    many = sp.csr_array(np.tile(X, (2, 1)))  # in mini-batches
+    many.indices, many.indptr = many.indices.astype(np.int64), many.indptr.astype(np.int64)
+    assert choose(KMeans(), many, 7)[1].shape == (7, X.shape[1])
     with pytest.raises(ValueError, match="sample_size must be at least 1"):
         KMeans(sample_size=0)
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
 from slimsvm.core.threads import one_blas_thread
@@ -105,26 +104,75 @@ def _scale(kernel_rows: KernelRows) -> Array | None:
 
 def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
     """At most k distinct centres of a block's rows, of the block's kind."""
-    from sklearn import cluster  # 0.04 s: only where clusters are made
-
     sparse = is_sparse(block)
     distinct = {content: row for row, content in enumerate(contents(block))}
     if len(distinct) <= k:
         return block[np.sort(list(distinct.values()))]
     if scale is not None:
         block = sp.csr_array(block * scale) if sparse else block * scale
-    if sparse and block.indptr.dtype != np.int32:
-        small = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
-        block = sp.csr_array(small, shape=block.shape)
-    options = dict(n_init=1, max_iter=PASSES, random_state=seed)
-    if block.shape[0] <= BATCH_SIZE:
-        model = cluster.KMeans(k, **options)
-    else:
-        model = cluster.MiniBatchKMeans(k, batch_size=BATCH_SIZE, init_size=max(3 * k, INIT_SIZE), **options)
-    with warnings.catch_warnings():
-        # Rows that differ by rounding errors only: clusters may coincide, and fewer centres come back.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        centres = np.unique(model.fit(block).cluster_centers_, axis=0)
+    centres = (_of_all if block.shape[0] <= BATCH_SIZE else _of_batches)(block, k, seed)
     if scale is not None:
         centres = (centres / scale).astype(block.dtype)
     return sp.csr_array(centres) if sparse else centres
+
+
+def _of_all(block: Any, k: int, seed: int) -> Array:
+    """Distinct centres by Lloyd's algorithm, from rows that k-means++ draws."""
+    rng = np.random.default_rng(seed)
+    n = block.shape[0]
+    squares = (
+        np.asarray(block.power(2).sum(axis=1)).ravel() if is_sparse(block) else np.einsum("ij,ij->i", block, block)
+    )
+    centres = _spread_rows(block, squares, k, rng)
+    clusters: Array | None = None
+    for _ in range(PASSES):
+        nearest = np.argmin(np.einsum("ij,ij->i", centres, centres) - 2.0 * (block @ centres.T), axis=1)
+        if clusters is not None and np.array_equal(nearest, clusters):
+            break
+        clusters = nearest
+        members = sp.csr_array((np.ones(n), (clusters, np.arange(n))), shape=(len(centres), n))
+        sums, sizes = members @ block, np.bincount(clusters, minlength=len(centres))
+        sums = sums.toarray() if is_sparse(sums) else sums
+        has_rows = sizes > 0  # a cluster without rows stays where it is
+        centres[has_rows] = sums[has_rows] / sizes[has_rows, None]
+    return np.unique(centres, axis=0)
+
+
+def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -> Array:
+    """k-means++: rows drawn one after another, each by its squared distance from the nearest of those before; of a few
+    drawn at a time the one that leaves the least.
+    """
+    n, n_drawn = block.shape[0], 2 + int(np.log(k))
+    chosen: list[int] = []
+    nearest, drawn = np.full(n, np.inf), rng.integers(n, size=1)
+    while True:
+        rows = -2.0 * block[drawn]
+        left = np.ascontiguousarray((block @ rows.toarray().T).T) if is_sparse(rows) else rows @ block.T
+        left += squares
+        left += squares[drawn, None]
+        np.clip(left, 0.0, nearest, out=left)
+        left[np.arange(len(drawn)), drawn] = 0.0
+        best = int(np.argmin(left.sum(axis=1)))
+        chosen.append(int(drawn[best]))
+        nearest = left[best]
+        sums = np.cumsum(nearest)
+        if len(chosen) == k or not sums[-1] > 0.0:
+            rows = block[chosen]
+            return rows.toarray() if is_sparse(rows) else rows
+        drawn = np.minimum(np.searchsorted(sums, rng.random(n_drawn) * sums[-1], side="right"), n - 1)
+
+
+def _of_batches(block: Any, k: int, seed: int) -> Array:
+    """Distinct centres of many rows by mini-batches."""
+    from sklearn.cluster import MiniBatchKMeans  # 0.04 s: only where there are many rows
+    from sklearn.exceptions import ConvergenceWarning
+
+    if is_sparse(block) and block.indptr.dtype != np.int32:
+        small = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
+        block = sp.csr_array(small, shape=block.shape)
+    size = max(3 * k, INIT_SIZE)
+    model = MiniBatchKMeans(k, batch_size=BATCH_SIZE, init_size=size, n_init=1, max_iter=PASSES, random_state=seed)
+    with warnings.catch_warnings():
+        # Rows that differ by rounding errors only: clusters may coincide, and fewer centres come back.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.unique(model.fit(block).cluster_centers_, axis=0)
