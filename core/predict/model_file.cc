@@ -79,7 +79,10 @@ double FileArray::number(int64_t i) const {
 
 bool FileArray::copy_to(Array<double>& numbers) const {
     if (!numbers.make(n_items)) return error() << "there is no memory for the model", false;
-    for (int64_t i = 0; i < n_items; ++i) numbers[i] = number(i);
+    if (type == 'f' && item_size == 8 && n_items > 0)  // as nearly all are
+        memcpy(numbers.data(), bytes, size_t(n_items) * sizeof(double));
+    else
+        for (int64_t i = 0; i < n_items; ++i) numbers[i] = number(i);
     return true;
 }
 

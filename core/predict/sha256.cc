@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace slimsvm::predict {
 
 namespace {
@@ -47,19 +52,73 @@ void add_block(const uint8_t* block, uint32_t (&state)[8]) {
     for (int i = 0; i < 8; ++i) state[i] += s[i];
 }
 
+void add_blocks_plainly(const uint8_t* blocks, size_t n, uint32_t (&state)[8]) {
+    for (; n > 0; --n, blocks += 64) add_block(blocks, state);
+}
+
+#if defined(__x86_64__)
+
+// The same by the processor's own instructions, four times as fast: four rounds at a time on the words a, b, e, f and
+// c, d, g, h.
+__attribute__((target("sha,sse4.1"))) void add_blocks_at_once(const uint8_t* blocks, size_t n, uint32_t (&state)[8]) {
+    const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    const __m128i* constants = reinterpret_cast<const __m128i*>(ROUNDS);
+    const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(state)), 0xb1);
+    const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4)), 0x1b);
+    __m128i feba = _mm_alignr_epi8(badc, hgfe, 8), hgdc = _mm_blend_epi16(hgfe, badc, 0xf0);
+    for (; n > 0; --n, blocks += 64) {
+        const __m128i feba_before = feba, hgdc_before = hgdc;
+        __m128i words[4];  // the last sixteen words
+        for (int i = 0; i < 16; ++i) {
+            __m128i& now = words[i % 4];
+            const __m128i last = words[(i + 3) % 4];
+            if (i < 4)
+                now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(blocks) + i), big_endian);
+            else
+                now = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(now, words[(i + 1) % 4]),
+                                                         _mm_alignr_epi8(last, words[(i + 2) % 4], 4)),
+                                           last);
+            const __m128i sums = _mm_add_epi32(now, _mm_loadu_si128(constants + i));
+            hgdc = _mm_sha256rnds2_epu32(hgdc, feba, sums);
+            feba = _mm_sha256rnds2_epu32(feba, hgdc, _mm_shuffle_epi32(sums, 0x0e));
+        }
+        feba = _mm_add_epi32(feba, feba_before);
+        hgdc = _mm_add_epi32(hgdc, hgdc_before);
+    }
+    const __m128i abef = _mm_shuffle_epi32(feba, 0x1b), dchg = _mm_shuffle_epi32(hgdc, 0xb1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(state), _mm_blend_epi16(abef, dchg, 0xf0));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(state + 4), _mm_alignr_epi8(dchg, abef, 8));
+}
+
+bool has_instructions() {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSE4_1) || !(c & bit_SSSE3)) return false;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+
+void add_blocks(const uint8_t* blocks, size_t n, uint32_t (&state)[8]) {
+    (has_instructions() ? add_blocks_at_once : add_blocks_plainly)(blocks, n, state);
+}
+
+#else
+
+void add_blocks(const uint8_t* blocks, size_t n, uint32_t (&state)[8]) { add_blocks_plainly(blocks, n, state); }
+
+#endif
+
 }  // namespace
 
 void sha256(const uint8_t* bytes, size_t n, uint8_t (&digest)[32]) {
     uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    size_t at = 0;
-    for (; at + 64 <= n; at += 64) add_block(bytes + at, state);
+    const size_t at = n / 64 * 64;
+    add_blocks(bytes, n / 64, state);
     uint8_t last[128] = {};
     if (n > at) memcpy(last, bytes + at, n - at);
     last[n - at] = 0x80;
     const size_t n_last = n - at < 56 ? 64 : 128;
     for (int i = 0; i < 8; ++i) last[n_last - 1 - size_t(i)] = uint8_t(uint64_t(n) << 3 >> 8 * i);
-    for (size_t i = 0; i < n_last; i += 64) add_block(last + i, state);
+    add_blocks(last, n_last / 64, state);
     for (int i = 0; i < 32; ++i) digest[i] = uint8_t(state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
