@@ -33,6 +33,9 @@ def fits():
                 for precision in ("float32", "float64"):
                     estimator = SVC(solver=solver, gamma=0.5, precision=precision, random_state=0, **options)
                     yield lambda e=estimator, rows=rows, labels=labels: e.fit(rows, labels).predict(rows)
+    for precision in ("float32", "float64"):
+        estimator = SVC(max_basis="auto", gamma=0.5, precision=precision, random_state=0)
+        yield lambda e=estimator: e.fit(X, y3).predict(X)
 
 
 SOLVERS = {"exact": {}, "lasvm": {}, "cvm": {}, "bvm": {}}

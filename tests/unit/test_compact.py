@@ -352,10 +352,13 @@ def test_an_interrupted_search_returns_the_exact_machine_of_a_part_and_warns(mon
 
 def test_a_warm_start_goes_on_from_the_number_of_vectors_there_was():
     X, y = moons()
-    clf = SVC(C=10.0, gamma=30.0, solver=Compact(0.0), random_state=0, warm_start=True).fit(X, y)
-    last = [stage for stage in stages(clf) if stage.endswith(" vectors")][-1]
-    clf.set_params(C=12.0).fit(X, y)
-    assert next(stage for stage in stages(clf) if stage.endswith(" vectors")) == last != "25 vectors"
+    problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(1.0), C=10.0, random_state=0)
+    fit = Compact().solve(problem, compact.CompactState(40))
+    assert fit.trials[0]["n_basis"] == 40
+    assert fit.state.size == 40
+    clf = SVC(C=10.0, gamma=1.0, solver=Compact(0.2), random_state=0, warm_start=True).fit(X, y)
+    assert clf._state.size == int(clf.validation_[-1]["n_basis"])
+    assert clf.set_params(C=12.0).fit(X, y).validation_[0]["n_basis"] == clf._state.size
     other = SVC(C=10.0, gamma=1.0, solver="exact-cuts", warm_start=True).fit(X[:600], y[:600])
     with pytest.raises(ValueError, match="Compact can only be warm-started from a Compact fit, found CutsState"):
         other.set_params(solver=Compact()).fit(X[:600], y[:600])
