@@ -12,7 +12,9 @@ has is 0, or may be given.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,10 @@ from slimsvm.core.library import header_path, library
 from slimsvm.core.quick import address_of, quick_check
 
 NEEDS_WORKSPACE = 2
+# Of calls whose arguments come in two steps: what stands for the first one, and numbers by what the first one had.
+FIRST_STEP = -1
+steps: dict[tuple[str | None, ...], int] = {}
+step_numbers = count(1)
 
 
 class CoreError(ValueError):
@@ -85,37 +91,48 @@ def fill_quickly(
     arguments: dict[str, Any],
     memory: Any,
     names: dict[str, Any],
-    before: tuple[str, ...] = (),
-    keep: bool = False,
+    step: int = 0,
+    before: Iterable[str] = (),
 ) -> None:
     """The same as `fill`, by code made for these arguments' names, and nothing may be missing.
 
-    ``before`` are arguments that the memory has already or will get; ``names`` stays as it is unless ``keep`` says that
-    it takes what these arguments tell.
+    Parameters
+    ----------
+    step : int
+        0: these are all arguments. FIRST_STEP: the first of two steps, from which ``names`` takes what its arguments
+        tell. Otherwise the second one, by the number that `steps` has for the first: ``names`` stays as it is.
+    before : iterable of str
+        Arguments that the memory has already.
     """
-    check = layout.checks.get((*arguments, keep, *names, None, *before))
+    check = layout.checks.get((*arguments, step))
     if check is None or not check(memory, names, **arguments):
-        _fill_first(layout, arguments, memory, names, before, keep)
+        _fill_first(layout, arguments, memory, names, step, before)
 
 
 def _fill_first(
-    layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any], before: tuple[str, ...], keep: bool
+    layout: Layout,
+    arguments: dict[str, Any],
+    memory: Any,
+    names: dict[str, Any],
+    step: int,
+    before: Iterable[str],
 ) -> None:
     """As `fill_quickly` where arguments come together for the first time, others are None, or something is wrong."""
-    missing = layout.required.difference(before, arguments)
+    is_first = step == FIRST_STEP
+    missing = set() if is_first else layout.required.difference(before, arguments)
     if missing:
         raise CoreError(f"{layout.name} needs {', '.join(sorted(missing))}")
     given = {name: value for name, value in arguments.items() if value is not None}
     is_known = given.keys() <= layout.by_name.keys() and arguments.keys() - given.keys() <= layout.optional
     if is_known:
-        key = (*arguments, keep, *names, None, *before)
+        key = (*arguments, step)
         check = layout.checks.get((*key, None, *given))
         if check is None:
-            check = layout.checks[(*key, None, *given)] = quick_check(layout, given, names, arguments, keep)
+            check = layout.checks[(*key, None, *given)] = quick_check(layout, given, names, arguments, is_first)
         layout.checks[key] = check  # the next call will have the same that are None
         if check(memory, names, **arguments):
             return
-    fill(layout, arguments, memory, names if keep else dict(names))
+    fill(layout, arguments, memory, names if is_first else dict(names))
 
 
 def fill(layout: Layout, arguments: dict[str, Any], memory: Any, names: dict[str, Any]) -> None:
@@ -269,13 +286,14 @@ class Prepared:
         self.function, self.arguments = function, arguments
         self.memory = function.layout.memory()
         self.names: dict[str, Any] = {}
-        fill_quickly(function.layout, arguments, self.memory, self.names, tuple(function.layout.required), keep=True)
-        self.before = tuple(arguments)
+        fill_quickly(function.layout, arguments, self.memory, self.names, FIRST_STEP)
+        # What a second step may leave out, and finds known, hangs on the first one's arguments and on which are None.
+        self.step = steps.setdefault((function.name, *arguments, None, *self.names), next(step_numbers))
 
     def __call__(self, **arguments: Any) -> Any:
         """Call it with the other arguments."""
         memory = self.function.layout.memory.from_buffer_copy(self.memory)
-        fill_quickly(self.function.layout, arguments, memory, self.names, self.before)
+        fill_quickly(self.function.layout, arguments, memory, self.names, self.step, self.arguments)
         return self.function.run(memory)
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:

@@ -210,21 +210,18 @@ class RawScorer:
         return labels.reshape(-1).view(classes.dtype) if is_copied else classes[labels[:, 0]], n_far
 
     def _run(self, raw: np.ndarray, n_jobs: int | None, results: dict[str, np.ndarray], **others: Any) -> int:
-        n, step = len(raw), max(ROWS_PER_TILE, CALL_WORK // self._row_work)
-        if n <= step:
-            return self._run_part(raw, n_jobs, results, others) if n else 0
+        n, work = len(raw), len(raw) * self._row_work
+        if work < SMALL_WORK:  # little of Python on the way of a single row
+            others |= results
+            return self._call(raw=raw, n_threads=1, microseconds=work / WORK_PER_MICROSECOND, **others) if n else 0
+        threads, step = resolve_n_jobs(n_jobs), max(ROWS_PER_TILE, CALL_WORK // self._row_work)
         n_far = 0
         for lo in range(0, n, step):
             part = {name: array[lo : lo + step] for name, array in results.items()}
-            n_far += self._run_part(raw[lo : lo + step], n_jobs, part, others)
+            rows = raw[lo : lo + step]
+            microseconds = len(rows) * self._row_work / WORK_PER_MICROSECOND
+            n_far += self._call(raw=rows, n_threads=threads, microseconds=microseconds, **part, **others)
         return n_far
-
-    def _run_part(
-        self, raw: np.ndarray, n_jobs: int | None, results: dict[str, np.ndarray], others: dict[str, np.ndarray]
-    ) -> int:
-        work = len(raw) * self._row_work
-        threads = 1 if work < SMALL_WORK else resolve_n_jobs(n_jobs)
-        return self._call(raw=raw, n_threads=threads, microseconds=work / WORK_PER_MICROSECOND, **results, **others)
 
 
 class DenseFolder:
