@@ -308,7 +308,7 @@ template <class T, class Index>
 inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const Job& job, int64_t lo, int64_t hi,
                         T* scratch_z, T* out) {
     const bool is_csc = points.form >= SLIMSVM_CSC_INNER;
-    const bool may_lack_registers = VECTOR_BYTES == 16 || (VECTOR_BYTES == 32 && sizeof(T) == 4);
+    const bool may_lack_registers = VECTOR_BYTES == 16;
     const bool is_apart = may_lack_registers && points.form == SLIMSVM_INNER && rows.n_features >= APART_VALUES;
     TileRows<T> chosen;
     for (int64_t tile = lo; tile < hi; ++tile) {
