@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
+    from slimsvm.rows import Blocks
     from slimsvm.shapley.explanation import Explanation
     from slimsvm.solvers import (
         BCFW,
@@ -57,6 +58,7 @@ __all__ = [
     "LASVM",
     "SVC",
     "SVR",
+    "Blocks",
     "Checkpoint",
     "Compact",
     "Condense",
@@ -105,6 +107,7 @@ _HOMES = {
     "LASVM": "solvers",
     "SVC": "estimators.svc",
     "SVR": "estimators",
+    "Blocks": "rows",
     "Checkpoint": "estimators._shared.checkpoint",
     "Compact": "solvers",
     "Condense": "estimators.editors",

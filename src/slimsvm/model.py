@@ -20,10 +20,14 @@ from slimsvm.kernels import (
     RawScorer,
 )
 from slimsvm.lazy import made_once
-from slimsvm.rows import Block, as_csr, is_sparse, plain_floats
+from slimsvm.rows import Block, Rows, as_csr, is_sparse, plain_floats
 
 DTYPES = ("float32", "float64")
 CSR_PARTS = ("data", "indices", "indptr")
+# Values of `Rows` that are scored at a time.
+PART_VALUES = 1 << 22
+
+Check = Callable[[Any], None]
 
 
 class _Prepared(NamedTuple):
@@ -100,20 +104,20 @@ class KernelExpansion:
         """Number of basis vectors."""
         return len(self.coef)
 
-    def scores(self, X: Block, n_jobs: int | None = None, check: Callable[[Block], None] | None = None) -> np.ndarray:
+    def scores(self, X: Block | Rows, n_jobs: int | None = None, check: Check | None = None) -> np.ndarray:
         """Scores of rows: bitwise the same in any batch and for any number of threads.
 
         The vectors are prepared for compiled code at the first call and kept so: do not change the model's arrays.
 
         Parameters
         ----------
-        X : ndarray or CSR of shape (n, d)
+        X : ndarray, CSR or Rows of shape (n, d)
             For a precomputed kernel, K(rows, training rows).
         n_jobs : int or None
             Threads (None: all cores).
         check : callable or None
             Called with X if it may hold numbers that are not finite; where it lets them pass, the scores must be finite
-            too. Most dense rows are seen to be on the way, which costs nothing.
+            too. Most dense rows are seen to be on the way, which costs nothing. `Rows` are taken to be finite.
 
         Returns
         -------
@@ -132,6 +136,8 @@ class KernelExpansion:
                 check(X)
                 self._check_scores(X, scores)
             return scores
+        if isinstance(X, Rows):
+            return self._scores_in_parts(X, n_jobs, check is not None)
         if check is not None:
             check(X)
         centre, points, _ = self._prepare(X)
@@ -141,12 +147,20 @@ class KernelExpansion:
             self._check_scores(X, scores)
         return scores
 
-    def _check_scores(self, X: Block, scores: np.ndarray) -> None:
+    def _scores_in_parts(self, rows: Rows, n_jobs: int | None, has_check: bool) -> np.ndarray:
+        scores = np.empty((rows.n_rows, self.coef.shape[1]))
+        for lo, hi in rows.blocks(max(1, PART_VALUES // max(1, rows.n_features))):
+            scores[lo:hi] = self.scores(rows.slice(lo, hi, rows.exact_dtype), n_jobs)
+        if has_check:
+            self._check_scores(rows, scores)
+        return scores
+
+    def _check_scores(self, X: Block | Rows, scores: np.ndarray) -> None:
         """An error where finite rows have scores that are not."""
         is_finite = np.isfinite(scores).all(axis=1)
         if not is_finite.all():
             row = int(np.argmin(is_finite))
-            one: Any = X[[row]]
+            one: Any = X.take(np.array([row]), X.exact_dtype) if isinstance(X, Rows) else X[[row]]
             most = float(abs(one).max())
             raise ValueError(
                 f"the scores of row {row} of X, whose features are as large as {most:.3g}, are beyond {self.dtype}: "
@@ -154,7 +168,7 @@ class KernelExpansion:
             )
 
     def labels(
-        self, X: Block, classes: np.ndarray, n_jobs: int | None = None, check: Callable[[Block], None] | None = None
+        self, X: Block | Rows, classes: np.ndarray, n_jobs: int | None = None, check: Check | None = None
     ) -> np.ndarray:
         """Class of every row: that of the greatest score, the first of equals; of a single output ``classes[1]`` where
         it is positive, elsewhere ``classes[0]``.
@@ -192,10 +206,10 @@ class KernelExpansion:
         scores = self.scores(X, n_jobs, check)
         return classes[np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)]
 
-    def _plain(self, X: Block) -> tuple[np.ndarray | None, RawScorer | None]:
+    def _plain(self, X: Block | Rows) -> tuple[np.ndarray | None, RawScorer | None]:
         """Rows as compiled code folds them on the way, and what scores them so; None where there is no such thing."""
         raw = plain_floats(X) if isinstance(X, np.ndarray) and X.ndim == 2 else None
-        return raw, None if raw is None else self._prepare(X).scorer
+        return raw, None if raw is None else self._prepare(raw).scorer
 
     def _prepare(self, X: Block) -> _Prepared:
         key = is_sparse(X), X.shape[1]
@@ -331,8 +345,10 @@ class LinearModel(KernelExpansion):
         weights[self.features] = self.coef
         return weights
 
-    def scores(self, X: Block, n_jobs: int | None = None, check: Callable[[Block], None] | None = None) -> np.ndarray:
+    def scores(self, X: Block | Rows, n_jobs: int | None = None, check: Check | None = None) -> np.ndarray:
         """See `KernelExpansion.scores`."""
+        if isinstance(X, Rows):
+            return self._scores_in_parts(X, n_jobs, check is not None)
         if check is not None:
             check(X)
         if X.shape[1] != self.basis.shape[1]:
@@ -343,7 +359,7 @@ class LinearModel(KernelExpansion):
             self._check_scores(X, scores)
         return scores
 
-    def _plain(self, X: Block) -> tuple[np.ndarray | None, RawScorer | None]:
+    def _plain(self, X: Block | Rows) -> tuple[np.ndarray | None, RawScorer | None]:
         return None, None
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:

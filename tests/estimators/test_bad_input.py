@@ -130,7 +130,7 @@ def test_what_is_saved_is_one_machine(tmp_path):
 
 
 def test_nan_in_the_second_block_of_a_memory_map(tmp_path, monkeypatch):
-    monkeypatch.setattr("slimsvm.estimators._shared.validation.BLOCK_VALUES", 30)
+    monkeypatch.setattr("slimsvm.rows.arrays.CHECKED_VALUES", 30)
     X, y = problem()
     X[31, 1] = np.nan
     np.save(tmp_path / "X.npy", X)

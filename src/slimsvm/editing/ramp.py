@@ -27,7 +27,7 @@ import numpy as np
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
 from slimsvm.solvers.base import Best
-from slimsvm.solvers.checks import Need, check_needs
+from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_needs
 from slimsvm.solvers.decomposition.dual import DualState
 
 Array = np.ndarray
@@ -66,7 +66,7 @@ class Ramp(Solver):
 
         The objective is that of the ramp loss over all rows. There is no lower bound: the problem is not convex.
         """
-        check_needs("the ramp loss", problem, *NEEDS)
+        check_needs("the ramp loss", problem, RANDOM_ACCESS, *NEEDS)
         if not self.s < 1:
             raise ValueError(f"s must be below 1, found {self.s!r}")
         begun, clock = time.perf_counter(), Clock(problem.max_seconds)

@@ -66,6 +66,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
     """
 
     _y_numeric = False
+    _takes_blocks = True
     # What the problem has and the user does not choose.
     C, intercept, max_basis = 1.0, "free", None
     _solvers = ONE_CLASS_SOLVERS

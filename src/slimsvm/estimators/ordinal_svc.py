@@ -59,6 +59,7 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
     """
 
     _y_numeric = False
+    _takes_blocks = True
     intercept = "none"
 
     def __init__(

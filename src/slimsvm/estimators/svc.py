@@ -166,6 +166,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     """
 
     _y_numeric = False
+    _takes_blocks = True
     _takes_labels = True
     multilabel_ = False
 

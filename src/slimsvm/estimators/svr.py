@@ -51,6 +51,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     """
 
     _y_numeric = True
+    _takes_blocks = True
 
     def __init__(
         self,

@@ -49,7 +49,18 @@ class FeatureRows:
 
     @made_once
     def csr(self) -> core.Structure:
-        """All rows as ``struct slimsvm_csr`` for compiled code; dense rows are copied."""
+        """All rows as ``struct slimsvm_csr`` for compiled code; dense rows are copied.
+
+        Raises
+        ------
+        ValueError
+            The rows are `Blocks`, of which this would be a copy in memory.
+        """
+        if not self.rows.has_random_access:
+            raise ValueError(
+                "explicit weights keep sparse rows in memory, found Blocks of them: load the rows into memory, make "
+                "the blocks dense, or take solver='low-rank' with max_basis"
+            )
         return csr_structure(self.rows.slice(0, self.rows.n_rows, np.float64))
 
     @made_once

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, CSR, memory-mapped files. No other part asks."""
+"""Where rows come from: arrays, CSR, memory-mapped files, blocks of any of these. No other part asks."""
 
 from slimsvm.rows.arrays import (
     FLOATS,
@@ -9,21 +9,26 @@ from slimsvm.rows.arrays import (
     SparseRows,
     as_csr,
     as_rows,
+    find_not_finite,
     in_pieces,
     is_sparse,
     is_text,
     plain_floats,
 )
+from slimsvm.rows.blocks import Blocks, ChosenRows
 
 __all__ = [
     "FLOATS",
     "MAX_SPARSE_FEATURES",
     "Block",
+    "Blocks",
+    "ChosenRows",
     "DenseRows",
     "Rows",
     "SparseRows",
     "as_csr",
     "as_rows",
+    "find_not_finite",
     "in_pieces",
     "is_sparse",
     "is_text",

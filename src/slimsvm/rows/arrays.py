@@ -14,6 +14,8 @@ Block = np.ndarray | sp.csr_array
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 # Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
 MAX_SPARSE_FEATURES = 1000
+# Values that are looked at at a time, whether they are finite.
+CHECKED_VALUES = 1 << 20
 
 
 class Rows(ABC):
@@ -28,8 +30,12 @@ class Rows(ABC):
         Shape of the whole.
     is_sparse : bool
         Whether blocks are CSR.
+    shape : tuple of int
+        (n_rows, n_features).
     in_memory : bool
         False where the rows are on disk (a memory map): no copy of the whole may be made.
+    has_random_access : bool
+        False where rows at random places cost far more than neighbours (`Blocks`).
     n_stored : int
         Number of values stored: n_rows * n_features, or that of a sparse matrix's entries.
     dtype : numpy.dtype
@@ -40,8 +46,14 @@ class Rows(ABC):
     n_features: int
     is_sparse: bool
     in_memory: bool
+    has_random_access: bool = True
     n_stored: int
     dtype: np.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return self.n_rows, self.n_features
 
     @abstractmethod
     def take(self, index: np.ndarray, dtype: Any) -> Block:
@@ -109,6 +121,26 @@ class SparseRows(Rows):
         X, start, stop = self._X, self._X.indptr[lo], self._X.indptr[hi]
         parts = (X.data[start:stop].astype(dtype, copy=False), X.indices[start:stop], X.indptr[lo : hi + 1] - start)
         return sp.csr_array(parts, shape=(hi - lo, self.n_features))
+
+
+def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first NaN or infinity of an array or CSR matrix, or None; read in blocks."""
+    if is_sparse(X):
+        bad: Any = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
+        if not len(bad):
+            return None
+        return int(np.searchsorted(X.indptr, bad[0], side="right")) - 1, int(X.indices[bad[0]]), X.data[bad[0]]
+    if X.dtype.kind != "f":
+        return None
+    step = max(1, CHECKED_VALUES // max(1, X.shape[1]))
+    for lo in range(0, X.shape[0], step):
+        block = X[lo : lo + step]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum()  # finite only if all values are; a sum of large ones may be infinite all the same
+        if not np.isfinite(total) and not np.isfinite(block).all():
+            row, column = np.argwhere(~np.isfinite(block))[0]
+            return lo + int(row), int(column), block[row, column]
+    return None
 
 
 def in_pieces(n: int, size: int) -> Iterator[slice]:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers
 from slimsvm.rows import Rows, as_rows, is_text
+from slimsvm.solvers.checks import RANDOM_ACCESS, check_needs
 
 # Kernel evaluations that the exact machine may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
 # times rows times vectors. Where that could be more, the share of rows that are vectors is that of a sample.
@@ -47,7 +48,8 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
     Raises
     ------
     ValueError
-        There is no room for the copy of the rows that "auto" needs.
+        There is no room for the copy of the rows that "auto" needs; or the rows are `Blocks`, and the machine is the
+        exact one or searched for.
 
     Warns
     -----
@@ -55,6 +57,10 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
         The exact machine would take more kernel evaluations than this rule allows.
     """
     rows, task = problem.rows, problem.task
+    is_exact = max_basis is None and not learns_metric and (task.has_dual or task.class_pairs())
+    if is_exact or max_basis == "auto":
+        machine = "the exact machine" if is_exact else "the search of max_basis='auto'"
+        check_needs(machine, problem, RANDOM_ACCESS)
     is_searched_for = max_basis == "auto" or (learns_metric and max_basis is None)
     if is_searched_for and not learns_metric:
         if not has_room(problem):

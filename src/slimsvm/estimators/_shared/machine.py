@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
+from slimsvm.estimators._shared.block_rows import check_blocks
 from slimsvm.estimators._shared.callbacks import CallbackSupportMixin
 from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
 from slimsvm.estimators._shared.explained import Explained
@@ -37,7 +38,7 @@ from slimsvm.estimators._shared.validation import (
     scale_gamma,
 )
 from slimsvm.estimators._shared.written import Written
-from slimsvm.rows import as_rows
+from slimsvm.rows import Blocks, ChosenRows, as_rows
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -81,6 +82,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
 
     # Whether y may be an indicator matrix.
     _takes_labels = False
+    # Whether rows may be `Blocks`.
+    _takes_blocks = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -114,11 +117,15 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
     # -- from parameters to a problem ---------------------------------------------------------------------------
 
     def _check_X(self, X: Any, reset: bool, y: Any = "no_validation", finite: bool = True) -> Any:
-        """X as an array or CSR matrix of numbers, finite unless that is left to others, and y where given."""
+        """X as an array or CSR matrix of numbers, finite unless that is left to others, and y where given; `Blocks`,
+        which check their numbers themselves, as they are.
+        """
         if not reset and isinstance(y, str) and self._is_plain(X):
             if finite:
                 check_finite(X)
             return X
+        if isinstance(X, Blocks):
+            return check_blocks(self, X, reset, y)
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
@@ -219,6 +226,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         if weights is None or weights.all():
             return X, y, weights, np.arange(len(y))
         index = np.flatnonzero(weights)
+        if isinstance(X, Blocks):
+            return ChosenRows(X, index), y[index], weights[index], index
         kept = X[index]
         if self._is_precomputed:
             kept = kept[:, index]

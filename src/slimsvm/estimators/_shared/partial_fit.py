@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers, tasks
 from slimsvm.estimators._shared.validation import class_codes, is_chosen
+from slimsvm.rows import Rows
 
 Array = np.ndarray
 
@@ -34,6 +35,11 @@ def meet_chunk(
     machine: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
 ) -> None:
     """One pass over the chunk, from where the last one ended; sets the fitted attributes."""
+    if isinstance(X, Rows):
+        raise ValueError(
+            "partial_fit takes the rows of one chunk, an array or a sparse matrix, found Blocks: call it with each "
+            "block in turn, or fit with all of them"
+        )
     for name in ("C", "gamma"):
         if is_chosen(getattr(machine, name)):
             raise ValueError(f"{name}='validate' tries values on all rows, which partial_fit never sees: give a number")

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers
-from slimsvm.rows import FLOATS
+from slimsvm.rows import FLOATS, Rows, find_not_finite, is_sparse
 
 BLOCK_VALUES = 1 << 20
 
@@ -70,32 +70,11 @@ def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
     """No NaN and no infinity; read in blocks, and the first offender is named by row and column, which may have names
     of their own (``columns``).
     """
-    if sp.issparse(X):
-        _check_finite_sparse(X, name)
-        return
-    if X.dtype.kind != "f":
-        return
-    step = max(1, BLOCK_VALUES // max(1, X.shape[1]))
-    for lo in range(0, X.shape[0], step):
-        block = X[lo : lo + step]
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = block.sum()  # finite only if all values are; a sum of large ones may be infinite all the same
-        if not np.isfinite(total) and not np.isfinite(block).all():
-            row, column_at = np.argwhere(~np.isfinite(block))[0]
-            column = int(column_at) if columns is None else columns[int(column_at)]
-            _refuse(name, block[row, column_at], lo + int(row), column)
-
-
-def _check_finite_sparse(X: Any, name: str) -> None:
-    bad: Any = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
-    if len(bad):
-        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-        _refuse(name, X.data[bad[0]], row, int(X.indices[bad[0]]))
-
-
-def _refuse(name: str, value: Any, row: int, column: Any) -> None:
-    found = "NaN" if np.isnan(value) else "infinity (inf)"
-    raise ValueError(f"{name} contains {found} at row {row}, column {column!r}; only finite numbers are accepted")
+    if (found := find_not_finite(X)) is not None:
+        row, column, value = found
+        what = "NaN" if np.isnan(value) else "infinity (inf)"
+        named = column if columns is None else columns[column]
+        raise ValueError(f"{name} contains {what} at row {row}, column {named!r}; only finite numbers are accepted")
 
 
 @contextmanager
@@ -243,15 +222,17 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights
     total = weights.sum() * d
-    sparse = sp.issparse(X)
-    stored = -(-X.nnz // n) if sparse else d  # values of a row, zeros of sparse rows are none
+    rows = X if isinstance(X, Rows) else None
+    sparse = is_sparse(X) if rows is None else rows.is_sparse
+    n_stored = X.nnz if rows is None and sparse else 0 if rows is None else rows.n_stored
+    stored = -(-n_stored // n) if sparse else d  # values of a row, zeros of sparse rows are none
     step = max(1, BLOCK_VALUES // max(1, stored))
     blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
 
     def weighted_sum(shift: float, power: int) -> float:
         value = 0.0
         for lo, hi in blocks:
-            block: Any = X[lo:hi]
+            block: Any = X[lo:hi] if rows is None else rows.slice(lo, hi, rows.exact_dtype)
             if sparse:
                 block = block.astype(np.float64)
                 entries = block.power(power) if power > 1 else block

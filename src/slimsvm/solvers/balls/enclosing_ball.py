@@ -27,7 +27,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import in_pieces
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
+from slimsvm.solvers.checks import RANDOM_ACCESS, TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.kernel_table import PIECE
 from slimsvm.solvers.rounding import Doubt
@@ -235,7 +235,7 @@ class BallSolver(Solver):
     def check(self, problem: Problem, state: DualState | None) -> None:
         """Check the parameters, and that the problem is one of two classes."""
         name = type(self).__name__
-        check_needs(name, problem, TWO_CLASSES)
+        check_needs(name, problem, TWO_CLASSES, RANDOM_ACCESS)
         if state is not None:
             if not isinstance(state, DualState):
                 raise ValueError(f"{name} can only be warm-started from its own fit, found {type(state).__name__}")

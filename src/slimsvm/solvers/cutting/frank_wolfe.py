@@ -32,7 +32,7 @@ import numpy as np
 
 from slimsvm.core.threads import run_tiles
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import Need, check_count, check_needs, no_free_intercept
+from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.cutting.explicit_weights import resolve_weights
 from slimsvm.solvers.cutting.plane_store import KernelBook, Planes, Step, WeightBook
 from slimsvm.solvers.rounding import DualPoint
@@ -272,7 +272,7 @@ class BCFW(Solver):
 
     def start(self, problem: Problem, state: BCFWState | None = None) -> BCFWRun:
         """Check parameters and set the run up."""
-        check_needs("BCFW", problem, *NEEDS)
+        check_needs("BCFW", problem, RANDOM_ACCESS, *NEEDS)
         if state is not None and not isinstance(state, BCFWState):
             raise ValueError(f"BCFW can only be warm-started from a BCFW fit, found {type(state).__name__}")
         if self.tol_relative is not None and not self.tol_relative > 0:

@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
-from slimsvm.solvers.checks import Need, check_count, check_needs
+from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.leap import Leaps
@@ -480,7 +480,7 @@ class Exact(Solver):
 
     def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:
         """Check that the problem has this dual, and set the run up."""
-        check_needs("Exact", problem, *NEEDS)
+        check_needs("Exact", problem, RANDOM_ACCESS, *NEEDS)
         if self.working_set_size is not None:
             check_count("working_set_size", self.working_set_size)
             if self.working_set_size < 2:

@@ -45,7 +45,7 @@ from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective
-from slimsvm.solvers.checks import Need, check_needs, check_number, check_smoothable
+from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.in_span.low_rank import LowRank, LowRankState
@@ -148,7 +148,7 @@ class Compact(Solver):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")
         check_number("search_factor", self.search_factor, "a positive number", positive=True)
-        check_needs("Compact", problem, *NEEDS)
+        check_needs("Compact", problem, RANDOM_ACCESS, *NEEDS)
         if self.learn_metric:
             check_smoothable(problem)
             check_kernel(problem.bind(), self.learn_metric)

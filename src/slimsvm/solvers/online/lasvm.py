@@ -31,7 +31,7 @@ from slimsvm import core
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, surely
-from slimsvm.solvers.checks import TWO_CLASSES, check_count, check_needs
+from slimsvm.solvers.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
 from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
@@ -344,7 +344,7 @@ class LASVM(Solver):
 
     def check(self, problem: Problem) -> None:
         """Check the parameters, and that the problem is one of two classes."""
-        check_needs("LASVM", problem, TWO_CLASSES)
+        check_needs("LASVM", problem, TWO_CLASSES, RANDOM_ACCESS)
         if self.selection not in SELECTIONS:
             known = ", ".join(map(repr, SELECTIONS))
             raise ValueError(f"selection must be one of {known}, found {self.selection!r}")

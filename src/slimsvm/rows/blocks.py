@@ -1,0 +1,309 @@
+"""Rows as a sequence of blocks, each made when it is asked for: data of any size that is read, not held."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.rows.arrays import CHECKED_VALUES, Block, Rows, as_rows, find_not_finite, is_sparse
+
+CACHE_BYTES = 256_000_000
+
+
+class Blocks(Rows):
+    """Rows as a sequence of blocks, each made when it is asked for, for data that do not fit in memory.
+
+    Results do not depend on where one block ends and the next begins. Every block is looked at when it is made: as many
+    columns and the same dtype as the first, as many rows as it had before, and finite numbers only.
+
+    Blocks are made one at a time, whichever thread asks; those used last are kept. Passes over all rows make every
+    block once. Rows at random places make all blocks that they are in, so solvers that want such rows all the time
+    refuse `Blocks`.
+
+    Parameters
+    ----------
+    blocks : sequence of (array, CSR matrix or callable)
+        Two-dimensional arrays (memory maps too) or sparse matrices of real numbers, which are taken as they are, or
+        functions without arguments that return one. A function must return the same rows whenever it is called. Blocks
+        may have no rows.
+    n_rows : sequence of int or None, default=None
+        Rows of every block. None: functions are called once each to count.
+    names : sequence of str or None, default=None
+        What messages call the blocks, such as their files.
+    columns : sequence of str or None, default=None
+        Names of the features, for messages.
+    cache_bytes : int, default=256_000_000
+        Blocks made by functions are kept up to about this many bytes, the one used last always.
+
+    Attributes
+    ----------
+    n_blocks : int
+    bounds : int64 ndarray of shape (n_blocks + 1,)
+        Block i has the rows bounds[i], …, bounds[i + 1] − 1.
+    n_rows, n_features, shape
+        Of the whole.
+    is_sparse : bool
+        Whether blocks are CSR.
+    dtype : numpy.dtype
+        Of every block.
+
+    Raises
+    ------
+    TypeError
+        A block holds something else than real numbers.
+    ValueError
+        There are no rows; or a block is no matrix, has other columns, another dtype or other numbers of rows than it
+        should, or a NaN or an infinity. The message names the block, and the row counted from the first block's first.
+    RuntimeError
+        A function failed; its error is the cause.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import SVC, Blocks
+    >>> rng = np.random.default_rng(0)
+    >>> X = Blocks([rng.normal(size=(n, 2)) for n in (300, 0, 700)])
+    >>> X.shape, X.bounds.tolist()
+    ((1000, 2), [0, 300, 300, 1000])
+    >>> y = X.slice(0, 1000, np.float64).prod(axis=1) > 0
+    >>> clf = SVC(max_basis=20, C=10.0, random_state=0).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.95)
+    True
+    """
+
+    in_memory = False
+    has_random_access = False
+
+    def __init__(
+        self,
+        blocks: Iterable[Any],
+        n_rows: Sequence[int] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        cache_bytes: int = CACHE_BYTES,
+    ):
+        self._sources = [source if callable(source) else self._held(source, i) for i, source in enumerate(blocks)]
+        for what, given in (("n_rows", n_rows), ("names", names)):
+            if given is not None and len(given) != len(self._sources):
+                raise ValueError(f"{what} must have an entry for each of the {len(self._sources)} blocks, {len(given)}")
+        self._names = names
+        self.columns = None if columns is None else list(columns)
+        self._lock, self._cache_bytes = threading.Lock(), cache_bytes
+        self._cache: OrderedDict[int, Rows] = OrderedDict()
+        self._cached_bytes = 0
+        self._is_checked = np.zeros(len(self._sources), bool)
+        self.bounds = np.zeros(1, np.int64)
+        self._like: Rows | None = None
+        self._count(n_rows)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self._sources)
+
+    def __repr__(self) -> str:
+        kind = "CSR" if self.is_sparse else "dense"
+        return f"Blocks({self.n_rows} rows, {self.n_features} features, {self.n_blocks} {kind} blocks of {self.dtype})"
+
+    def __array__(self, *args: Any, **options: Any) -> np.ndarray:
+        raise TypeError(
+            f"{self!r} are read block by block and not made into an array: this place takes arrays only; "
+            "Blocks.slice(lo, hi, dtype) is the array of some rows"
+        )
+
+    def take(self, index: np.ndarray, dtype: Any) -> Block:
+        """See `Rows.take`: every block that the rows are in is made once."""
+        index = np.asarray(index, np.int64)
+        if len(index) and not (index.min() >= 0 and index.max() < self.n_rows):
+            raise IndexError(f"rows must be in 0..{self.n_rows - 1}, found {index.min()}..{index.max()}")
+        owner = np.searchsorted(self.bounds, index, side="right") - 1
+        order = np.argsort(owner, kind="stable")
+        ends = np.flatnonzero(np.diff(owner[order], append=-1)) + 1
+        pieces = []
+        for places in np.split(order, ends[:-1]) if len(index) else []:
+            i = int(owner[places[0]])
+            pieces.append((places, self._block(i).take(index[places] - self.bounds[i], dtype)))
+        return self._joined(pieces, len(index), dtype)
+
+    def slice(self, lo: int, hi: int, dtype: Any) -> Block:
+        """See `Rows.slice`; of rows within one block without a copy, where its dtype is that asked for."""
+        hi = min(hi, self.n_rows)
+        first, last = np.searchsorted(self.bounds, [lo, hi - 1], side="right") - 1
+        pieces = []
+        for i in range(first, last + 1 if hi > lo else first):
+            start, stop = max(lo, self.bounds[i]), min(hi, self.bounds[i + 1])
+            if start < stop:
+                part = self._block(i).slice(int(start - self.bounds[i]), int(stop - self.bounds[i]), dtype)
+                pieces.append((slice(start - lo, stop - lo), part))
+        if len(pieces) == 1:
+            return pieces[0][1]
+        return self._joined(pieces, max(0, hi - lo), dtype)
+
+    def _joined(self, pieces: list[tuple[Any, Block]], n: int, dtype: Any) -> Block:
+        """One block of n rows from pieces and their places in it."""
+        if not self.is_sparse:
+            out = np.empty((n, self.n_features), dtype)
+            for places, piece in pieces:
+                out[places] = piece
+            return out
+        if not pieces:
+            return sp.csr_array((n, self.n_features), dtype=dtype)
+        parts: Any = [piece for _, piece in pieces]
+        stacked = sp.csr_array(sp.vstack(parts, format="csr"))
+        if isinstance(pieces[0][0], slice):
+            return stacked
+        return stacked[np.argsort(np.concatenate([places for places, _ in pieces]))]
+
+    # -- one block ----------------------------------------------------------------------------------------------
+
+    def _count(self, n_rows: Sequence[int] | None) -> None:
+        """Find the bounds, and what all blocks have in common; blocks are made where there is no other way."""
+        sizes, n_stored = np.zeros(self.n_blocks, np.int64), 0
+        for i in range(self.n_blocks):
+            known = None if n_rows is None else int(n_rows[i])
+            # Of dense blocks whose sizes are given, the first that has rows tells the rest.
+            if known is not None and callable(self._sources[i]) and (not known or self._is_dense_known()):
+                sizes[i] = known
+                continue
+            block = self._checked(i, known, int(sizes.sum()))
+            sizes[i] = block.n_rows
+            n_stored += block.n_stored
+            if callable(self._sources[i]):
+                self._keep(i, block)
+        if self._like is None or not sizes.sum():
+            raise ValueError(f"Blocks must have rows, found {self.n_blocks} blocks without any")
+        self.bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.n_rows, self.n_features = int(self.bounds[-1]), self._like.n_features
+        self.is_sparse, self.dtype = self._like.is_sparse, self._like.dtype
+        self.n_stored = n_stored if self.is_sparse else self.n_rows * self.n_features
+
+    def _is_dense_known(self) -> bool:
+        return self._like is not None and not self._like.is_sparse
+
+    def _block(self, i: int) -> Rows:
+        """Block i, from the cache or made anew."""
+        source = self._sources[i]
+        n_rows, first = int(self.bounds[i + 1] - self.bounds[i]), int(self.bounds[i])
+        with self._lock:
+            if not callable(source):
+                return source if self._is_checked[i] else self._checked(i, n_rows, first)
+            block = self._cache.get(i)
+            if block is None:
+                block = self._checked(i, n_rows, first)
+            self._keep(i, block)
+            return block
+
+    def _keep(self, i: int, block: Rows) -> None:
+        """Put a block at the end of the cache, and drop those that were not used for the longest time."""
+        if i not in self._cache:
+            self._cache[i] = block
+            self._cached_bytes += _bytes_of(block)
+        self._cache.move_to_end(i)
+        while len(self._cache) > 1 and self._cached_bytes > self._cache_bytes:
+            self._cached_bytes -= _bytes_of(self._cache.popitem(last=False)[1])
+
+    def _held(self, source: Any, i: int) -> Rows:
+        """What was given as block i, as rows."""
+        try:
+            return as_rows(source)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"block {i}: {str(error).removeprefix('X ')}") from None
+
+    def _checked(self, i: int, n_rows: int | None, first: int) -> Rows:
+        """Block i, made and looked at; ``first`` is the number of its first row."""
+        source = self._sources[i]
+        where = f"block {i}" + ("" if self._names is None else f" ({self._names[i]})")
+        made = source
+        if callable(source):
+            try:
+                made = source()
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise RuntimeError(f"{where} could not be made: {error}") from error
+            made = self._found(made, where)
+        if n_rows is not None and made.n_rows != n_rows:
+            raise ValueError(
+                f"{where} has {made.n_rows} rows, expected are {n_rows}: blocks must stay as they are while they are "
+                "in use"
+            )
+        if made.n_rows:
+            self._check_like_others(made, where)
+            self._check_finite(made, where, first)
+        self._is_checked[i] = True
+        return made
+
+    def _check_finite(self, block: Rows, where: str, first: int) -> None:
+        for lo, hi in block.blocks(max(1, CHECKED_VALUES // block.n_features)):
+            found = find_not_finite(block.slice(lo, hi, block.dtype))
+            if found is not None:
+                row, column, value = found
+                name = column if self.columns is None else self.columns[column]
+                what = "NaN" if np.isnan(value) else "infinity (inf)"
+                raise ValueError(
+                    f"X contains {what} at row {first + lo + row}, column {name!r}, which is row {lo + row} of "
+                    f"{where}; only finite numbers are accepted"
+                )
+
+    def _found(self, made: Any, where: str) -> Rows:
+        """What a function returned, as rows."""
+        try:
+            return as_rows(made if is_sparse(made) else np.asanyarray(made))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{where}: {str(error).removeprefix('X ')}") from None
+
+    def _check_like_others(self, block: Rows, where: str) -> None:
+        """All blocks are as the first one that has rows."""
+        if self._like is None:
+            if block.n_features == 0:
+                raise ValueError(f"{where} has no columns")
+            self._like = as_rows(block.slice(0, 0, block.dtype))
+        like = self._like
+        for what, found, expected in (
+            ("columns", block.n_features, like.n_features),
+            ("dtype", block.dtype, like.dtype),
+            ("form", _form(block), _form(like)),
+        ):
+            if found != expected:
+                raise ValueError(
+                    f"{where} has another {what} than the blocks before it: found {found}, expected is {expected}"
+                )
+
+
+class ChosenRows(Rows):
+    """Some of the rows of another, which are not copied.
+
+    Parameters
+    ----------
+    rows : Rows
+    index : int64 ndarray of shape (n,)
+    """
+
+    def __init__(self, rows: Rows, index: np.ndarray):
+        self._rows, self._index = rows, index
+        self.n_rows, self.n_features = len(index), rows.n_features
+        self.is_sparse, self.in_memory, self.dtype = rows.is_sparse, rows.in_memory, rows.dtype
+        self.has_random_access = rows.has_random_access
+        self.n_stored = rows.n_stored * len(index) // max(1, rows.n_rows)
+
+    def take(self, index: np.ndarray, dtype: Any) -> Block:
+        """See `Rows.take`."""
+        return self._rows.take(self._index[index], dtype)
+
+    def slice(self, lo: int, hi: int, dtype: Any) -> Block:
+        """See `Rows.slice`."""
+        return self._rows.take(self._index[lo:hi], dtype)
+
+
+def _form(rows: Rows) -> str:
+    return "CSR" if rows.is_sparse else "dense"
+
+
+def _bytes_of(rows: Rows) -> int:
+    return rows.n_stored * (rows.dtype.itemsize + (8 if rows.is_sparse else 0))
