@@ -17,7 +17,7 @@ namespace slimsvm::SLIMSVM_ISA {
 // Panels whose sums stay in the working type; at most as many as have this number of bytes.
 constexpr int64_t CHUNK_PANELS = 8, CHUNK_BYTES = 1 << 18;
 // Features from which on a function's call is little beside its sums: of kernel values, and of scores.
-constexpr int64_t APART_VALUES = 16, APART_SCORES = 64;
+constexpr int64_t APART_VALUES = 16, APART_SCORES = 32;
 // Exponents from which on no row needs a least one, how many rows make it worth while to find out, and the coefficients
 // for which sums are then finite.
 constexpr int64_t NEAR_ROWS = 64;
