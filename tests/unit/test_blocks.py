@@ -6,9 +6,10 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from block_rows_cases import in_blocks, pieces
-from slimsvm import SVC, Blocks, CrossTrainedSVC, GridSearchSVC, RankSVM
+from slimsvm import BSCA, SVC, Blocks, Condense, CrossTrainedSVC, GridSearchSVC, OneClassSVM, OrdinalSVC, RankSVM
 from slimsvm.rows import ChosenRows, as_rows
 
 
@@ -191,6 +192,18 @@ def test_what_takes_arrays_only_says_so(machine, error, message):
 def test_rankings_take_arrays_only():
     with pytest.raises(ValueError, match="RankSVM takes arrays and sparse matrices, found Blocks"):
         RankSVM().fit(in_blocks(some_rows(), 3), np.arange(200), groups=np.arange(200) // 5)
+
+
+def test_the_other_estimators_take_blocks():
+    X = some_rows()
+    rows, y = in_blocks(X, 5), np.arange(200) % 3
+    for machine in (OneClassSVM(solver=BSCA(max_basis=10), random_state=0), OrdinalSVC(max_basis=5, random_state=0)):
+        one, other = (clone(machine).fit(data, y).predict(data) for data in (X, rows))
+        np.testing.assert_array_equal(other, one)
+    with pytest.raises(ValueError, match="Exact reads rows at random places all the time"):
+        OneClassSVM().fit(rows)
+    with pytest.raises(TypeError, match="read block by block and not made into an array"):
+        Condense().fit_resample(rows, y)
 
 
 def test_partial_fit_takes_one_block_at_a_time():

@@ -1,13 +1,14 @@
 """Data: readers of files, loaders of benchmark sets, generators.
 
-`read_data` reads LIBSVM text, CSV and `.npz`, `read_columns` sequences of words in columns. `load` gives a benchmark
-set with its documented split and scaling, `find` and `available` say which are on this machine and where.
-`checkerboard`, `waveform` and `two_gaussians` make data of any size.
+`read_data` reads LIBSVM text, CSV and `.npz`, `read_libsvm_blocks` LIBSVM text of any size, `read_columns` sequences of
+words in columns. `load` gives a benchmark set with its documented split and scaling, `find` and `available` say which
+are on this machine and where. `checkerboard`, `waveform` and `two_gaussians` make data of any size.
 """
 
 from slimsvm.datasets.columns import hash_columns, read_columns
 from slimsvm.datasets.files import DataError
 from slimsvm.datasets.generators import checkerboard, two_gaussians, waveform
+from slimsvm.datasets.libsvm_blocks import read_libsvm_blocks
 from slimsvm.datasets.loading import Dataset, DatasetInfo, available, find, load
 from slimsvm.datasets.readers import has_queries, read_data
 from slimsvm.datasets.scaling import Scaling, fit_scaling
@@ -26,6 +27,7 @@ __all__ = [
     "load",
     "read_columns",
     "read_data",
+    "read_libsvm_blocks",
     "two_gaussians",
     "waveform",
 ]

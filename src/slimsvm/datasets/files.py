@@ -10,13 +10,14 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-_DECOMPRESSORS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": ("gzip", gzip.decompress),
-    b"BZh": ("bzip2", bz2.decompress),
-    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+_DECOMPRESSORS: dict[bytes, tuple[str, Callable[[bytes], bytes], Callable[..., Any]]] = {
+    b"\x1f\x8b": ("gzip", gzip.decompress, gzip.open),
+    b"BZh": ("bzip2", bz2.decompress, bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress, lzma.open),
 }
 COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz"}
 
@@ -51,7 +52,7 @@ def read_content(path: str | os.PathLike) -> bytes:
         content = Path(path).read_bytes()
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
-    for magic, (kind, decompress) in _DECOMPRESSORS.items():
+    for magic, (kind, decompress, _) in _DECOMPRESSORS.items():
         if start.startswith(magic):
             try:
                 content = decompress(content)
@@ -63,6 +64,15 @@ def read_content(path: str | os.PathLike) -> bytes:
     if b"\x00" in content:
         raise DataError(f"{name}: found a zero byte, which no text file has; accepted are LIBSVM text, CSV and .npz")
     return content
+
+
+def open_content(path: str | os.PathLike) -> IO[bytes]:
+    """Open a file to be read in pieces, decompressed where its first bytes say gzip, bzip2 or xz."""
+    start = read_start(path)
+    for magic, (_, _, open_it) in _DECOMPRESSORS.items():
+        if start.startswith(magic):
+            return open_it(path)
+    return open(path, "rb")
 
 
 def read_arrays(path: str | os.PathLike, prefix: str = "") -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,8 @@ class Blocks(Rows):
         What messages call the blocks, such as their files.
     columns : sequence of str or None, default=None
         Names of the features, for messages.
+    n_stored : int or None, default=None
+        Values stored in all blocks, if these are sparse. None: where ``n_rows`` is given all are made once to count.
     cache_bytes : int, default=256_000_000
         Blocks made by functions are kept up to about this many bytes, the one used last always.
 
@@ -51,6 +54,8 @@ class Blocks(Rows):
         Whether blocks are CSR.
     dtype : numpy.dtype
         Of every block.
+    feature_names : list of str or None
+        What was given as ``columns``.
 
     Raises
     ------
@@ -60,7 +65,7 @@ class Blocks(Rows):
         There are no rows; or a block is no matrix, has other columns, another dtype or other numbers of rows than it
         should, or a NaN or an infinity. The message names the block, and the row counted from the first block's first.
     RuntimeError
-        A function failed; its error is the cause.
+        A function failed otherwise than with a ValueError; its error is the cause.
 
     Examples
     --------
@@ -86,6 +91,7 @@ class Blocks(Rows):
         *,
         names: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
+        n_stored: int | None = None,
         cache_bytes: int = CACHE_BYTES,
     ):
         self._sources = [source if callable(source) else self._held(source, i) for i, source in enumerate(blocks)]
@@ -93,14 +99,108 @@ class Blocks(Rows):
             if given is not None and len(given) != len(self._sources):
                 raise ValueError(f"{what} must have an entry for each of the {len(self._sources)} blocks, {len(given)}")
         self._names = names
-        self.columns = None if columns is None else list(columns)
+        self.feature_names = None if columns is None else list(columns)
         self._lock, self._cache_bytes = threading.Lock(), cache_bytes
         self._cache: OrderedDict[int, Rows] = OrderedDict()
         self._cached_bytes = 0
         self._is_checked = np.zeros(len(self._sources), bool)
         self.bounds = np.zeros(1, np.int64)
         self._like: Rows | None = None
-        self._count(n_rows)
+        self._count(n_rows, n_stored)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: str | os.PathLike | Iterable[str | os.PathLike],
+        columns: Sequence[str] | None = None,
+        label: str | None = None,
+        weight: str | None = None,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> Any:
+        """Rows of Parquet files, each row group a block; needs ``pip install 'slimsvm[parquet]'``.
+
+        Parameters
+        ----------
+        paths : str or path-like, or several
+            Files in order, and folders, whose files that end in ``.parquet`` are taken by name.
+        columns : sequence of str or None, default=None
+            The features. None: all columns but ``label``, ``weight`` and those in which pandas keeps an index.
+        label, weight : str or None, default=None
+            Columns that are returned as arrays: labels (numbers or strings), and weights of rows.
+        cache_bytes : int, default=256_000_000
+            As of `Blocks`.
+
+        Returns
+        -------
+        Blocks, or (Blocks, labels) or (Blocks, labels, weights) where these are asked for
+            The dtype is the one NumPy finds for all features together.
+
+        Raises
+        ------
+        ImportError
+            There is no pyarrow.
+        ValueError
+            A file is no Parquet file; a column is missing, has other types in other files, holds no numbers (booleans,
+            integers, floats), or a null.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import numpy as np
+        >>> import pyarrow
+        >>> from pyarrow import parquet
+        >>> from slimsvm import Blocks
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "rows.parquet"
+        ...     table = pyarrow.table({"size": [1.5, 2.0, 0.5], "age": [3, 1, 2], "kind": ["a", "b", "a"]})
+        ...     parquet.write_table(table, path, row_group_size=2)
+        ...     X, y = Blocks.from_parquet(path, label="kind")
+        ...     rows = X.slice(0, 3, np.float64)
+        >>> X, X.feature_names, y.tolist(), rows[2].tolist()
+        (Blocks(3 rows, 2 features, 2 dense blocks of float64), ['size', 'age'], ['a', 'b', 'a'], [0.5, 2.0])
+        """
+        arrow = _arrow()
+        return cls._of_parts(arrow.blocks_of(arrow.parquet_parts(paths), columns, label, weight), cache_bytes)
+
+    @classmethod
+    def from_arrow(
+        cls,
+        tables: Any,
+        columns: Sequence[str] | None = None,
+        label: str | None = None,
+        weight: str | None = None,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> Any:
+        """Rows of one or several tables or record batches of pyarrow, each batch a block.
+
+        Parameters
+        ----------
+        tables : pyarrow.Table, pyarrow.RecordBatch, or several
+        columns, label, weight, cache_bytes
+            As of `from_parquet`.
+
+        Returns
+        -------
+        Blocks, or (Blocks, labels) or (Blocks, labels, weights) where these are asked for
+
+        Raises
+        ------
+        ImportError
+            There is no pyarrow.
+        TypeError
+            Something else is among the tables.
+        ValueError
+            As of `from_parquet`.
+        """
+        arrow = _arrow()
+        return cls._of_parts(arrow.blocks_of(arrow.table_parts(tables), columns, label, weight), cache_bytes)
+
+    @classmethod
+    def _of_parts(cls, found: Any, cache_bytes: int) -> Any:
+        blocks = cls(found.makers, found.n_rows, names=found.names, columns=found.columns, cache_bytes=cache_bytes)
+        return found.of(blocks)
 
     @property
     def n_blocks(self) -> int:
@@ -162,13 +262,14 @@ class Blocks(Rows):
 
     # -- one block ----------------------------------------------------------------------------------------------
 
-    def _count(self, n_rows: Sequence[int] | None) -> None:
+    def _count(self, n_rows: Sequence[int] | None, all_stored: int | None) -> None:
         """Find the bounds, and what all blocks have in common; blocks are made where there is no other way."""
         sizes, n_stored = np.zeros(self.n_blocks, np.int64), 0
         for i in range(self.n_blocks):
             known = None if n_rows is None else int(n_rows[i])
             # Of dense blocks whose sizes are given, the first that has rows tells the rest.
-            if known is not None and callable(self._sources[i]) and (not known or self._is_dense_known()):
+            is_known = self._like is not None and (not self._like.is_sparse or all_stored is not None)
+            if known is not None and callable(self._sources[i]) and (not known or is_known):
                 sizes[i] = known
                 continue
             block = self._checked(i, known, int(sizes.sum()))
@@ -181,10 +282,8 @@ class Blocks(Rows):
         self.bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.n_rows, self.n_features = int(self.bounds[-1]), self._like.n_features
         self.is_sparse, self.dtype = self._like.is_sparse, self._like.dtype
+        n_stored = n_stored if all_stored is None else all_stored
         self.n_stored = n_stored if self.is_sparse else self.n_rows * self.n_features
-
-    def _is_dense_known(self) -> bool:
-        return self._like is not None and not self._like.is_sparse
 
     def _block(self, i: int) -> Rows:
         """Block i, from the cache or made anew."""
@@ -226,7 +325,8 @@ class Blocks(Rows):
             except MemoryError:
                 raise
             except Exception as error:
-                raise RuntimeError(f"{where} could not be made: {error}") from error
+                kind = ValueError if isinstance(error, ValueError) else RuntimeError
+                raise kind(f"{where} could not be made: {error}") from error
             made = self._found(made, where)
         if n_rows is not None and made.n_rows != n_rows:
             raise ValueError(
@@ -244,7 +344,7 @@ class Blocks(Rows):
             found = find_not_finite(block.slice(lo, hi, block.dtype))
             if found is not None:
                 row, column, value = found
-                name = column if self.columns is None else self.columns[column]
+                name = column if self.feature_names is None else self.feature_names[column]
                 what = "NaN" if np.isnan(value) else "infinity (inf)"
                 raise ValueError(
                     f"X contains {what} at row {first + lo + row}, column {name!r}, which is row {lo + row} of "
@@ -299,6 +399,16 @@ class ChosenRows(Rows):
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
         """See `Rows.slice`."""
         return self._rows.take(self._index[lo:hi], dtype)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Arrow tables and Parquet files need pyarrow: pip install 'slimsvm[parquet]'") from error
+    from slimsvm.rows import arrow
+
+    return arrow
 
 
 def _form(rows: Rows) -> str:

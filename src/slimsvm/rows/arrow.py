@@ -1,0 +1,210 @@
+"""`Blocks` of Arrow tables and Parquet files: a block for each batch of a table, and for each row group of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table that is read when it is asked for: its schema, its rows, and what reads some of its columns."""
+
+    name: str
+    schema: Any
+    n_rows: int
+    read: Callable[[list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `Blocks` are made of, and the labels and weights that were asked for."""
+
+    makers: Sequence[Callable[[], np.ndarray]]
+    n_rows: list[int]
+    names: list[str]
+    columns: list[str]
+    labels: np.ndarray | None
+    weights: np.ndarray | None
+
+    def of(self, blocks: Any) -> Any:
+        """The blocks, with the labels and weights that there are."""
+        others = [values for values in (self.labels, self.weights) if values is not None]
+        return (blocks, *others) if others else blocks
+
+
+def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Part]:
+    """The row groups of files and of folders' files, in order."""
+    from pyarrow import ArrowException, parquet
+
+    parts = []
+    for path in _files(paths):
+        try:
+            with parquet.ParquetFile(path) as file:
+                schema, metadata = file.schema_arrow, file.metadata
+        except (ArrowException, OSError) as error:
+            raise ValueError(f"{path}: cannot be read as Parquet: {error}") from error
+        n_groups = metadata.num_row_groups
+        for i in range(n_groups):
+            read = partial(_read_group, path, i, n_groups)
+            parts.append(Part(f"{path}, row group {i}", schema, metadata.row_group(i).num_rows, read))
+    if not parts:
+        raise ValueError(f"{os.fspath(paths) if isinstance(paths, str | os.PathLike) else 'the files'}: hold no rows")
+    return parts
+
+
+def _files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
+    """Files in the order given, those of a folder and of the folders in it by name."""
+    files = []
+    for path in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):
+        if not path.is_dir():
+            files.append(path)
+            continue
+        found = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+        if not found:
+            raise ValueError(f"{path}: the folder has no file whose name ends in .parquet")
+        files += found
+    return files
+
+
+def _read_group(path: Path, i: int, n_groups: int, columns: list[str]) -> Any:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        if file.num_row_groups != n_groups:
+            raise ValueError(f"the file has {file.num_row_groups} row groups now, and had {n_groups}")
+        return file.read_row_group(i, columns=columns, use_threads=False)
+
+
+def table_parts(tables: Any) -> list[Part]:
+    """The batches of a table, or of several."""
+    import pyarrow
+
+    parts: list[Part] = []
+    for table in [tables] if isinstance(tables, pyarrow.Table | pyarrow.RecordBatch) else tables:
+        if not isinstance(table, pyarrow.Table | pyarrow.RecordBatch):
+            raise TypeError(f"tables must be tables or record batches of pyarrow, found {type(table).__name__}")
+        for batch in table.to_batches() if isinstance(table, pyarrow.Table) else [table]:
+            own = pyarrow.Table.from_batches([batch])
+            parts.append(Part(f"batch {len(parts)}", own.schema, own.num_rows, own.select))
+    if not parts:
+        raise ValueError("the tables hold no rows")
+    return parts
+
+
+def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | None, weight: str | None) -> Found:
+    """Look at the columns of all parts, and read labels and weights.
+
+    Raises
+    ------
+    ValueError
+        A column is missing, has another type in one part than in the first, holds no numbers or a null; or there is
+        no feature.
+    """
+    if weight is not None and label is None:
+        raise ValueError(f"weight={weight!r} goes with a label: name its column, too")
+    schema, targets = parts[0].schema, [name for name in (label, weight) if name is not None]
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    names = [name for name in schema.names if name not in (*targets, *_names_in(index))] if columns is None else columns
+    names = list(names)
+    _check_names(schema, names, targets)
+    kinds = _kinds(schema, names)
+    for i, part in enumerate(parts):
+        for name in [*names, *targets]:
+            found = part.schema.field(name).type if name in part.schema.names else "missing"
+            if found != schema.field(name).type:
+                raise ValueError(
+                    f"block {i} ({part.name}) has other columns than the first: {name!r} is {found}, expected is "
+                    f"{schema.field(name).type}"
+                )
+    n_rows = [part.n_rows for part in parts]
+    firsts = np.concatenate([[0], np.cumsum(n_rows)]).tolist()
+    makers = [partial(_features, part, first, names, np.result_type(*kinds)) for part, first in zip(parts, firsts)]
+    labels, weights = _targets(parts, firsts, label, weight)
+    return Found(makers, n_rows, [part.name for part in parts], names, labels, weights)
+
+
+def _names_in(index_columns: list[Any]) -> list[str]:
+    """Columns in which pandas has kept an index."""
+    return [name for name in index_columns if isinstance(name, str)]
+
+
+def _check_names(schema: Any, names: list[str], targets: list[str]) -> None:
+    for name in [*names, *targets]:
+        if schema.names.count(name) != 1:
+            there = "there are several" if name in schema.names else f"there are {schema.names}"
+            raise ValueError(f"no column is meant by {name!r}: {there}")
+    both = [name for name in targets if name in names]
+    if both or not names or len(set(names)) < len(names):
+        raise ValueError(f"columns must name features, each once, without {targets}; found {names}")
+
+
+def _kinds(schema: Any, names: list[str]) -> list[Any]:
+    """NumPy's types of the features' columns."""
+    types = {name: schema.field(name).type for name in names}
+    others = [f"{name!r} ({kind})" for name, kind in types.items() if not _is_number(kind)]
+    if others:
+        raise ValueError(
+            f"X must hold numbers (booleans, integers, floats), found the columns {', '.join(others)}: make numbers of "
+            "them, or leave them out (columns=[...])"
+        )
+    return [np.dtype(kind.to_pandas_dtype()) for kind in types.values()]
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind))
+
+
+def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.ndarray:
+    """The rows of a part, of which ``first`` is the number of the first one."""
+    table = part.read(names)
+    rows = np.empty((table.num_rows, len(names)), dtype)
+    for j, name in enumerate(names):
+        rows[:, j] = _values(table, name, first)
+    return rows
+
+
+def _values(table: Any, name: str, first: int) -> np.ndarray:
+    """A column as an array; no nulls."""
+    from pyarrow import types
+
+    column = table.column(name)
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy()))
+        raise ValueError(f"column {name!r} is null at row {first + row}; a value is needed in every row")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.to_numpy()
+
+
+def _targets(
+    parts: list[Part], firsts: list[int], label: str | None, weight: str | None
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Labels and weights, read in one pass."""
+    if label is None:
+        return None, None
+    asked = [label] if weight is None else [label, weight]
+    read: dict[str, list[np.ndarray]] = {name: [] for name in asked}
+    for i, (part, first) in enumerate(zip(parts, firsts)):
+        table = part.read(asked)
+        for name in asked:
+            try:
+                read[name].append(_values(table, name, first))
+            except ValueError as error:
+                raise ValueError(f"block {i} ({part.name}): {error}") from None
+    labels = np.concatenate(read[label])
+    if labels.dtype.kind == "O":
+        if not all(isinstance(value, str) for value in labels):
+            raise ValueError(
+                f"labels must be numbers or strings, found {parts[0].schema.field(label).type} in {label!r}"
+            )
+        labels = labels.astype(str)
+    return labels, None if weight is None else np.concatenate(read[weight]).astype(np.float64)
