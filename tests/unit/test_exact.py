@@ -17,6 +17,8 @@ from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
 from slimsvm.solvers.decomposition import exact, kernel_cache
+from slimsvm.solvers.decomposition.leap import Leaps
+from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 
@@ -392,3 +394,11 @@ def test_an_interrupt_before_all_rows_were_looked_at_estimates_the_objective(mon
     assert fit.lower_bound <= fit.objective
     best = Exact().solve(problem)
     assert fit.lower_bound <= best.objective * (1 + 1e-9)
+
+
+def test_an_empty_working_set_is_solved():
+    """Where rounding leaves no row with a step to gain, the search for rows may end with none."""
+    nothing = np.empty(0)
+    block = KernelBlock(np.empty((0, 0)), np.empty(0, np.int64))
+    bounds, options = (nothing, nothing), {"balanced": False, "tol": 1e-3, "max_steps": 10}
+    assert solve_set(block, nothing.copy(), nothing.copy(), bounds, **options, leaps=Leaps(1 << 20)).gain == 0.0

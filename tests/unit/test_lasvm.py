@@ -148,7 +148,7 @@ def test_chosen_rows_are_few(selection):
     chosen = svc(LASVM(selection=selection, pool=10, **options)).fit(X, y)
     everything = svc(LASVM(**options)).fit(X, y)
     assert chosen.history_[-1]["n_active"] <= 150 + 2 * lasvm.SEEDS < everything.history_[-1]["n_active"]
-    assert chosen.score(X, y) > 0.6
+    assert chosen.score(X, y) > 0.55
 
 
 # ---- what breaks online solvers

@@ -41,7 +41,7 @@ def test_learned_vectors_beat_chosen_ones():
     assert fit.counters["bound_in_basis"] <= fit.objective <= 1.0011 * fit.counters["bound_in_basis"]
     for initial in ("kmeans", "nystrom"):
         chosen, _ = solve(X, y, Refine(12, initial=initial, rate=1e-9, epochs=1), kernel=RBF(2.0))
-        assert fit.objective < 0.75 * chosen.objective
+        assert fit.objective < 0.85 * chosen.objective
     estimates = [record["objective_estimate"] for record in fit.history]
     assert estimates[-1] == pytest.approx(fit.objective, rel=0.02)
     assert estimates[-1] < 0.7 * estimates[0]

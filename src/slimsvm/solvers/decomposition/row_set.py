@@ -108,7 +108,7 @@ def solve_set(
                 leaps.made(risen)
                 gain += risen
             else:
-                asked = int(min(asked, wait // n + 1))
+                asked = int(min(asked, wait // max(1, n) + 1))
         made, risen, violation, middle = core.smo(
             lines=block.lines,
             slots=block.slots,
