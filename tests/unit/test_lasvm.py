@@ -142,13 +142,18 @@ def test_more_epochs_come_closer():
 
 @pytest.mark.parametrize("selection", ["gradient", "margin"])
 def test_chosen_rows_are_few(selection):
-    """One in ten is processed; what is kept is less than with all."""
-    X, y = data(1500)
-    options = {"finish": False, "tol_relative": None}
-    chosen = svc(LASVM(selection=selection, pool=10, **options)).fit(X, y)
-    everything = svc(LASVM(**options)).fit(X, y)
-    assert chosen.history_[-1]["n_active"] <= 150 + 2 * lasvm.SEEDS < everything.history_[-1]["n_active"]
-    assert chosen.score(X, y) > 0.55
+    """One in ten is processed; what is kept is less than with all.
+
+    Of noisy labels, the rows of smallest y f(x) are mostly mislabelled ones. Scores vary by 0.05: their mean counts.
+    """
+    options, scores = {"finish": False, "tol_relative": None}, []
+    for seed in range(4):
+        X, y = data(1500, seed)
+        chosen = svc(LASVM(selection=selection, pool=10, **options)).fit(X, y)
+        everything = svc(LASVM(**options)).fit(X, y)
+        assert chosen.history_[-1]["n_active"] <= 150 + 2 * lasvm.SEEDS < everything.history_[-1]["n_active"]
+        scores.append(chosen.score(X, y))
+    assert np.mean(scores) > 0.6
 
 
 # ---- what breaks online solvers

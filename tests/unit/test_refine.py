@@ -1,5 +1,7 @@
 """Learned bases: starts, limits, and what the descent must reach."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -32,19 +34,33 @@ def solve(X, y, solver, **options):
     return solver.solve(problem), problem
 
 
+def board(seed):
+    """A board of five by five fields."""
+    X = np.random.default_rng(seed).uniform(0, 5, (3000, 2))
+    return X, np.where(np.floor(X).sum(axis=1) % 2 == 0, 1, -1)
+
+
 def test_learned_vectors_beat_chosen_ones():
-    """Twelve vectors on a board of five by five fields: too few for one in each, so that their places matter."""
-    X = np.random.default_rng(0).uniform(0, 5, (3000, 2))
-    y = np.where(np.floor(X).sum(axis=1) % 2 == 0, 1, -1)
-    fit, _ = solve(X, y, Refine(12), kernel=RBF(2.0))
-    assert fit.status == Status.CONVERGED
-    assert fit.counters["bound_in_basis"] <= fit.objective <= 1.0011 * fit.counters["bound_in_basis"]
-    for initial in ("kmeans", "nystrom"):
-        chosen, _ = solve(X, y, Refine(12, initial=initial, rate=1e-9, epochs=1), kernel=RBF(2.0))
-        assert fit.objective < 0.85 * chosen.objective
-    estimates = [record["objective_estimate"] for record in fit.history]
-    assert estimates[-1] == pytest.approx(fit.objective, rel=0.02)
-    assert estimates[-1] < 0.7 * estimates[0]
+    """Twelve vectors on 25 fields: too few for one in each, so that their places matter.
+
+    Which fields they settle in is chance, and worth up to a tenth of the objective: the mean of some runs is compared.
+    """
+    ratios = {"kmeans": [], "nystrom": []}
+    for board_seed, random_state in itertools.product(range(4), range(2)):
+        X, y = board(board_seed)
+        fit, _ = solve(X, y, Refine(12), kernel=RBF(2.0), random_state=random_state)
+        assert fit.status == Status.CONVERGED
+        assert fit.counters["bound_in_basis"] <= fit.objective <= 1.0011 * fit.counters["bound_in_basis"]
+        for initial, found in ratios.items():
+            solver = Refine(12, initial=initial, rate=1e-9, epochs=1)
+            chosen, _ = solve(X, y, solver, kernel=RBF(2.0), random_state=random_state)
+            found.append(fit.objective / chosen.objective)
+            assert found[-1] < 0.85
+        estimates = [record["objective_estimate"] for record in fit.history]
+        assert estimates[-1] == pytest.approx(fit.objective, rel=0.02)
+        assert estimates[-1] < 0.7 * estimates[0]
+    for found in ratios.values():
+        assert np.mean(found) < 0.75
 
 
 def test_the_objective_is_that_of_the_model(moons):

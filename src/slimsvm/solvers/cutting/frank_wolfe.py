@@ -43,7 +43,9 @@ Array = np.ndarray
 
 METHODS = ("corrective", "line-search")
 # Examples whose oracle is asked at the same w: a share of all, up to a number; and those of one call of the task.
-BATCH_SHARE, MAX_BATCH, PART = 1 / 16, 64, 16
+BATCH_SHARE, MAX_BATCH, PART = 1 / 32, 64, 16
+# A batch of one example costs more Python than work: two are taken where they are at most this share of all.
+PAIR_SHARE = 1 / 16
 # The objective is computed in the first passes, near the end and every so often: it takes a pass over all rows.
 FIRST_PASSES, NEAR, EVERY = 3, 3.0, 5
 # Examples are solved to this share of the violation that the tolerance allows them, or of what is left on average.
@@ -89,7 +91,8 @@ class BCFWRun:
             self.planes = state.planes.copy(problem.C / state.C)
             self.book.restore(self.planes)
         n = self.examples.n_examples
-        self.batch = int(np.clip(n * BATCH_SHARE, 1, MAX_BATCH))
+        least = 2 if n * PAIR_SHARE >= 2 else 1
+        self.batch = int(np.clip(n * BATCH_SHARE, least, MAX_BATCH))
         self.n_passes, self.converged, self.in_step = 0, False, False
         self.lower_bound, self.left = 0.0, np.inf
         self.average: tuple[Array, ...] | None = None

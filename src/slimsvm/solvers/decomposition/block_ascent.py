@@ -98,8 +98,9 @@ class DualAscent:
         return self.feasible(V)
 
     def order(self, V: Array) -> Array:
-        """All rows, the first of which are much like a dual point whatever their number."""
-        return self.rng.permutation(len(V))
+        """All rows, the first of which are much like a dual point whatever their number; those without a part last."""
+        order = self.rng.permutation(len(V))
+        return order[np.argsort(~V[order].any(axis=1), kind="stable")]
 
     def of_vector(self, i: int, has: Array, left: Array) -> Array:
         """What row i, which has ``has``, can take of a vector's coefficients ``left``."""
@@ -323,7 +324,8 @@ class BoxAscent(DualAscent):
         order = super().order(V)
         if not self.level.balanced:
             return order
-        share, v = np.zeros(len(V)), V[order, 0]
+        v = V[order, 0]
+        share = np.full(len(V), np.inf)
         for side in (v > 0, v < 0):
             share[side] = np.cumsum(v[side]) / v[side].sum()
         return order[np.argsort(share, kind="stable")]

@@ -191,13 +191,14 @@ class ConvexFinish:
         mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
-        # From a good start, begin with the τ that proves most of it.
-        bound, tau = -np.inf, self.tau
-        while share < FIRST_TAU and self.bound > bound and self.values.smoothing_gap > 0.5 * self.tolerance():
+        # From a good start, begin with the τ that proves most of it; a rise that is rounding's proves nothing.
+        tau, rises = self.tau, share < FIRST_TAU
+        while rises and self.values.smoothing_gap > 0.5 * self.tolerance():
             bound, tau = self.bound, self.tau
             self.tau *= TAU_FACTOR
             self._evaluate()
-        if self.tau != tau and self.values.bound < bound:
+            rises = self.bound - bound > ROUNDING * abs(self.bound)
+        if self.tau != tau and not rises:
             self.tau = tau
             self._evaluate()
         self.idle = 0
