@@ -27,7 +27,7 @@ class Rows(ctypes.Structure):
 def library(path):
     found = ctypes.CDLL(str(path))
     found.slimsvm_load.restype = found.slimsvm_load_memory.restype = ctypes.c_void_p
-    found.slimsvm_load_memory.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    found.slimsvm_load_memory.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     found.slimsvm_last_error.restype = found.slimsvm_label_text.restype = ctypes.c_char_p
     found.slimsvm_label_number.restype = ctypes.c_double
     for name in ("features", "vectors", "scores", "predictions", "labels"):
@@ -55,6 +55,8 @@ class Model:
         self.lib = lib
         if isinstance(source, bytes):
             self.address = lib.slimsvm_load_memory(source, len(source))
+        elif isinstance(source, tuple):  # an address and a size
+            self.address = lib.slimsvm_load_memory(*source)
         else:
             self.address = lib.slimsvm_load(str(source).encode())
         if not self.address:

@@ -41,15 +41,19 @@ struct Model {
     bool is_single = false;               // kernel values are float32
     int64_t n_vectors = 0, n_padded = 0;  // and those that fill up the last panel
 
-    Array<double> vectors;           // (n_vectors, n_used) folded, until `prepare` has laid them out
-    Array<uint8_t> panels;           // (n_padded / PANEL, n_used, PANEL)
-    Array<uint8_t> base;             // (n_padded): what the sum over features begins with
-    Array<int64_t> starts, columns;  // SPARSE: places among the used features
+    // Dense vectors as they were read (n_vectors, n_used), in the file or in `vectors`, and what their features are
+    // folded by (n_used). Gone when the model is laid out.
+    const double* dense = nullptr;
+    Array<double> vectors, folding;
+    // Sparse ones, folded; columns are places among the used features. Gone where they are laid out in panels.
+    Array<int64_t> starts, columns;
     Array<double> values;
-    Array<uint8_t> norms;  // (n_padded) z of a row of zeros
+    Array<uint8_t> panels;  // (n_padded / PANEL, n_used, PANEL)
+    Array<uint8_t> base;    // (n_padded): what the sum over features begins with
+    Array<uint8_t> norms;   // (n_padded) z of a row of zeros
 
     int64_t n_outputs = 0;
-    Array<double> coef;  // (n_vectors, n_outputs), from `prepare` on (n_outputs, n_padded)
+    Array<double> coef;  // (n_vectors, n_outputs), laid out (n_outputs, n_padded)
     Array<double> intercept, plain;
 
     int64_t n_labels = 0;
@@ -97,8 +101,7 @@ struct Job {
 
 // What is compiled once for each instruction set.
 struct Functions {
-    // Lays the vectors out; false where there is no memory.
-    bool (*prepare)(Model& model);
+    int64_t panel_of_floats, panel_of_doubles;  // vectors side by side
     int64_t (*workspace)(const Model& model);
     // Rows lo, ..., hi - 1.
     void (*score)(const Job& job, int64_t lo, int64_t hi, int64_t worker);
@@ -109,6 +112,9 @@ struct Functions {
 };
 // Of the best instruction set that the processor has, or the lower one that the environment variable SLIMSVM_ISA names.
 const Functions* choose_functions();
+
+// Lays the vectors out for the model's functions; false where there is no memory.
+bool lay_out(Model& model);
 
 // False, with a message, where the bytes are no model.
 bool read_model(const uint8_t* bytes, size_t n_bytes, Model& model);

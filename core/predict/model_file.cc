@@ -100,8 +100,9 @@ bool ModelFile::read(const uint8_t* file, size_t size) {
         return error() << "the model file was altered: its checksum does not match", false;
     const uint64_t n_header = read_as<uint64_t>(file + BEFORE_HASHED + 8);
     if (n_header > size - PREFIX) return error() << "the model file's header is longer than the file", false;
-    const char* text = reinterpret_cast<const char*>(file + PREFIX);
-    const Json index = Json::parse(text, text + n_header);
+    if (!text.make(int64_t(n_header))) return error() << "there is no memory for the model file's header", false;
+    if (n_header) memcpy(text.data(), file + PREFIX, size_t(n_header));
+    const Json index = Json::parse(text.data(), text.data() + n_header);
     header = index["header"];
     entries = index["arrays"];
     bytes = file;

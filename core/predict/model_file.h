@@ -24,8 +24,10 @@ struct FileArray {
     bool copy_to(Array<double>& numbers) const;
 };
 
-// A file's header, and its arrays by name. The bytes stay where they are.
+// A file's header, and its arrays by name. The bytes stay where they are. The header is copied, so that what was
+// checked of it stays true where the bytes are those of a file that someone writes to meanwhile.
 struct ModelFile {
+    Array<char> text;
     Json header, entries;
     const uint8_t* bytes = nullptr;
     int64_t n_bytes = 0;

@@ -232,8 +232,7 @@ bool read_model(const uint8_t* bytes, size_t n_bytes, Model& model) {
     ModelFile file;
     if (!file.read(bytes, n_bytes) || !read(file, model)) return false;
     model.functions = choose_functions();
-    if (!model.functions->prepare(model)) return fails("there is no memory for the model");
-    return true;
+    return lay_out(model) || fails("there is no memory for the model");
 }
 
 }  // namespace slimsvm::predict

@@ -223,63 +223,6 @@ void score_rows(const Job& job, int64_t lo, int64_t hi, int64_t worker) {
     finish_tile(job, memory, 0, n_waiting, false, worker);
 }
 
-// ---------------------------------------------------------------- layout
-
-// coef (n_vectors, n_outputs) to (n_outputs, n_padded).
-SLIMSVM_SMALL bool turn_coefficients(Model& model) {
-    predict::Array<double> turned;
-    int64_t size;
-    if (__builtin_mul_overflow(model.n_outputs, model.n_padded, &size) || !turned.make(size)) return false;
-    const int64_t n = model.storage == Storage::WEIGHTS ? model.n_used : model.n_vectors;
-    for (int64_t j = 0; j < n; ++j)
-        for (int64_t c = 0; c < model.n_outputs; ++c)
-            turned[c * model.n_padded + j] = model.coef[j * model.n_outputs + c];
-    model.coef.swap(turned);
-    return true;
-}
-
-// z of a vector and a row of zeros.
-double z_of_zeros(const Model& model, double sum) { return model.step == predict::Step::INNER ? model.coef0 : -sum; }
-
-template <class T>
-SLIMSVM_SMALL bool lay_out(Model& model) {
-    const bool is_dense = model.storage == Storage::PANELS;
-    int64_t size;
-    if (__builtin_add_overflow(model.n_vectors, PANEL<T>, &size)) return false;
-    model.n_padded = divide_up(model.n_vectors, PANEL<T>) * PANEL<T>;
-    if (!model.norms.make(model.n_padded * int64_t(sizeof(T))) || !model.base.make(model.norms.size())) return false;
-    T *norms = reinterpret_cast<T*>(model.norms.data()), *base = reinterpret_cast<T*>(model.base.data());
-    for (int64_t j = 0; j < model.n_padded; ++j) norms[j] = base[j] = T(z_of_zeros(model, 0.0));
-    if (is_dense &&
-        (__builtin_mul_overflow(model.n_padded * int64_t(sizeof(T)), model.n_used, &size) || !model.panels.make(size)))
-        return false;
-    T* panels = reinterpret_cast<T*>(model.panels.data());
-    for (int64_t j = 0; j < model.n_vectors; ++j) {
-        double sum = 0.0;
-        const T times = model.step == predict::Step::SQUARED ? T(2) : T(1);
-        const int64_t lo = is_dense ? j * model.n_used : model.starts[j],
-                      hi = is_dense ? lo + model.n_used : model.starts[j + 1];
-        const double* values = is_dense ? model.vectors.data() : model.values.data();
-        for (int64_t t = lo; t < hi; ++t) {
-            const double p = double(T(values[t]));
-            sum += model.step == predict::Step::ABSOLUTE ? __builtin_fabs(p) : p * p;
-            if (is_dense) panels[(j / PANEL<T> * model.n_used + t - lo) * PANEL<T> + j % PANEL<T>] = times * T(p);
-        }
-        norms[j] = T(z_of_zeros(model, sum));
-    }
-    predict::Array<double> none;
-    model.vectors.swap(none);
-    return true;
-}
-
-bool prepare(Model& model) {
-    if (model.storage == Storage::WEIGHTS)
-        model.n_padded = model.n_used;
-    else if (!(model.is_single ? lay_out<float>(model) : lay_out<double>(model)))
-        return false;
-    return turn_coefficients(model);
-}
-
 int64_t workspace(const Model& model) {
     Room room;
     if (model.is_single)
@@ -325,6 +268,7 @@ SLIMSVM_SMALL void best_paths(const Model& model, const Rows& rows, const double
 }  // namespace
 
 extern const predict::Functions predict_functions;
-const predict::Functions predict_functions = {prepare, workspace, score, path_workspace, best_paths};
+const predict::Functions predict_functions = {PANEL<float>, PANEL<double>,  workspace,
+                                              score,        path_workspace, best_paths};
 
 }  // namespace slimsvm::SLIMSVM_ISA

@@ -5,6 +5,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
+
+#include "simd/processor.h"
 #endif
 
 namespace slimsvm::predict {
@@ -92,6 +94,7 @@ __attribute__((target("sha,sse4.1"))) void add_blocks_at_once(const uint8_t* blo
 
 bool has_instructions() {
     unsigned a, b, c, d;
+    if (chosen_isa() == Isa::BASELINE) return false;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSE4_1) || !(c & bit_SSSE3)) return false;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
 }

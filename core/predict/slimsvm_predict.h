@@ -65,7 +65,9 @@ typedef struct {
     int64_t n_sequences;
 } slimsvm_rows;
 
-/* The model of a file, or of the bytes of one; NULL where there is none, and slimsvm_last_error says why. */
+/* The model of a file, or of the bytes of one; NULL where there is none, and slimsvm_last_error says why. Nobody may
+ * shorten the file while it is being loaded (writing another and renaming it, as slimsvm does, is fine): the pages of a
+ * large one are mapped, not copied. */
 SLIMSVM_PREDICT_API slimsvm_model* slimsvm_load(const char* path);
 SLIMSVM_PREDICT_API slimsvm_model* slimsvm_load_memory(const void* bytes, size_t n_bytes);
 SLIMSVM_PREDICT_API void slimsvm_free(slimsvm_model* model); /* NULL is allowed */

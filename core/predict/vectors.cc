@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t MOST_TIMES = 8;
 // Folded vectors farther than this from 0, squared, have kernel values in float64: float32 would lose digits.
 constexpr double FAR = 64.0;
+constexpr int64_t LANES = 8;  // sums of their own, so that no addition waits for the one before
 
 bool fails(const char* text) { return error() << text, false; }
 bool has_no_memory() { return fails("there is no memory for the model"); }
@@ -24,10 +25,12 @@ void sort(int64_t* begin, int64_t* end) {
     std::sort_heap(begin, end, compare);
 }
 
-// Vectors as they were read: dense (n, width) numbers, or CSR with columns of the file.
+// Vectors as they were read: dense (n, width) numbers, where they lie in the file or in `values`, or CSR with columns
+// of the file.
 struct Given {
     int64_t n = 0;
     bool is_sparse = false;
+    const double* dense = nullptr;
     Array<double> values;
     Array<int64_t> starts, columns;
 };
@@ -43,10 +46,29 @@ bool read_whole(const ModelFile& file, const char* name, Array<int64_t>& numbers
     return true;
 }
 
+bool are_finite(const double* values, int64_t n) {
+    double odd[LANES] = {};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int64_t l = 0; l < LANES; ++l) odd[l] += values[i + l] - values[i + l];
+    for (; i < n; ++i) odd[0] += values[i] - values[i];
+    for (int64_t l = 1; l < LANES; ++l) odd[0] += odd[l];
+    return odd[0] == 0.0 || fails("the model file's vectors are not finite");
+}
+
 bool read_values(const FileArray& array, Array<double>& values) {
-    if (!array.copy_to(values)) return false;
-    for (int64_t i = 0; i < values.size(); ++i)
-        if (!(values[i] - values[i] == 0.0)) return fails("the model file's vectors are not finite");
+    return array.copy_to(values) && are_finite(values.data(), values.size());
+}
+
+// Numbers of float64 stay where they are: a page of memory costs more than all that is done with its numbers.
+bool read_dense(const FileArray& array, Given& given) {
+    const bool is_aligned = reinterpret_cast<uintptr_t>(array.bytes) % alignof(double) == 0;
+    if (array.type == 'f' && array.item_size == 8 && is_aligned) {
+        given.dense = reinterpret_cast<const double*>(array.bytes);
+        return true;
+    }
+    if (!array.copy_to(given.values)) return false;
+    given.dense = given.values.data();
     return true;
 }
 
@@ -98,23 +120,17 @@ bool read_given(const ModelFile& file, const Model& model, Given& given) {
     if (array.shape[1] != model.width)
         return error() << "the model file's vectors must have " << model.width << " features, found " << array.shape[1],
                false;
-    return read_values(array, given.values);
+    return read_dense(array, given);
 }
 
-// The used features, and the columns as places among them.
-bool find_used(Given& given, Model& model) {
-    if (!given.is_sparse) {
-        model.n_used = given.n ? model.width : 0;
-        model.has_all = given.n > 0;
-        return true;
-    }
+// The used features where they are few beside all: by sorting the columns, of which there are too many for a mark each.
+bool sort_used(Given& given, Model& model) {
     Array<int64_t> sorted;
     const int64_t n_stored = given.columns.size();
     if (!sorted.make(n_stored)) return has_no_memory();
     if (n_stored) memcpy(sorted.data(), given.columns.data(), size_t(n_stored) * sizeof(int64_t));
     sort(sorted.data(), sorted.data() + n_stored);
     model.n_used = std::unique(sorted.data(), sorted.data() + n_stored) - sorted.data();
-    model.has_all = model.n_used == model.width;
     for (int64_t t = 0; t < n_stored; ++t)
         given.columns[t] =
             std::lower_bound(sorted.data(), sorted.data() + model.n_used, given.columns[t]) - sorted.data();
@@ -122,20 +138,45 @@ bool find_used(Given& given, Model& model) {
     return true;
 }
 
-// Scales the values, the columns of sparse ones being places by now.
-void fold(Given& given, double factor, const Model& model) {
-    const bool has_one_scale = model.scales.size() == 1;
-    for (int64_t t = 0; t < given.values.size(); ++t) {
-        int64_t column = 0;
-        if (!has_one_scale) {
-            column = given.is_sparse ? given.columns[t] : t % model.width;
-            if (given.is_sparse && !model.has_all) column = model.used[column];
-        }
-        given.values[t] *= factor * model.scales[column];
+// The same by a place for each feature.
+bool mark_used(Given& given, Model& model) {
+    Array<int64_t> places;
+    if (!places.make(model.width)) return has_no_memory();
+    for (int64_t t = 0; t < given.columns.size(); ++t) places[given.columns[t]] = 1;
+    int64_t n_used = 0;
+    for (int64_t f = 0; f < model.width; ++f) n_used += places[f];
+    if (!model.used.make(n_used)) return has_no_memory();
+    for (int64_t f = 0; f < model.width; ++f) {
+        if (!places[f]) continue;
+        places[f] = model.n_used;
+        model.used[model.n_used++] = f;
     }
+    for (int64_t t = 0; t < given.columns.size(); ++t) given.columns[t] = places[given.columns[t]];
+    return true;
 }
 
-// Rows of sparse vectors with rising columns, none twice.
+// The used features, and the columns as places among them.
+bool find_used(Given& given, Model& model) {
+    if (!given.is_sparse)
+        model.n_used = given.n ? model.width : 0;
+    else if (!(model.width <= given.columns.size() ? mark_used(given, model) : sort_used(given, model)))
+        return false;
+    model.has_all = model.n_used == model.width && (given.is_sparse || given.n > 0);
+    return true;
+}
+
+// What the values of a used feature are multiplied by.
+bool find_folding(double factor, Model& model) {
+    if (!model.folding.make(model.n_used)) return has_no_memory();
+    const bool has_one_scale = model.scales.size() == 1;
+    for (int64_t c = 0; c < model.n_used; ++c) {
+        const int64_t column = has_one_scale ? 0 : model.has_all ? c : model.used[c];
+        model.folding[c] = factor * model.scales[column];
+    }
+    return true;
+}
+
+// Rows of sparse vectors, folded, with rising columns, none twice.
 bool sort_rows(const Given& given, Model& model) {
     Array<double> sums;
     if (!sums.make(model.n_used) || !model.starts.make(given.n + 1) || !model.columns.make(given.values.size()) ||
@@ -149,22 +190,14 @@ bool sort_rows(const Given& given, Model& model) {
             columns[t] = given.columns[given.starts[j] + t];
             sums[columns[t]] += given.values[given.starts[j] + t];
         }
-        sort(columns, columns + n);
+        if (!std::is_sorted(columns, columns + n)) sort(columns, columns + n);
         const int64_t n_columns = std::unique(columns, columns + n) - columns;
         for (int64_t t = 0; t < n_columns; ++t) {
-            model.values[at + t] = sums[columns[t]];
+            model.values[at + t] = sums[columns[t]] * model.folding[columns[t]];
             sums[columns[t]] = 0.0;
         }
         model.starts[j + 1] = at += n_columns;
     }
-    return true;
-}
-
-bool to_dense(const Given& given, int64_t size, Model& model) {
-    if (!model.vectors.make(size)) return has_no_memory();
-    for (int64_t j = 0; j < given.n; ++j)
-        for (int64_t t = given.starts[j]; t < given.starts[j + 1]; ++t)
-            model.vectors[j * model.n_used + given.columns[t]] += given.values[t];
     return true;
 }
 
@@ -180,7 +213,7 @@ bool to_weights(const Given& given, int64_t size, Model& model) {
         if (given.is_sparse)
             for (int64_t t = given.starts[j]; t < given.starts[j + 1]; ++t) add(j, given.columns[t], given.values[t]);
         else
-            for (int64_t f = 0; f < model.width; ++f) add(j, f, given.values[j * model.width + f]);
+            for (int64_t f = 0; f < model.width; ++f) add(j, f, given.dense[j * model.width + f]);
     }
     model.coef.swap(weights);
     model.storage = Storage::WEIGHTS;
@@ -203,16 +236,27 @@ bool read_weights(const ModelFile& file, int64_t n, Model& model) {
     return true;
 }
 
-bool is_near(const Model& model) {
-    if (model.step == Step::INNER) return true;
-    for (int64_t j = 0; j < model.n_vectors; ++j) {
+// The sum of squares of a vector's folded features.
+double folded_square(const Model& model, int64_t j) {
+    if (!model.dense) {
         double sum = 0.0;
-        for (int64_t c = 0; c < model.n_used; ++c) {
-            const double p = model.vectors[j * model.n_used + c];
-            sum += p * p;
-        }
-        if (!(sum <= FAR)) return false;
+        for (int64_t t = model.starts[j]; t < model.starts[j + 1]; ++t) sum += model.values[t] * model.values[t];
+        return sum;
     }
+    const double* values = model.dense + j * model.n_used;
+    double sums[LANES] = {};
+    for (int64_t c = 0; c < model.n_used; ++c) {
+        const double p = values[c] * model.folding[c];
+        sums[c % LANES] += p * p;
+    }
+    for (int64_t l = 1; l < LANES; ++l) sums[0] += sums[l];
+    return sums[0];
+}
+
+// None of them is infinite or no number then.
+bool is_near(const Model& model) {
+    for (int64_t j = 0; j < model.n_vectors; ++j)
+        if (!(folded_square(model, j) <= FAR)) return false;
     return true;
 }
 
@@ -223,24 +267,23 @@ bool read_vectors(const ModelFile& file, int64_t n_vectors, double factor, Model
     Given given;
     given.n = n_vectors;
     if (!read_given(file, model, given) || !find_used(given, model)) return false;
-    fold(given, factor, model);
     // No form has many more numbers than the file.
-    int64_t size, n_stored = given.values.size();
+    int64_t size;
+    const int64_t n_given = given.is_sparse ? given.values.size() : given.n * model.width;
     if (model.map == SLIMSVM_IDENTITY && !__builtin_mul_overflow(model.n_used, model.n_outputs, &size) &&
-        size - n_stored <= model.coef.size())
-        return to_weights(given, size, model);
+        size - n_given <= model.coef.size())
+        return (given.is_sparse || are_finite(given.dense, n_given)) && to_weights(given, size, model);
     model.n_vectors = n_vectors;
-    model.storage = Storage::PANELS;
-    if (!given.is_sparse) {
-        model.vectors.swap(given.values);
-    } else if (!__builtin_mul_overflow(model.n_used, n_vectors, &size) && size / MOST_TIMES <= n_stored) {
-        if (!to_dense(given, size, model)) return false;
-    } else {
-        model.storage = Storage::SPARSE;
-        return sort_rows(given, model);
-    }
-    model.is_single = file.header["dtype"].is_text("float32") && is_near(model);
-    return true;
+    if (!find_folding(factor, model) || (given.is_sparse && !sort_rows(given, model))) return false;
+    const bool is_full = !given.is_sparse || (!__builtin_mul_overflow(model.n_used, n_vectors, &size) &&
+                                              size / MOST_TIMES <= given.values.size());
+    model.storage = is_full ? Storage::PANELS : Storage::SPARSE;
+    model.dense = given.dense;
+    if (model.dense) model.vectors.swap(given.values);
+    const bool is_single = is_full && file.header["dtype"].is_text("float32");
+    const bool are_near = is_single && model.step != Step::INNER && is_near(model);
+    model.is_single = is_single && (are_near || model.step == Step::INNER);
+    return are_near || given.is_sparse || are_finite(model.dense, n_given);
 }
 
 }  // namespace slimsvm::predict

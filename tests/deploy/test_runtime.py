@@ -1,5 +1,6 @@
 """The C runtime: scores and predictions of every kind of model, and files that are none."""
 
+import ctypes
 import json
 import os
 import re
@@ -177,6 +178,22 @@ def test_labels(classes, labels, runtime, tmp_path):
         assert model.predict(np.array([[0.0], [1.0]])).ravel().tolist() == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("gamma", [0.002, 50.0])
+def test_a_file_that_is_mapped_and_bytes_that_are_not_aligned(gamma, runtime, tmp_path):
+    """Vectors in float64 are read where they lie in a file of more than 256 kB; far ones (γ = 50) stay in float64."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 400)).astype(np.float32)
+    clf = slimsvm.SVC(gamma=gamma, precision="float32").fit(X, X[:, 0] > 0)
+    clf.save(tmp_path / "model.slim")
+    expected = slimsvm.load_predictor(tmp_path / "model.slim").decision_function(X)
+    content = (tmp_path / "model.slim").read_bytes()
+    assert len(content) > 1 << 18
+    memory = (ctypes.c_char * (len(content) + 1))(*b"?" + content)
+    for source in (tmp_path / "model.slim", content, (ctypes.addressof(memory) + 1, len(content))):
+        with Model(runtime, source) as model:
+            assert_near(model.scores(X).ravel(), expected)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -230,6 +247,17 @@ def mended(header, arrays=b"", n_header=None):
     hashed = struct.pack("<QQ", 60 + len(header) + len(arrays), len(header) if n_header is None else n_header)
     hashed += header + arrays
     return struct.pack("<8sI32s", b"slimsvm\n", 1, sha256(hashed).digest()) + hashed
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx512"])
+def test_checksums_of_any_length(isa, runtime, monkeypatch):
+    """By the processor's own instructions and without: a file with another checksum would be refused for that."""
+    monkeypatch.setenv("SLIMSVM_ISA", isa)
+    for n in [*range(200), 64 * 1000 - 16]:
+        with pytest.raises(RefusedError, match="header is not as it should be"):
+            Model(runtime, mended(b"x" * n))
+        with pytest.raises(RefusedError, match="checksum does not match"):
+            Model(runtime, mended(b"x" * n)[:-1] + b"y")
 
 
 @pytest.mark.parametrize("depth", [63, 65, 100_000])
