@@ -1,7 +1,9 @@
 """`Blocks`: any rows by number, what is kept, and what is refused."""
 
+import pickle
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -49,23 +51,76 @@ def test_any_rows_by_number(form, dtype, tmp_path):
         rows.take(np.array([0, -1]), np.float32)
 
 
-def test_blocks_are_made_when_asked_for_and_the_last_ones_kept():
-    X, made = some_rows(), []
+def counted(X, n, made):
+    """Functions that return n blocks and note which ones they made."""
 
     def block(i):
         made.append(i)
-        return X[50 * i : 50 * i + 50]
+        return X[len(X) // n * i : len(X) // n * (i + 1)]
 
-    rows = Blocks([lambda i=i: block(i) for i in range(4)], n_rows=[50] * 4, cache_bytes=2 * 50 * 3 * 4)
+    return [lambda i=i: block(i) for i in range(n)]
+
+
+def test_blocks_are_made_when_asked_for_and_the_first_ones_kept():
+    X, made = some_rows(), []
+    rows = Blocks(counted(X, 4, made), n_rows=[50] * 4, cache_bytes=2 * 50 * 3 * 4)
     assert made == [0]  # which says the rest
     rows.take(np.array([120, 10, 110]), np.float32)
     assert made == [0, 2]
     rows.slice(0, 200, np.float32)
-    assert made == [0, 2, 1, 2, 3]
-    rows.slice(100, 200, np.float32)
-    assert made == [0, 2, 1, 2, 3]
-    Blocks([lambda i=i: block(i) for i in range(4)], cache_bytes=10**6).slice(0, 200, np.float32)
-    assert made == [0, 2, 1, 2, 3, 0, 1, 2, 3]
+    assert made == [0, 2, 1, 3]
+    rows.slice(150, 200, np.float32)
+    assert made == [0, 2, 1, 3]  # the last one is there, too
+    rows.slice(50, 100, np.float32)
+    assert made == [0, 2, 1, 3, 1]
+    made.clear()
+    Blocks(counted(X, 4, made), cache_bytes=10**6).slice(0, 200, np.float32)
+    assert made == [0, 1, 2, 3]
+
+
+def test_the_next_block_of_a_pass_is_made_meanwhile():
+    X, made = some_rows(), []
+    rows = Blocks(counted(X, 4, made), n_rows=[50] * 4, cache_bytes=0)
+    rows.slice(0, 50, np.float32)
+    made.clear()
+    rows.slice(50, 100, np.float32)
+    wait_until(lambda: made == [1, 2])  # nobody has asked for it
+    np.testing.assert_array_equal(rows.slice(100, 150, np.float32), X[100:150])
+    wait_until(lambda: made == [1, 2, 3])
+    np.testing.assert_array_equal(rows.slice(0, 50, np.float32), X[:50])  # another one than was thought
+    assert made == [1, 2, 3, 0]
+
+
+def test_an_error_of_a_block_made_ahead_meets_whoever_asks_for_it():
+    X, tries = some_rows(), []
+
+    def broken():
+        tries.append(1)
+        raise OSError("gone")
+
+    rows = Blocks([lambda: X[:50], lambda: X[50:100], broken], n_rows=[50] * 3, cache_bytes=0)
+    rows.slice(0, 100, np.float32)
+    wait_until(lambda: tries == [1])
+    with pytest.raises(RuntimeError, match="block 2 could not be made: gone"):
+        rows.slice(100, 150, np.float32)
+    assert len(tries) == 2
+
+
+def wait_until(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came true")
+
+
+def test_a_copy_by_pickle_has_the_same_rows():
+    X = some_rows()
+    rows = Blocks([*(partial(np.array, X[lo : lo + 50]) for lo in (0, 50, 100)), X[150:]], cache_bytes=1000)
+    rows.slice(0, 200, np.float32)
+    copy = pickle.loads(pickle.dumps(rows))
+    np.testing.assert_array_equal(copy.slice(0, 200, np.float32), X)
+    assert copy.bounds.tolist() == rows.bounds.tolist()
 
 
 def test_threads_share_blocks():

@@ -29,9 +29,20 @@ def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weigh
     found = scale_gamma(Counted(X), weights)
     repeated = np.repeat(X.toarray(), np.ones(100, int) if weights is None else weights.astype(int), axis=0)
     assert found == pytest.approx(1 / (500 * repeated.var()), rel=1e-12)
-    # Three values a row, twenty rows a block, five blocks, for the mean and for the squares.
+    # Three values a row, twenty rows a block, five blocks, each read once.
     assert X.nnz == 300
-    assert len(COUNTS) == 10
+    assert len(COUNTS) == 5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_whose_means_are_far_apart(monkeypatch, weighted):
+    monkeypatch.setattr(validation, "BLOCK_VALUES", 30)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 3)) + 1e6 * np.arange(100)[:, None] // 20
+    weights = rng.integers(0, 3, 100).astype(float) if weighted else None
+    repeated = np.repeat(X, np.ones(100, int) if weights is None else weights.astype(int), axis=0)
+    assert scale_gamma(X, weights) == pytest.approx(1 / (3 * repeated.var()), rel=1e-13)
+    assert scale_gamma(X + 1e9, weights) == pytest.approx(1 / (3 * repeated.var()), rel=1e-6)
 
 
 def test_sparse_rows_without_a_value():

@@ -36,6 +36,8 @@ from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
 MEMORY_LIMIT = 1 << 30
+# All rows are known to lie within a radius where a box about them reaches this share of it: folded rows are rounded.
+BOX_SHARE = 0.99
 
 RowChoice = tuple[int, int] | np.ndarray | None
 PartFunction = Callable[[Operand, int, Selection, int], None]
@@ -134,6 +136,7 @@ class KernelRows:
         self._folding = kernel.folding(self.n_features)
         self._block_rows = max(4 * ROWS_PER_TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
         self._radius: float | None = None
+        self._box: tuple[np.ndarray, np.ndarray] | None = None
         self.may_be_infinite = True
         self._centred = self._folding is not None and self._folding.shift_invariant and not self.rows.is_sparse
         if not self._centred:
@@ -187,6 +190,15 @@ class KernelRows:
                 farthest = max((float(-rows.rows.half.min()) for rows in kept if len(rows.rows.half)), default=0.0)
                 self._radius = farthest * self._folding.steepness
         return self._radius
+
+    def is_wider_than(self, radius: float) -> bool:
+        """Whether ``self.radius`` is above this number: a pass over the rows, unless a box about them all tells it."""
+        folding = self._folding
+        if self._radius is None and self._box is not None and folding is not None and folding.norms:
+            corner = np.maximum(self.centre - self._box[0], self._box[1] - self.centre) * folding.row_scale
+            if 0.5 * float(corner @ corner) * folding.steepness <= BOX_SHARE * radius:
+                return False
+        return self.radius > radius
 
     @property
     def half_norms(self) -> np.ndarray | None:
@@ -329,9 +341,14 @@ class KernelRows:
 
     def _mean(self) -> np.ndarray:
         total = np.zeros(self.n_features)
+        low, high = np.full((2, self.n_features), [[np.inf], [-np.inf]])
+        has_box = not self.rows.in_memory  # elsewhere the radius costs less than the box
         for lo, hi in self.rows.blocks(self._block_rows):
             rows = np.require(self.rows.slice(lo, hi, self.rows.exact_dtype), requirements=["C", "A"])
             core.add_rows(rows=rows, total=total)
+            if has_box:
+                low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+        self._box = (low, high) if has_box else None
         return total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:
@@ -420,11 +437,13 @@ class KernelRows:
         n_rows = min(step, choice.n)
         n_folders = min(n_jobs, len(parts))
         folders = [DenseFolder(folding, self.centre, n_rows, self.dtype) for _ in range(n_folders)]
+        # Rows that are made block by block are read in one piece: threads would ask for different blocks in turn.
+        read = None if self.rows.has_random_access else self._raw(choice)
 
         def work(lo: int, hi: int) -> None:
             folder = folders.pop()  # one for each thread that can be here at a time
             for at, part in parts[lo:hi]:
-                folder.add(self._raw(part), 0)
+                folder.add(self._raw(part) if read is None else read[at : at + part.n], 0)
                 function(folder.operand(part.n), at, Selection(part.n), 1)
             folders.append(folder)
 

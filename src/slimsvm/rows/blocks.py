@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm.rows.arrays import CHECKED_VALUES, Block, Rows, as_rows, find_not_finite, is_sparse
+from slimsvm.rows.block_store import BlockStore
 
 CACHE_BYTES = 256_000_000
 
@@ -22,9 +21,9 @@ class Blocks(Rows):
     Results do not depend on where one block ends and the next begins. Every block is looked at when it is made: as many
     columns and the same dtype as the first, as many rows as it had before, and finite numbers only.
 
-    Blocks are made one at a time, whichever thread asks; those used last are kept. Passes over all rows make every
-    block once. Rows at random places make all blocks that they are in, so solvers that want such rows all the time
-    refuse `Blocks`.
+    Blocks are made one at a time, whichever thread asks; the first ones that fit are kept. Passes over all rows make
+    every other block once, the next one in a thread while the rows of this one are worked on. Rows at random places
+    make all blocks that they are in, so solvers that want such rows all the time refuse `Blocks`.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class Blocks(Rows):
     n_stored : int or None, default=None
         Values stored in all blocks, if these are sparse. None: where ``n_rows`` is given all are made once to count.
     cache_bytes : int, default=256_000_000
-        Blocks made by functions are kept up to about this many bytes, the one used last always.
+        Blocks made by functions are kept up to so many bytes, beside the one used last.
 
     Attributes
     ----------
@@ -100,9 +99,7 @@ class Blocks(Rows):
                 raise ValueError(f"{what} must have an entry for each of the {len(self._sources)} blocks, {len(given)}")
         self._names = names
         self.feature_names = None if columns is None else list(columns)
-        self._lock, self._cache_bytes = threading.Lock(), cache_bytes
-        self._cache: OrderedDict[int, Rows] = OrderedDict()
-        self._cached_bytes = 0
+        self._store = BlockStore(self._made, len(self._sources), cache_bytes)
         self._is_checked = np.zeros(len(self._sources), bool)
         self.bounds = np.zeros(1, np.int64)
         self._like: Rows | None = None
@@ -276,7 +273,7 @@ class Blocks(Rows):
             sizes[i] = block.n_rows
             n_stored += block.n_stored
             if callable(self._sources[i]):
-                self._keep(i, block)
+                self._store.put(i, block)
         if self._like is None or not sizes.sum():
             raise ValueError(f"Blocks must have rows, found {self.n_blocks} blocks without any")
         self.bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -286,26 +283,14 @@ class Blocks(Rows):
         self.n_stored = n_stored if self.is_sparse else self.n_rows * self.n_features
 
     def _block(self, i: int) -> Rows:
-        """Block i, from the cache or made anew."""
+        """Block i: as it was given, kept, or made anew."""
         source = self._sources[i]
-        n_rows, first = int(self.bounds[i + 1] - self.bounds[i]), int(self.bounds[i])
-        with self._lock:
-            if not callable(source):
-                return source if self._is_checked[i] else self._checked(i, n_rows, first)
-            block = self._cache.get(i)
-            if block is None:
-                block = self._checked(i, n_rows, first)
-            self._keep(i, block)
-            return block
+        if callable(source):
+            return self._store.get(i)
+        return source if self._is_checked[i] else self._made(i)
 
-    def _keep(self, i: int, block: Rows) -> None:
-        """Put a block at the end of the cache, and drop those that were not used for the longest time."""
-        if i not in self._cache:
-            self._cache[i] = block
-            self._cached_bytes += _bytes_of(block)
-        self._cache.move_to_end(i)
-        while len(self._cache) > 1 and self._cached_bytes > self._cache_bytes:
-            self._cached_bytes -= _bytes_of(self._cache.popitem(last=False)[1])
+    def _made(self, i: int) -> Rows:
+        return self._checked(i, int(self.bounds[i + 1] - self.bounds[i]), int(self.bounds[i]))
 
     def _held(self, source: Any, i: int) -> Rows:
         """What was given as block i, as rows."""
@@ -413,7 +398,3 @@ def _arrow() -> Any:
 
 def _form(rows: Rows) -> str:
     return "CSR" if rows.is_sparse else "dense"
-
-
-def _bytes_of(rows: Rows) -> int:
-    return rows.n_stored * (rows.dtype.itemsize + (8 if rows.is_sparse else 0))

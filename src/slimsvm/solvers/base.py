@@ -200,7 +200,7 @@ class Problem:
         ):
             return kernel_rows(np.float64)
         bound = kernel_rows(np.float32)
-        if self.precision == "auto" and bound.radius > MAX_FLOAT32_RADIUS:
+        if self.precision == "auto" and bound.is_wider_than(MAX_FLOAT32_RADIUS):
             return kernel_rows(np.float64)
         return bound
 

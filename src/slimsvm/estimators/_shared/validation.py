@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers
-from slimsvm.rows import FLOATS, Rows, find_not_finite, is_sparse
+from slimsvm.rows import FLOATS, Rows, find_not_finite, in_pieces, is_sparse
 
 BLOCK_VALUES = 1 << 20
 
@@ -218,42 +218,47 @@ def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
 
 
 def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
-    """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; blockwise."""
+    """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; one pass in blocks,
+    whose means and squares about them are put together (Chan, Golub, LeVeque 1983).
+    """
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights
-    total = weights.sum() * d
     rows = X if isinstance(X, Rows) else None
     sparse = is_sparse(X) if rows is None else rows.is_sparse
     n_stored = X.nnz if rows is None and sparse else 0 if rows is None else rows.n_stored
     stored = -(-n_stored // n) if sparse else d  # values of a row, zeros of sparse rows are none
-    step = max(1, BLOCK_VALUES // max(1, stored))
-    blocks = [(lo, min(n, lo + step)) for lo in range(0, n, step)]
-
-    def weighted_sum(shift: float, power: int) -> float:
-        value = 0.0
-        for lo, hi in blocks:
-            block: Any = X[lo:hi] if rows is None else rows.slice(lo, hi, rows.exact_dtype)
-            if sparse:
-                block = block.astype(np.float64)
-                entries = block.power(power) if power > 1 else block
-                value += float(weights[lo:hi] @ np.asarray(entries.sum(axis=1)).ravel())
-            else:
-                block = block.astype(np.float64, copy=False)
-                entries = (block - shift) ** power if power > 1 else block
-                value += float(weights[lo:hi] @ entries.sum(axis=1))
-        return value
-
-    mean = weighted_sum(0.0, 1) / total
-    if sparse:
-        variance = weighted_sum(0.0, 2) / total - mean**2
-    else:
-        variance = weighted_sum(mean, 2) / total
+    total, mean, squares = np.zeros(3)  # NumPy's numbers, which may be infinite
+    for part in in_pieces(n, BLOCK_VALUES // max(1, stored)):
+        block: Any = X[part] if rows is None else rows.slice(part.start, part.stop, rows.exact_dtype)
+        weight, own_mean, own_squares = _moments(block, weights[part], d)
+        if weight > 0:
+            off, before = own_mean - mean, total
+            total += weight
+            mean += off * (weight / total)
+            squares += own_squares
+            if before > 0:
+                squares += off**2 * (weight * (before / total))
+    variance = squares / total
     if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
         raise ValueError(
             f"gamma='scale' is 1 / (n_features · variance of X), found a variance of {variance:.3g}: scale X, or give "
             "gamma as a number"
         )
     return gamma
+
+
+def _moments(block: Any, weights: np.ndarray, d: int) -> tuple[float, float, float]:
+    """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)²."""
+    total = float(weights.sum()) * d
+    if not total:
+        return 0.0, 0.0, 0.0
+    block = block.astype(np.float64)
+    if is_sparse(block):
+        sums = [float(weights @ np.asarray(part.sum(axis=1)).ravel()) for part in (block, block.power(2))]
+        return total, sums[0] / total, sums[1] - sums[0] ** 2 / total
+    mean = float(weights @ block.sum(axis=1)) / total
+    block -= mean
+    return total, mean, float(weights @ np.square(block, out=block).sum(axis=1))
 
 
 def takes_label_sets(solver: Any) -> bool:

@@ -43,6 +43,7 @@ def best_coefficients(
     tol_relative: Any,
     rng: np.random.Generator,
     deadline: float = np.inf,
+    tau: float | None = None,
 ) -> Coefficients:
     """Solve the convex problem in coefficients, intercept and plain parameters over a model's basis.
 
@@ -62,6 +63,8 @@ def best_coefficients(
     rng : numpy.random.Generator
     deadline : float, default=inf
         Cuts end at this value of `time.perf_counter`.
+    tau : float or None
+        What smoothed losses begin with, where it is known from a like problem.
 
     Warns
     -----
@@ -74,7 +77,7 @@ def best_coefficients(
     tol_relative = problem.tolerances(tol_relative, model.n_basis)[1]
     if is_smoothed:
         start: Any = model.coef, model.intercept
-        found = fit_coefficients(problem, kernel_rows, model.basis, start, tol_relative, rng=rng)
+        found = fit_coefficients(problem, kernel_rows, model.basis, start, tol_relative, rng=rng, tau=tau)
         if found.objective - found.bound_in_basis > tol_relative * abs(found.objective):
             other = fit_coefficients(problem, kernel_rows, model.basis, None, tol_relative, rng=rng)
             bound = max(found.bound_in_basis, other.bound_in_basis)

@@ -50,6 +50,9 @@ FIRST_TAU, NEXT_TAU = 1.0, 0.3
 # Directions are made of twice as many rows, and of rows of a quarter of the curvature, after a step that left more than
 # this share of what a step can gain.
 SLOW, MORE, MOST_EFFORT = 0.2, 2.0, 1e6
+# The first directions are made of so many times the usual number of rows at most, one for each EFFORT_ROWS: passes over
+# very many rows cost more than good directions do.
+EFFORT_ROWS, FIRST_EFFORT = 400_000, 25.0
 MAX_TRIALS = 20
 # Prices above FIRST_PRICE are reached from there, each PRICE_FACTOR times the one before.
 FIRST_PRICE, PRICE_FACTOR = 1e3, 10.0
@@ -96,6 +99,8 @@ class ConvexFinish:
     tol, tol_relative : float
         Converged when objective − bound is at most tol·C₁ and at most tol_relative·objective.
     start : (coef (k, m), intercept (m,)) or None
+    tau : float or None
+        The first τ, where one is known from a like problem.
 
     Attributes
     ----------
@@ -114,10 +119,10 @@ class ConvexFinish:
         tol: float,
         tol_relative: float,
         start: tuple[Array, Array] | None = None,
+        tau: float | None = None,
     ):
         check_smoothable(problem)
-        self.prices = prices_to(problem.C)
-        self.kept_tau: float | None = None
+        self.prices, self.kept_tau = prices_to(problem.C), tau
         self.idle: int
         self.values: Values
         self.problem, self.whole, self.rng = replace(problem, C=self.prices.pop(0)), space, rng
@@ -187,7 +192,8 @@ class ConvexFinish:
         self.point = Point(u, self.space.times(u))
         self.best = Best(np.inf, self.point)
         self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
-        self.effort, self.decrement = 1.0, np.inf
+        self.effort = min(max(1.0, self.examples.n_rows / EFFORT_ROWS), FIRST_EFFORT)
+        self.decrement = np.inf
         mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
@@ -343,6 +349,7 @@ def fit_coefficients(
     tol_relative: float = 1e-3,
     max_steps: int = 200,
     rng: np.random.Generator | None = None,
+    tau: float | None = None,
 ) -> Coefficients:
     """Solve the convex problem in the coefficients of a given basis: the last act of every solver with a small basis.
 
@@ -360,6 +367,8 @@ def fit_coefficients(
     max_steps : int, default=200
     rng : numpy.random.Generator or None
         Draws the rows of samples; None: one made of the problem's random_state.
+    tau : float or None
+        As of `ConvexFinish`.
 
     Returns
     -------
@@ -373,7 +382,7 @@ def fit_coefficients(
     rng = problem.generator() if rng is None else rng
     with one_blas_thread():
         space = subspace(problem, kernel_rows, basis)
-        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start)
+        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start, tau)
         n_steps = 0
         while n_steps < max_steps and (finish.on_the_way or not finish.converged):
             finish.step()
@@ -381,7 +390,8 @@ def fit_coefficients(
         if finish.on_the_way:
             finish.arrive()
         coef, intercept = space.coefficients(finish.best.found.u)
-    return Coefficients(coef, intercept, finish.best.objective, finish.bound, n_steps, finish.converged)
+    found = finish.best.objective, finish.bound
+    return Coefficients(coef, intercept, *found, n_steps, finish.converged, tau=finish.tau)
 
 
 def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:

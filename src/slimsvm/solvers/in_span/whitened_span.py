@@ -24,8 +24,8 @@ from slimsvm.kernels.pairs import between
 
 Array = np.ndarray
 
-# Kernel values computed at a time where they are not kept.
-BLOCK_BYTES = 1 << 26
+# Kernel values computed at a time where they are not kept: what the processor's caches hold.
+BLOCK_BYTES = 1 << 22
 # Rows and columns of the tiles of dense products.
 TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
 # Multiplications of one thread in a microsecond, about, of values that come from memory; and the microseconds of work
@@ -54,6 +54,9 @@ class Coefficients:
         No model over this basis has a lower objective.
     n_steps : int
     converged : bool
+    plain : float64 ndarray of shape (n_plain,)
+    tau : float or None
+        The temperature that smoothed losses ended with.
     """
 
     coef: Array
@@ -63,6 +66,7 @@ class Coefficients:
     n_steps: int
     converged: bool
     plain: Array = field(default_factory=lambda: np.zeros(0))
+    tau: float | None = None
 
 
 class Subspace:

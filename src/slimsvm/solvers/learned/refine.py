@@ -21,8 +21,9 @@ Wu, Schölkopf, Bakır, "A Direct Method for Building Sparse Kernel Learning Alg
 and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates that rise and fall once); Polyak and
 Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
-Parts: `solvers.learned.first_basis` and `bases` for the start, `solvers.learned.basis_descent` for the steps,
-`solvers.in_span.best_coefficients` for the finish.
+Parts: `solvers.learned.learning_rows` for the rows that vectors are learned from, `solvers.learned.first_basis` and
+`bases` for the start, `solvers.learned.basis_descent` for the steps, `solvers.in_span.best_coefficients` for the
+finish.
 """
 
 from __future__ import annotations
@@ -38,13 +39,20 @@ from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number
-from slimsvm.solvers.in_span.best_coefficients import best_coefficients, check_finish
+from slimsvm.solvers.in_span.best_coefficients import (
+    NEWTON_TOLERANCE,
+    best_coefficients,
+    check_finish,
+    has_smoothed_rows,
+)
+from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
 from slimsvm.solvers.learned.adam import Rates
 from slimsvm.solvers.learned.basis_descent import Descent, Schedule
 from slimsvm.solvers.learned.batch_gradient import check_kernel, known_loss
 from slimsvm.solvers.learned.first_basis import expansion_of
-from slimsvm.tasks import losses
+from slimsvm.solvers.learned.learning_rows import LEARNING_ROWS, learning_part, part_of
+from slimsvm.tasks import Examples, losses
 
 Array = np.ndarray
 
@@ -75,6 +83,9 @@ AUTO_NOISE, NOISE_FEATURES = 0.4, 200
 DIVERGED = 2.0
 # Rows that the features' spread is taken from.
 SPREAD_ROWS = 20_000
+# Rows of the sample that vectors were learned from on which coefficients are solved for, one after the other, before
+# all rows are gone through.
+NEAR_ROWS = 100_000, LEARNING_ROWS
 # Of max_seconds, the share left for the finish.
 FINISH_SHARE = 0.15
 
@@ -100,10 +111,11 @@ class RefineRun:
     doing = "learning vectors"
 
     def __init__(self, problem: Problem, solver: Refine, model: KernelExpansion | None):
-        self.problem, self.solver, self.begun = problem, solver, time.perf_counter()
+        self.whole, self.solver, self.begun = problem, solver, time.perf_counter()
+        self.rng = problem.generator()
+        self.problem = problem = learning_part(problem, self.rng)
         self.kernel_rows = problem.bind()
         check_kernel(self.kernel_rows, solver.learn_metric)
-        self.rng = problem.generator()
         self.converged = False
         self.finished: tuple[KernelExpansion, Coefficients] | None = None
         initial = solver.initial if model is None else model
@@ -144,7 +156,7 @@ class RefineRun:
         rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
         share = LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
         examples, task = self.problem.examples, self.problem.task
-        self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain))
+        self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain), examples)
         score = self.unit * examples.n_examples / examples.n_rows
         coef = rate * COEF_RATE / np.sqrt(k) * score
         known = known_loss(self.problem)
@@ -180,8 +192,7 @@ class RefineRun:
         points = self.kernel_rows.points_of(basis[self.rng.permutation(basis.shape[0])[:size]])
         return float(np.abs(self.kernel_rows.block(points, rows=np.sort(some))).mean())
 
-    def _mean_loss(self, scores: Array, plain: Array) -> float:
-        examples = self.problem.examples
+    def _mean_loss(self, scores: Array, plain: Array, examples: Examples) -> float:
         augmented = self.problem.task.augment(scores, plain, examples)
         return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
 
@@ -235,9 +246,11 @@ class RefineRun:
         self.converged = not self.is_cut_short
         if self.solver.finish:
             model, rows = self._learned()
-            problem = replace(self.problem, kernel=model.kernel)
+            model, tau = self._near(model, rows)
+            model, rows = self._among_all(model, rows)
+            problem = replace(self.whole, kernel=model.kernel)
             deadline = np.inf if problem.max_seconds is None else self.begun + problem.max_seconds
-            found = best_coefficients(problem, rows, model, self.solver.tol_relative, self.rng, deadline)
+            found = best_coefficients(problem, rows, model, self.solver.tol_relative, self.rng, deadline, tau)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
 
@@ -247,10 +260,41 @@ class RefineRun:
         learned = self.descent.expansion(flat)
         kernel, rows = self.descent.kernel(learned.log_scale), self.kernel_rows
         if kernel != rows.kernel:
-            counter, rows = rows.counter, replace(self.problem, kernel=kernel).bind()
-            rows.counter = counter
+            rows = self._bound(replace(self.problem, kernel=kernel), rows)
         dtype = np.dtype(rows.dtype).name
         return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype), rows
+
+    def _near(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, float | None]:
+        """Of vectors learned from a sample, the model with the best coefficients for it, and the τ these ended with:
+        both are near those for all rows, whose passes take longer.
+        """
+        problem = replace(self.problem, kernel=model.kernel)
+        if self.problem is self.whole or not has_smoothed_rows(problem):
+            return model, None
+        tau = None
+        for n_rows in NEAR_ROWS:
+            few = part_of(problem, n_rows, self.rng)
+            seen = rows if few is problem else self._bound(few, rows)
+            # Kernel values of all these rows would take more memory than a pass over all others does.
+            few = replace(few, memory_limit=few.memory_limit // 4)
+            start = model.coef, model.intercept
+            found = fit_coefficients(few, seen, model.basis, start, NEWTON_TOLERANCE, rng=self.rng, tau=tau)
+            model, tau = replace(model, coef=found.coef, intercept=found.intercept), found.tau
+        return model, tau
+
+    def _among_all(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, KernelRows]:
+        """A model, and all rows seen through its kernel, where it was learned from a sample of them."""
+        if self.problem is self.whole:
+            return model, rows
+        rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
+        return replace(model, dtype=np.dtype(rows.dtype).name), rows
+
+    @staticmethod
+    def _bound(problem: Problem, like: KernelRows) -> KernelRows:
+        """The rows of a problem, whose kernel values are counted with others."""
+        rows = problem.bind()
+        rows.counter = like.counter
+        return rows
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model with its objective over all rows."""
@@ -259,7 +303,7 @@ class RefineRun:
             model, found = self.finished
             objective, bound = found.objective, found.bound_in_basis
         else:
-            model, rows = self._learned()
+            model, rows = self._among_all(*self._learned())
             objective, bound = self._objective(model, rows), None
         used = model.coef.any(axis=1)
         if not used.all():
@@ -278,7 +322,7 @@ class RefineRun:
         norm = model.norm_squared()
         if self.problem.intercept == "regularized":
             norm += float(model.intercept @ model.intercept)
-        return 0.5 * norm + self.problem.C1 * self._mean_loss(scores, model.plain)
+        return 0.5 * norm + self.whole.C1 * self._mean_loss(scores, model.plain, self.whole.examples)
 
 
 class Refine(Solver):
@@ -330,6 +374,9 @@ class Refine(Solver):
 
     Notes
     -----
+    Of more than a million rows, or than fit into a quarter of ``memory_limit`` (but for 100,000), vectors are learned from
+    a sample of so many; coefficients, objective and bound are those of all rows.
+
     Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches,
     each as it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
 

@@ -1,0 +1,104 @@
+"""Blocks that were made: as many as fit are kept, and in a pass over all the next one is made meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from slimsvm.rows.arrays import Rows
+
+
+class BlockStore:
+    """Blocks by number, made one at a time.
+
+    The first blocks that fit are kept for good, and beside them the one used last: of passes over all blocks, which
+    those used last would serve nothing, each finds the same ones there. Who asks for one block after another gets the
+    next from a thread that makes it ahead.
+
+    Parameters
+    ----------
+    make : callable (i) -> Rows
+    n_blocks : int
+    max_bytes : int
+        What blocks that are kept take at most.
+    """
+
+    def __init__(self, make: Callable[[int], Rows], n_blocks: int, max_bytes: int):
+        self._make, self.n_blocks, self.max_bytes = make, n_blocks, max_bytes
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[int, Rows] = {}
+        self._bytes = 0
+        self._last: tuple[int, Rows | None] = (-2, None)
+        self._ahead: _Ahead | None = None
+
+    def get(self, i: int) -> Rows:
+        """Block i."""
+        with self._lock:
+            block, (last, last_block) = self._kept.get(i), self._last
+            if block is None:
+                block = last_block if last == i else None
+            if block is None:
+                block = self._awaited(i) or self._make(i)
+                self._keep(i, block)
+            self._last = i, block
+            if i == last + 1 and i + 1 < self.n_blocks and i + 1 not in self._kept and self._ahead is None:
+                self._ahead = _Ahead(self._make, i + 1)
+            return block
+
+    def put(self, i: int, block: Rows) -> None:
+        """Keep a block that was made elsewhere."""
+        with self._lock:
+            self._keep(i, block)
+            self._last = i, block
+
+    def _keep(self, i: int, block: Rows) -> None:
+        size = bytes_of(block)
+        if self._bytes + size <= self.max_bytes:
+            self._kept[i] = block
+            self._bytes += size
+
+    def _awaited(self, i: int) -> Rows | None:
+        """What is being made ahead, if it is block i. What failed is made again, by who asks for it."""
+        if self._ahead is None:
+            return None
+        ahead, self._ahead = self._ahead, None
+        block = ahead.wait()
+        return block if ahead.i == i else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_make": self._make, "n_blocks": self.n_blocks, "max_bytes": self.max_bytes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+
+class _Ahead:
+    """A block that a thread is making."""
+
+    def __init__(self, make: Callable[[int], Rows], i: int):
+        self.i = i
+        self._make = make
+        self._made: Rows | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True, name="slimsvm-next-block")
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            self._made = self._make(self.i)
+        except Exception:  # whoever asks for the block meets it again
+            self._made = None
+
+    def wait(self) -> Rows | None:
+        """The block, or None where it could not be made."""
+        self._thread.join()
+        return self._made
+
+
+def bytes_of(rows: Rows) -> int:
+    """Bytes that a block takes, about."""
+    return rows.n_stored * (rows.dtype.itemsize + (8 if rows.is_sparse else 0))
