@@ -374,8 +374,8 @@ class Refine(Solver):
 
     Notes
     -----
-    Of more than a million rows, or than fit into a quarter of ``memory_limit`` (but for 100,000), vectors are learned from
-    a sample of so many; coefficients, objective and bound are those of all rows.
+    Of more than a million rows, or than fit into a quarter of ``memory_limit`` (but for 100,000), vectors are learned
+    from a sample of so many; coefficients, objective and bound are those of all rows.
 
     Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches,
     each as it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
