@@ -209,7 +209,9 @@ class KernelExpansion:
     def _plain(self, X: Block | Rows) -> tuple[np.ndarray | None, RawScorer | None]:
         """Rows as compiled code folds them on the way, and what scores them so; None where there is no such thing."""
         raw = plain_floats(X) if isinstance(X, np.ndarray) and X.ndim == 2 else None
-        return raw, None if raw is None else self._prepare(raw).scorer
+        if raw is None:
+            return None, None
+        return raw, (self._prepared.get((False, raw.shape[1])) or self._prepare(raw)).scorer
 
     def _prepare(self, X: Block) -> _Prepared:
         key = is_sparse(X), X.shape[1]
