@@ -1134,6 +1134,7 @@ struct slimsvm_budget_rule {
     int64_t code;        // as in budget/rules.h
     int64_t max_points;  // points that may stay
     int64_t pairs;       // mergers at a time
+    double contrast;     // points of two signs merge where one weighs this many times the other: 2 or more
     const float* table;  // (601, 201, 2)? of mergers, from fill_merge_table; golden section where there is none
 };
 

@@ -1,5 +1,8 @@
 """Training on a budget: BSCA and BSGD with the settings of the BSCA paper (its table 1), without an intercept.
 
+bsca and bsgd are as in the paper: steps as they are (damping 0), the model after the last step, rows drawn with
+replacement, mergers of points of one sign. our-bsca and our-bsgd are the library's defaults, or what the options say.
+
 finish: a few epochs and the convex finish. curves: one epoch after another without it, each with its objectives,
 fractions and test error. In both the clock stops while the model is tested. no budget: the same steps with room for
 every row, on some of the rows. lemma 2: on fewer rows, so long that the share of steps that change the model comes to
@@ -19,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.budget.figures import plot
 from slimsvm import BSCA, BSGD, SVC
-from slimsvm.budget import BUDGET_RULES
+from slimsvm.budget import BUDGET_RULES, Merge, get_budget_rule
 from slimsvm.cli import options
 from slimsvm.cli.output import say
 from slimsvm.datasets import checkerboard, load
@@ -50,7 +53,8 @@ SETS = {
     "susy": Setting(32.0, 2.0**-7, 20.21, PAPER, 8000),
     "checkerboard": Setting(1.0, 10.0, float("nan"), "", 150),
 }
-METHODS = {"bsca": BSCA, "bsgd": BSGD}
+PAPERS_FORM = {"average": False, "selection": "uniform", "maintenance": Merge(two_signs=False)}
+METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
 IN_CURVES = ("primal", "dual", "dual_of_model", "merge_fraction", "zero_step_fraction", "degradation", "training_error")
 MOST_EXACT = 60_000  # rows up to which the exact SVM is trained
 
@@ -61,14 +65,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``python -m benchmarks budget``."""
     parser.add_argument("--quick", action="store_true", help="a minute: the checkerboard, two seeds, short curves")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="default: all of them")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="default: both")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="default: all four")
     parser.add_argument(
         "--max-basis", nargs="+", type=options.positive_integer, default=[200, 500, 1000], metavar="B", help="budgets"
     )
-    parser.add_argument("--rule", choices=BUDGET_RULES, default="merge", help="default: %(default)s")
-    parser.add_argument(
+    ours = parser.add_argument_group("our-bsca and our-bsgd")
+    ours.add_argument("--rule", choices=BUDGET_RULES, default="merge", help="default: %(default)s")
+    ours.add_argument("--two-signs", action=argparse.BooleanOptionalAction, default=True, help="merge points of both")
+    ours.add_argument(
         "--selection", choices=("permutation", "uniform", "adaptive"), default="permutation", help="order of rows"
     )
+    ours.add_argument("--damping", type=float, metavar="D", help="of our-bsca's steps (default: the library's)")
+    ours.add_argument("--average", action=argparse.BooleanOptionalAction, default=True, help="of the last models")
     parser.add_argument(
         "--epochs", type=options.positive_integer, default=3, help="before the finish (default: %(default)s)"
     )
@@ -112,7 +120,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             exact.append({"data": name, **exact_svm(SETS[name], data, args.n_jobs)})
             say(f"{name}, exact SVM: {100 * exact[-1]['test_error']:.2f} % in {exact[-1]['seconds']:.1f} s")
         for method, budget, seed in trials(args):
-            solver = METHODS[method](budget, epochs=args.epochs, maintenance=args.rule, selection=args.selection)
+            solver = solver_of(method, budget, args)
             record = {"data": name, "method": method, "max_basis": budget, "seed": seed, "n_train": len(data[1])}
             record |= finished(solver, SETS[name], data, seed, args.n_jobs)
             if args.curve_epochs:
@@ -129,6 +137,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "acceptance": comparison(records),
         "table": summary(records, exact),
     }
+
+
+def solver_of(method: str, budget: int, args: argparse.Namespace) -> Any:
+    """The paper's method, or ours as the options have it."""
+    solver = BSCA(budget, epochs=args.epochs) if method.endswith("bsca") else BSGD(budget, epochs=args.epochs)
+    if not method.startswith("our-"):
+        form = PAPERS_FORM | ({"damping": 0.0} if method == "bsca" else {})
+        return solver.set_params(**form)
+    rule = get_budget_rule(args.rule)
+    if "two_signs" in rule.get_params():
+        rule.set_params(two_signs=args.two_signs)
+    solver.set_params(maintenance=rule, selection=args.selection, average=args.average)
+    return solver.set_params(damping=args.damping) if method == "our-bsca" and args.damping is not None else solver
 
 
 def exact_svm(setting: Setting, data: Any, n_jobs: int | None) -> dict[str, Any]:
@@ -155,7 +176,7 @@ def without_budget(name: str, data: Any, args: argparse.Namespace) -> list[dict[
     part, records = some_rows(data, args.no_budget_rows), []
     for method in args.methods:
         # One point less than rows: with room for all, plain ascent to the end would take over.
-        solver = METHODS[method](len(part[1]) - 1, maintenance="remove", selection=args.selection)
+        solver = solver_of(method, len(part[1]) - 1, args).set_params(maintenance="remove")
         points = curve(solver, SETS[name], part, 0, args.n_jobs, max(args.curve_epochs, LAST))
         records.append({"data": name, "method": method, "curve": points})
     return records
@@ -173,24 +194,20 @@ def lemma_2(name: str, data: Any, args: argparse.Namespace) -> list[dict[str, An
     part, records = some_rows(data, args.limit_rows), []
     limits = exact_svm(SETS[name], part, args.n_jobs)["limits"]
     for method in args.methods:
-        solver = METHODS[method](
-            len(part[1]) - 1,
-            epochs=args.limit_epochs or SETS[name].limit_epochs,
-            maintenance="remove",
-            selection=args.selection,
-            finish=False,
-        )
+        epochs = args.limit_epochs or SETS[name].limit_epochs
+        solver = solver_of(method, len(part[1]) - 1, args)
+        solver.set_params(epochs=epochs, maintenance="remove", finish=False)
         clf = make(solver, SETS[name], 0, args.n_jobs).fit(*part[:2])
         shares = np.array([1.0 - record["zero_step_fraction"] for record in clf.history_])
         observed = float(shares[-max(1, len(shares) // 10) :].mean())
         record = {"data": name, "method": method, "rows": len(part[1]), "epochs": len(shares)}
         record |= {
-            "limit": limits[method],
+            "limit": limits[method.removeprefix("our-")],
             "observed": observed,
             "shares": shares[:: max(1, len(shares) // 100)].tolist(),
         }
         records.append(record)
-        say(f"{name}, {method}, no budget: {observed:.4f} of the steps change the model, limit {limits[method]:.4f}")
+        say(f"{name}, {method}, no budget: {observed:.4f} of the steps change the model, limit {record['limit']:.4f}")
     return records
 
 
@@ -216,7 +233,9 @@ def deviation(errors: np.ndarray) -> float:
 
 
 def comparison(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Set by set and budget: how soon BSCA is as good as the mean of BSGD's last epochs, and how steady both end."""
+    """Set by set and budget: how soon the paper's BSCA is as good as the mean of its BSGD's last epochs, and how steady
+    both end.
+    """
     rows = []
     curves = {
         key: [r["curve"] for r in records if (r["data"], r["max_basis"], r["method"]) == key]
@@ -228,7 +247,7 @@ def comparison(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         error, seconds = (
             {
                 method: np.array([[p[what] for p in c] for c in curves[name, budget, method]])
-                for method in METHODS
+                for method in ("bsca", "bsgd")
             }
             for what in ("test_error", "seconds")
         )  # fmt: skip
@@ -242,7 +261,7 @@ def comparison(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "data": name, "B": budget, "mean of BSGD's last epochs %": round(100 * float(target), 2),
                 "mean of BSCA's %": round(100 * float(error["bsca"][:, -LAST:].mean()), 2),
                 "BSCA is there after this share of BSGD's time": share,
-                **{f"± of {m}'s last epochs %": deviation(error[m]) for m in METHODS},
+                **{f"± of {m}'s last epochs %": deviation(error[m]) for m in error},
             }
         )  # fmt: skip
     return rows
@@ -336,7 +355,7 @@ def summary(records: list[dict[str, Any]], exact: list[dict[str, Any]]) -> list[
                 "s/epoch": round(float(np.mean([r["curve"][-1]["seconds"] / len(r["curve"]) for r in group])), 3),
                 "merges": round(float(np.mean([r["curve"][-1]["merge_fraction"] for r in group])), 3),
                 "steps": round(float(np.mean([1 - r["curve"][-1]["zero_step_fraction"] for r in group])), 3),
-                "limit": round(limits[key[0]][key[1]], 3) if key[0] in limits else None,
+                "limit": round(limits[key[0]][key[1].removeprefix("our-")], 3) if key[0] in limits else None,
             }
         table.append(row)
     return table

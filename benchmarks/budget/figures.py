@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-STYLES = {"bsca": "-", "bsgd": "--"}
+STYLES = {"bsca": "-", "bsgd": "--", "our-bsca": "-.", "our-bsgd": ":"}
+WIDTHS = {"bsca": 1.5, "bsgd": 1.5, "our-bsca": 0.9, "our-bsgd": 0.9}
 COLOURS = {200: "C0", 500: "C1", 1000: "C2"}
 
 
@@ -24,15 +25,16 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
         own = [record for record in records if record["data"] == name]
         for method, budget in dict.fromkeys((r["method"], r["max_basis"]) for r in own):
             curves = [r["curve"] for r in own if (r["method"], r["max_basis"]) == (method, budget)]
-            look = {"ls": STYLES[method], "color": COLOURS.get(budget, "C3"), "label": f"{method}, B={budget}"}
+            look = {"ls": STYLES[method], "lw": WIDTHS[method], "color": COLOURS.get(budget, "C3")}
+            look["label"] = f"{method}, B={budget}"
             seconds, epochs = mean(curves, "seconds"), np.arange(1, len(curves[0]) + 1)
             error.plot(seconds, 100 * mean(curves, "test_error"), **look)
             primal.plot(seconds, mean(curves, "primal"), **look)
             merges.plot(epochs, mean(curves, "merge_fraction"), **look)
+            dual.plot(seconds, mean(curves, "dual_of_model"), **look)
             if method == "bsca":
                 bsca.plot(seconds, 100 * mean(curves, "test_error"), **look)
-                dual.plot(seconds, mean(curves, "dual"), **look)
-                dual.plot(seconds, mean(curves, "dual_of_model"), **look | {"ls": ":", "label": None})
+                dual.plot(seconds, mean(curves, "dual"), **look | {"marker": ".", "label": None})
         if name in exact:
             for ax in (error, bsca):
                 ax.axhline(100 * exact[name]["test_error"], color="0.5", label="exact SVM")
@@ -44,7 +46,7 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
                 free.plot(mean([record["curve"]], "seconds"), 100 * mean([record["curve"]], "test_error"), **look)
         error.set(xlabel="seconds", ylabel="test error (%)", title=f"{name}: figures 2 and 5")
         primal.set(xlabel="seconds", ylabel="primal objective", yscale="log", title="figures 1 and 7")
-        dual.set(xlabel="seconds", ylabel="D(α), dotted: of the model", title="figures 1 and 7")
+        dual.set(xlabel="seconds", yscale="symlog", ylabel="Σα − ½‖w̃‖²; dots: D(α)", title="figures 1 and 7")
         bsca.set(xlabel="seconds", ylabel="test error (%)", title="figure 6")
         merges.set(xlabel="epoch", ylabel="steps that merge", title="figures 3 and 8")
         free.set(xlabel="seconds", ylabel="test error (%)", title="figure 4: no budget")

@@ -36,7 +36,7 @@ __attribute__((noinline)) Partner searched_partner(const BudgetPoints<T>& points
                 const int64_t j = start + lowest_bit(candidates);
                 if (j >= points.n) break;
                 const double b = fabs(points.beta[j]);
-                if (!are_merged(own * points.beta[j], a, b, 1)) continue;
+                if (!are_merged(own * points.beta[j], a, b, 1, rule.contrast)) continue;
                 if (light_loss(least(1.0, double(points.k[j]))) * b > cost * (a + b)) continue;
                 const TableEntry found = merger_with(points, rule, own, j);
                 if (found.loss < cost) {
@@ -63,7 +63,7 @@ inline Partner best_partner(const BudgetPoints<T>& points, const Rule& rule, dou
     const GreatestTwo<T> nearest = greatest_two(points.k, points.n);
     const int64_t j = nearest.place;
     const double kappa = double(points.k[j]);
-    if (kappa >= 0.0 && are_merged(own * points.beta[j], a, fabs(points.beta[j]), 1)) {
+    if (kappa >= 0.0 && are_merged(own * points.beta[j], a, fabs(points.beta[j]), 1, rule.contrast)) {
         const TableEntry found = merger_with(points, rule, own, j);
         if (double(nearest.other) < least_nearness(found.loss / share)) return {j, found.place};
         return searched_partner(points, rule, own, share, found.loss / share, found.loss, Partner{j, found.place});
@@ -88,7 +88,8 @@ inline void merge_losses(const BudgetPoints<T>& points, const Rule& rule, int64_
         const double norm = sqrt(square), a = least(norm_r, norm), b = most(norm_r, norm);
         double& loss = points.v[j];
         loss = HUGE_VAL;
-        if (j == r || !(a > 0.0) || !are_merged(product, a, b, m)) continue;  // squares of tiny numbers may be 0
+        // Squares of tiny numbers may be 0.
+        if (j == r || !(a > 0.0) || !are_merged(product, a, b, m, rule.contrast)) continue;
         const double kappa = clipped(double(points.k[j]), 1e-300, 1.0), side = product > 0.0 ? 1.0 : -1.0;
         if (rule.table) {
             // With several outputs: what coefficients along one line would lose, which is no more than these lose.
@@ -155,7 +156,7 @@ inline double merge_two(BudgetPoints<T>& points, const Rule& rule, int64_t r, in
         square += points.beta_of(c)[j] * points.beta_of(c)[j];
     }
     const double a = sqrt(least(square_r, square)), b = sqrt(most(square_r, square));
-    if (!(a > 0.0) || !are_merged(product, a, b, m)) return -1.0;
+    if (!(a > 0.0) || !are_merged(product, a, b, m, rule.contrast)) return -1.0;
     const double exponent = -0.5 * distance, side = product > 0.0 ? 1.0 : -1.0, kappa = exp2_of(exponent);
     // How far from the heavier towards the lighter, and what each has left there.
     Shares shares = rule.table && m == 1

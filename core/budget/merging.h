@@ -4,8 +4,9 @@
 //     s(t) = b kappa^(t^2) + a kappa^((1 - t)^2),    and a^2 + b^2 + 2 a b kappa - s^2 is lost.
 // All of it depends on kappa and u = a / (a + b), the place of the common centre. Of one sign, u and the best t are in
 // [0, 1/2]. Of two signs they are below 0: what is taken off the heavier point moves it away from where that was. With
-// b >= 2 |a| they are in [-1, 0]; points whose masses nearly cancel are not merged. In both intervals s has one peak.
-// With several outputs s^2 is the sum over them, and cosine that of the angle between the two coefficient vectors.
+// b >= 2 |a| they are in [-1, 0]; points whose masses nearly cancel are not merged, or none of two signs (`contrast`).
+// In both intervals s has one peak. With several outputs s^2 is the sum over them, and cosine that of the angle between
+// the two coefficient vectors.
 //
 // Wang, Crammer, Vucetic, "Breaking the Curse of Kernelization", JMLR 2012 (merging); Glasmachers, Qaadan, "Speeding Up
 // Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Section Search", 2018 (the table).
@@ -34,9 +35,11 @@ constexpr double FAR_LOSS[] = {0.71873, -0.11929347, 1.13222995, -2.01289987, 1.
 // x, or the bound that it is beyond; lo for NaN.
 SLIMSVM_INLINE double clipped(double x, double lo, double hi) { return x > lo ? (x < hi ? x : hi) : lo; }
 
-// Whether points whose coefficients have this inner product and the norms a <= b are merged; m: outputs.
-SLIMSVM_INLINE bool are_merged(double product, double a, double b, int64_t m) {
-    return (product > 0.0) | ((m == 1) & (product < 0.0) & (b >= 2.0 * a));  // the two signs take turns: no branches
+// Whether points whose coefficients have this inner product and the norms a <= b are merged; m: outputs. Of two signs
+// they are where b is at least `contrast` times a.
+SLIMSVM_INLINE bool are_merged(double product, double a, double b, int64_t m, double contrast) {
+    // The two signs take turns: no branches.
+    return (product > 0.0) | ((m == 1) & (product < 0.0) & (b >= contrast * a));
 }
 
 // LIGHT_LOSS of one kernel value.

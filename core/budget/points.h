@@ -21,10 +21,7 @@ struct Counts {
     double steps, changed, added, merged, removed, projected, evals, degradation, loss, errors;
 };
 
-struct Rule {
-    int64_t code, max_points, pairs;
-    const float* table;
-};
+using Rule = struct slimsvm_budget_rule;
 
 template <class T>
 struct BudgetPoints {

@@ -35,7 +35,7 @@ inline void keep_within(BudgetPoints<T>& points, const Rule& rule, Counts& count
 
 // Whether structures from outside are a rule, and a model that it can work on.
 inline bool is_suitable(const struct slimsvm_budget_rule& rule, const struct slimsvm_budget_points& points) {
-    if (rule.code < 0 || rule.code >= N_RULES || rule.pairs < 1) return false;
+    if (rule.code < 0 || rule.code >= N_RULES || rule.pairs < 1 || !(rule.contrast >= 2.0)) return false;
     const bool is_inner = points.form == SLIMSVM_INNER || points.form == SLIMSVM_CSR_INNER;
     if (rule.code == MERGE && !(is_inner && points.code == SLIMSVM_EXP2)) return false;
     if (rule.code == PROJECT && !points.n_inverse) return false;

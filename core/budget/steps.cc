@@ -29,7 +29,7 @@ struct Job {
           steps(called.steps),
           half(static_cast<const T*>(called.rows->half)),
           points(*called.points),
-          rule({called.rule->code, called.rule->max_points, called.rule->pairs, called.rule->table}),
+          rule(*called.rule),
           alpha(called.alpha),
           intercept(called.intercept),
           delta(called.points->step),
@@ -200,7 +200,7 @@ void drop_idle_of(const struct slimsvm_budget_points& given) {
 template <class T>
 void search(struct slimsvm_merge_search_call& call) {
     const BudgetPoints<T> points(*call.points);
-    const Rule rule = {call.rule->code, call.rule->max_points, call.rule->pairs, call.rule->table};
+    const Rule& rule = *call.rule;
     const int64_t r = smallest(points, false).slot;
     slot_values(points, r);
     merge_losses(points, rule, r);

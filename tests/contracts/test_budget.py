@@ -16,6 +16,7 @@ from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, 
 KERNELS = {**with_metric(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
 VARIANTS = {name: rule() for name, rule in BUDGET_RULES.items()}
 VARIANTS["golden-section"] = Merge(search="golden-section")
+VARIANTS["one-sign"] = Merge(two_signs=False)
 SUITABLE = [
     (rule, kernel)
     for rule in sorted(VARIANTS)
@@ -307,6 +308,20 @@ def test_what_is_taken_off_a_point_moves_it_away():
     )
 
 
+@pytest.mark.parametrize(
+    "rule", [Merge(two_signs=False), Merge("golden-section", False), MultiMerge(2, two_signs=False)]
+)
+def test_points_of_two_signs_are_left_apart_where_that_is_asked_for(rule):
+    X = np.array([[0.0], [0.1], [3.0]])
+    model = model_of(X, rule, "rbf", 1)
+    counts = model.add(np.arange(2), np.array([[5.0], [-1.0]]))
+    assert (counts.merged, counts.removed, model.n_basis) == (0, 1, 1)
+    np.testing.assert_array_equal(model.basis, X[:1])
+    counts = model.add(np.array([2]), np.array([[0.5]]))
+    assert (counts.merged, counts.removed) == (1, 0)
+    assert 0 < model.basis[0, 0] < 3
+
+
 def test_several_pairs_make_room_for_several_points():
     rng, X = data(3, 40)
     coef = np.abs(rng.standard_normal((40, 1)))
@@ -325,7 +340,7 @@ def test_evaluations_are_counted(rule):
     counts = model.add(np.arange(4), np.abs(rng.standard_normal((4, 1))))
     assert counts.kernel_evals == 0 + 1 + 2 + 3
     counts = model.add(np.array([30]), np.ones((1, 1)))
-    search = {"merge": 5, "golden-section": 5, "multi-merge": 5 + counts.merged - 1}.get(rule, 0)
+    search = {"merge": 5, "golden-section": 5, "one-sign": 5, "multi-merge": 5 + counts.merged - 1}.get(rule, 0)
     assert counts.kernel_evals == 4 + search
     assert model.kernel_rows.counter.n == 6 + counts.kernel_evals
     # The kernel values of the newest point are known: a search for its partner costs none.
@@ -350,6 +365,7 @@ def test_projection_of_what_is_in_the_span_loses_nothing():
     ("rule", "message"),
     [
         (Merge(search="grid"), "search must be 'table' or 'golden-section', found 'grid'"),
+        (Merge(two_signs=1), "two_signs must be True or False, found 1"),
         (MultiMerge(pairs=1), "pairs must be an integer >= 2, found 1"),
         (MultiMerge(pairs=2.5), "pairs must be an integer >= 2, found 2.5"),
     ],

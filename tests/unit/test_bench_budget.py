@@ -1,3 +1,4 @@
+import argparse
 import json
 
 import numpy as np
@@ -14,7 +15,7 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
     assert main(argv) == 0
     result = json.loads((tmp_path / "budget.json").read_text())
     assert [(r["method"], r["max_basis"], r["seed"]) for r in result["records"]] == [
-        (method, 50, seed) for method in ("bsca", "bsgd") for seed in (0, 1)
+        (method, 50, seed) for method in ("bsca", "bsgd", "our-bsca", "our-bsgd") for seed in (0, 1)
     ]
     for record in result["records"]:
         assert 0 < record["test_error"] < 0.3
@@ -22,7 +23,8 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, monkeypatch):
         seconds = [point["seconds"] for point in record["curve"]]
         assert len(seconds) == 5
         assert seconds == sorted(seconds)
-        assert (record["curve"][0]["dual"] is None) == (record["method"] == "bsgd")
+        assert (record["curve"][0]["dual"] is None) == record["method"].endswith("bsgd")
+        assert np.isfinite(record["curve"][0]["dual_of_model"])
     for record in result["no_budget"]:
         assert len(record["curve"]) == 5
     for record in result["lemma_2"]:
@@ -68,6 +70,22 @@ def test_curves_go_on_from_epoch_to_epoch():
         random_state=np.random.default_rng(0),
     ).fit(data[0], data[1])  # fmt: skip
     assert points[0]["test_error"] == pytest.approx(1 - fit.score(data[2], data[3]))
+
+
+def test_methods_are_the_papers_and_ours_as_the_options_have_it():
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    args = parser.parse_args(["--no-two-signs", "--damping", "2", "--no-average", "--selection", "adaptive"])
+    paper, ours = (command.solver_of(name, 50, args) for name in ("bsca", "our-bsca"))
+    assert (paper.damping, paper.average, paper.selection) == (0.0, False, "uniform")
+    assert (ours.damping, ours.average, ours.selection) == (2.0, False, "adaptive")
+    assert not paper.maintenance.two_signs
+    assert not ours.maintenance.two_signs
+    usual = command.solver_of("our-bsgd", 50, parser.parse_args([]))
+    assert usual.maintenance.two_signs
+    assert usual.average
+    assert not command.solver_of("bsgd", 50, parser.parse_args([])).average
+    assert command.solver_of("our-bsgd", 50, parser.parse_args(["--rule", "remove"])).maintenance.name == "remove"
 
 
 def test_settings_are_the_papers():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from slimsvm import core
@@ -43,7 +44,7 @@ class BudgetRule(BaseEstimator):
 
     def compiled(self, max_basis: int) -> core.Structure:
         """The rule as compiled code takes it, for models of at most ``max_basis`` points."""
-        return core.BudgetRule(code=self.code, max_points=max_basis, pairs=1)
+        return core.BudgetRule(code=self.code, max_points=max_basis, pairs=1, contrast=np.inf)
 
     def work(self, n_basis: int) -> int:
         """Multiply-adds, about, of making room among ``n_basis`` points, beside their kernel values."""

@@ -11,6 +11,8 @@ from slimsvm import core
 from slimsvm.budget.budget_rule import BudgetRule
 
 TABLE_SHAPE = (601, 201, 2)
+# Points of two signs merge where one weighs this many times the other.
+LEAST_CONTRAST = 2.0
 TABLE_COLUMNS = 20  # that one compiled call fills, in some 10 ms
 
 
@@ -38,6 +40,9 @@ class Merge(BudgetRule):
         Where h and ‖Δ‖² come from: a table made beforehand (losses right to 4e-5 of ``(|β_i| + |β_j|)²``), or golden
         section search for every candidate, many times as slow. With several outputs the table sorts out candidates
         that cannot win, and golden section does the rest.
+    two_signs : bool, default=True
+        Whether points of a single output whose coefficients have two signs merge, too. The paper's merge only points of
+        one sign: False.
 
     References
     ----------
@@ -55,14 +60,17 @@ class Merge(BudgetRule):
     code = 0
     rbf_only = True
 
-    def __init__(self, search="table"):
+    def __init__(self, search="table", two_signs=True):
         self.search = search
+        self.two_signs = two_signs
 
     def check(self, kernel):
         """See `BudgetRule.check`."""
         super().check(kernel)
         if self.search not in ("table", "golden-section"):
             raise ValueError(f"search must be 'table' or 'golden-section', found {self.search!r}")
+        if not isinstance(self.two_signs, (bool, np.bool_)):
+            raise ValueError(f"two_signs must be True or False, found {self.two_signs!r}")
 
     def compiled(self, max_basis):
         """See `BudgetRule.compiled`."""
@@ -70,7 +78,8 @@ class Merge(BudgetRule):
 
     def _rule(self, max_basis: int, pairs: int) -> core.Structure:
         table = merge_table() if self.search == "table" else None
-        return core.BudgetRule(code=self.code, max_points=max_basis, pairs=pairs, table=table)
+        contrast = LEAST_CONTRAST if self.two_signs else np.inf
+        return core.BudgetRule(code=self.code, max_points=max_basis, pairs=pairs, contrast=contrast, table=table)
 
     def work(self, n_basis):
         """See `BudgetRule.work`."""
@@ -87,6 +96,8 @@ class MultiMerge(Merge):
     pairs : int, default=3
         Mergers at a time, at least 2.
     search : {"table", "golden-section"}, default="table"
+    two_signs : bool, default=True
+        As in `Merge`.
 
     References
     ----------
@@ -101,8 +112,8 @@ class MultiMerge(Merge):
 
     name = "multi-merge"
 
-    def __init__(self, pairs=3, search="table"):
-        super().__init__(search)
+    def __init__(self, pairs=3, search="table", two_signs=True):
+        super().__init__(search, two_signs)
         self.pairs = pairs
 
     def check(self, kernel):

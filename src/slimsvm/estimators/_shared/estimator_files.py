@@ -34,8 +34,8 @@ def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: s
     if with_state:
         state = estimator._state
         header["state"] = {
-            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken, "task": _plain(state.task),
-            "random": state.random,
+            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken,
+            "n_changed": state.n_changed, "task": _plain(state.task), "random": state.random,
         }  # fmt: skip
         basis = {"": state.basis}
         if is_sparse(state.basis):
@@ -128,6 +128,7 @@ def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:
         C=header["C"],
         n_steps=header["n_steps"],
         n_taken=header["n_taken"],
+        n_changed=header.get("n_changed", 0),
         task=_object(header["task"]),
         examples=Examples(labels=arrays["state_labels"], weights=arrays["state_weights"]),
         random=header["random"],

@@ -54,6 +54,8 @@ class BudgetState:
         The loss they belong to.
     n_taken : int
         Points that the budget has taken away so far.
+    n_changed : int
+        Steps so far that changed the model.
     n_rows, n_last, digest
         Of streams: rows met so far, those of the last chunk, and what tells whether the same rows come again.
     random : dict or None
@@ -70,6 +72,7 @@ class BudgetState:
     task: Task
     examples: Examples
     n_taken: int = 0
+    n_changed: int = 0
     n_rows: int = 0
     n_last: int = 0
     digest: bytes = b""

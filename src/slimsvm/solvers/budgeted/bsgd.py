@@ -53,7 +53,9 @@ class BSGD(BudgetedSolver):
 
     Notes
     -----
-    Records in ``history_`` are those of `BSCA` without the duals: the method's steps leave the box.
+    Records in ``history_`` are those of `BSCA` without ``dual``: the method's steps leave the box. ``dual_of_model`` is
+    Σα − ½‖w̃‖² with α_i = n C / t times the steps in which row i had a loss; None but for two classes whose rows weigh
+    the same.
 
     References
     ----------

@@ -78,6 +78,7 @@ class BudgetedRun:
         self.steps = steps_of(problem, solver.method, damping_of(solver, problem.task) if self.is_dual else 0.0)
         self.alpha = np.zeros((n if self.is_dual else 1, m))
         self.intercept, self.t = np.zeros(m), np.zeros(2, np.int64)
+        self.n_changed = 0
         self.rests = np.zeros(n if solver.selection == "adaptive" else 0, np.int64)
         if state is not None:
             self._go_on(state)
@@ -101,6 +102,7 @@ class BudgetedRun:
         """Start from an earlier model and its dual variables, shrunk into the box where C is smaller now."""
         share = min(1.0, self.problem.C / state.C) if self.is_dual else 1.0
         self.t[:] = state.n_steps, state.n_taken
+        self.n_changed = state.n_changed
         unit = share if self.is_dual else max(1, state.n_steps)
         self.model.load(state.basis, state.coef * unit, state.basis_rows)
         self.intercept[:] = state.intercept * unit
@@ -125,6 +127,7 @@ class BudgetedRun:
         self._meet(order[tail:], counted)
         self.epoch += 1
         counts = self.model.counted(counted)
+        self.n_changed += int(counts.changed)
         taken_away = counts.merged + counts.removed + counts.projected
         record: dict[str, Any] = {
             "objective": None,
@@ -200,6 +203,7 @@ class BudgetedRun:
         if is_exact and not steps.is_against_the_rest:
             record["objective"] = primal
         if not self.is_dual:
+            record["dual_of_model"] = self._dual_of_gradient_steps()
             return
         linear = linear_part(steps, self.alpha)
         dual = float(linear.sum()) - 0.5 * self._squared_norm(linear)
@@ -219,6 +223,17 @@ class BudgetedRun:
             if dual > self.lower_bound:
                 self.lower_bound, self.best_alpha = dual, self.alpha.copy()
             record |= {"lower_bound": self.lower_bound, "gap": primal - self.lower_bound}
+
+    def _dual_of_gradient_steps(self) -> float | None:
+        """Σα − ½‖w̃‖² of the last step, with α_i = n C / t times the steps in which row i had a loss.
+
+        α leaves the box, so that this bounds nothing. It is known for two classes whose rows weigh the same.
+        """
+        price = self.steps.price
+        if self.steps.loss != HINGE or self.steps.is_against_the_rest or (price != price[0]).any():
+            return None
+        model = expansion(self.kernel_rows, self.model.basis, self.model.coef * self.unit, self.intercept * self.unit)
+        return len(price) * float(price[0]) * self.n_changed * self.unit - self._half_norm(model)
 
     def dual_point(self) -> DualPoint | None:
         """The best dual variables."""
@@ -303,7 +318,7 @@ class BudgetedRun:
         state = BudgetState(
             self.model.basis, self.model.coef * self.unit, self.intercept * self.unit, basis_rows,
             self.alpha.copy() if self.is_dual else None, self.problem.C, int(self.t[0]), self.problem.task,
-            self.problem.examples, int(self.t[1]), random=dict(self.rng.bit_generator.state),
+            self.problem.examples, int(self.t[1]), self.n_changed, random=dict(self.rng.bit_generator.state),
         )  # fmt: skip
         counters = {
             "kernel_evals": evals,
