@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.budget.figures import plot
@@ -315,7 +316,7 @@ def finished(solver: Any, setting: Setting, data: Any, seed: int, n_jobs: int | 
 def curve(solver: Any, setting: Setting, data: Any, seed: int, n_jobs: int | None, epochs: int) -> list[dict[str, Any]]:
     """One record per epoch of a fit without finish, each epoch a warm start from the last."""
     X, y, X_test, y_test = data
-    solver = type(solver)(**solver.get_params() | {"epochs": 1, "finish": False})
+    solver = clone(solver).set_params(epochs=1, finish=False)
     points, seconds = [], 0.0
     # A generator goes on from epoch to epoch; a number would repeat the first one's order.
     clf = make(solver, setting, seed, n_jobs, warm_start=True).set_params(random_state=np.random.default_rng(seed))

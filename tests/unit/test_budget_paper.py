@@ -23,11 +23,15 @@ def merged(points, beta):
     found = []
     for j in np.flatnonzero((beta * beta[r] > 0) & (np.arange(len(beta)) != r)):
         k = kernel(points[r], points[j])
-        kept = lambda h, j=j, k=k: beta[r] * k ** ((1 - h) ** 2) + beta[j] * k ** (h**2)  # noqa: E731
-        h = minimize_scalar(
-            lambda h, kept=kept: -abs(kept(h)), bounds=(0, 0.5), method="bounded", options={"xatol": 1e-10}
-        ).x
-        found.append((beta[r] ** 2 + beta[j] ** 2 + 2 * beta[r] * beta[j] * k - kept(h) ** 2, j, h, kept(h)))
+
+        def kept(h, j=j, k=k):
+            return beta[r] * k ** ((1 - h) ** 2) + beta[j] * k ** (h**2)
+
+        def lost(h, j=j, k=k, kept=kept):
+            return beta[r] ** 2 + beta[j] ** 2 + 2 * beta[r] * beta[j] * k - kept(h) ** 2
+
+        h = minimize_scalar(lost, bounds=(0, 0.5), method="bounded", options={"xatol": 1e-10}).x
+        found.append((lost(h), j, h, kept(h)))
     if found:
         _, j, h, value = min(found)
         points[j], beta[j] = (1 - h) * points[j] + h * points[r], value
