@@ -62,6 +62,11 @@ def cholesky(rank: int) -> Method:
     return _fit(f"Cholesky({rank})", LowRank(rank, "nystrom"), {"sample_size": None, "max_basis": rank})
 
 
+def fit_of(name: str, solver: Solver) -> Method:
+    """Any solver of ours."""
+    return _fit(name, solver, {"sample_size": None})
+
+
 def _fit(name: str, solver: Solver | str, settings: dict[str, Any], report: Any = None) -> Method:
     def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
         return make_svc(solver, problem, seed, max_seconds)

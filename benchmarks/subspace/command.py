@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fixed", action="store_true", help="take the documented C and gamma instead of choosing them by validation"
     )
+    parser.add_argument(
+        "--choose-each", action="store_true", help="choose C and gamma for every method and size, as the paper does"
+    )
     parser.add_argument("--max-n", type=number, metavar="N", help="no training set is larger (default: none)")
     parser.add_argument(
         "--growth-basis",
@@ -96,6 +99,7 @@ def run_and_record(args: argparse.Namespace, found: results.Results, path: Path)
         sizes=tuple(args.sizes),
         growth_basis=args.growth_basis,
         fixed=args.fixed,
+        choose_each=args.choose_each,
         max_n=args.max_n,
         svc_max_n=args.svc_max_n,
     )

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -118,14 +119,43 @@ def small_sets(monkeypatch):
         cache.cache_clear()
 
 
+def test_the_papers_method_has_no_intercept_and_ends_by_its_own_rule():
+    board = problem()
+    for name, step in (("cpsp-paper", "full"), ("cpsp-paper-line", "line-search")):
+        method = SIZED[name](15)
+        clf = method.make(board, 0, None).fit(board.X_train, board.y_train)
+        assert method.settings["intercept"] == clf.intercept == "none"
+        assert clf.intercept_.tolist() == [0.0]
+        assert (clf.solver.step, clf.solver.fill_basis, clf.solver.tol_relative) == (step, False, None)
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_prices_are_chosen_for_each_method_and_size(monkeypatch):
+    asked = []
+
+    def chosen(problem, method=None):
+        asked.append((method.name, method.settings["max_basis"]))
+        return replace(problem, C=3.0), []
+
+    monkeypatch.setattr(experiments, "chosen", chosen)
+    scope = Scope(sets=("OCR0",), methods=("nystrom", "cpsp"), beside=(), sizes=(5, 10), fixed=True, choose_each=True)
+    found = [entry for entry in EXPERIMENTS["sizes"](scope, Spy()) if entry["methods"]]
+    assert asked == [("Nyström", 5), ("CPSP", 5), ("Nyström", 10), ("CPSP", 10)]
+    assert [entry["methods"] for entry in found] == [["Nyström"], ["CPSP"]] * 2
+    assert all(entry["problem"].C == 3.0 for entry in found)
+
+
 @pytest.mark.usefixtures("small_sets")
 def test_sizes_run_every_method_at_every_size():
     found = EXPERIMENTS["sizes"](Scope(sets=("OCR0", "money-fx"), sizes=(20, 10, 5000), fixed=True), Spy())
     assert [entry["problem"].data for entry in found] == ["OCR0"] * 3 + ["money-fx"] * 3
-    assert found[0]["methods"] == [EXACT, "scikit-learn-intelex SVC", AUTOMATIC, METRIC, "linear SVM"]
+    assert found[0]["methods"] == [
+        EXACT, "scikit-learn-intelex SVC", "LASVM", "CVM", "BVM", AUTOMATIC, METRIC, "linear SVM",
+    ]  # fmt: skip
     assert found[1]["methods"] == [
         "CPSP",
-        "CPSP (cutting planes)",
+        "CPSP (paper's)",
+        "CPSP (paper's, line search)",
         "CPSP (training rows)",
         "CPSP + refinement",
         "learned",

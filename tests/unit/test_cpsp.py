@@ -336,3 +336,54 @@ def test_text_is_never_made_dense(preimage, method, monkeypatch):
     clf.fit(X, y)
     assert clf.n_basis_ == 6
     assert sp.issparse(clf.basis_vectors_) == (preimage == "training-rows")
+
+
+# ---- the paper's rules: when vectors are added, and when a fit ends
+
+
+PAPERS = {"method": "cutting-planes", "step": "full", "tol_relative": None}
+
+
+def test_vectors_are_added_until_the_residual_is_short(problem):
+    X, y = problem
+    options = {"C": 2.0, "gamma": 0.1, "intercept": "none", "random_state": 0}
+    for delta, most in ((0.05, None), (0.02, None), (0.02, 2)):
+        solver = CPSP(200, delta=delta, vectors_per_cut=most, record_delta=True, **PAPERS)
+        history = SVC(solver=solver, **options).fit(X, y).history_
+        deltas = np.array([record["delta"] for record in history if record["delta"] is not None])
+        n_basis = np.array([record["n_basis"] for record in history])
+        assert np.diff(n_basis).max() <= (most or 200)
+        if most is None:
+            assert deltas.max() <= delta * (1 + 1e-6)
+        assert n_basis[-1] < 200
+    many, few = (SVC(solver=CPSP(200, delta=delta, **PAPERS), **options).fit(X, y).n_basis_ for delta in (0.02, 0.1))
+    assert many > few
+
+
+def test_the_papers_rule_ends_a_fit_before_the_basis_is_full(problem):
+    """Where the new cut is violated by no more than ε of the mean loss."""
+    X, y = problem
+    options = {"C": 0.1, "gamma": 0.1, "intercept": "none", "random_state": 0, "tol": 0.05}
+    full, papers = (
+        SVC(solver=CPSP(100, fill_basis=fill_basis, **PAPERS), **options).fit(X, y) for fill_basis in (True, False)
+    )
+    assert papers.status_ == full.status_ == "converged"
+    assert papers.n_basis_ < full.n_basis_ == 100
+    records = papers.history_
+    C1 = 0.1 * len(y)
+    assert records[-1]["objective"] - records[-1]["bound_in_basis"] <= 0.05 * C1
+    assert all(r["objective"] - r["bound_in_basis"] > 0.05 * C1 for r in records[:-1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"delta": -1.0, **PAPERS}, "delta must be a finite number from 0, or None, found -1.0"),
+        ({"fill_basis": "no", **PAPERS}, "fill_basis must be True or False, found 'no'"),
+        ({"delta": 0.1}, "delta=0.1 needs method='cutting-planes', found Newton's method"),
+        ({"fill_basis": False}, "fill_basis=False needs method='cutting-planes', found Newton's method"),
+    ],
+)
+def test_the_papers_rules_are_for_cutting_planes(problem, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SVC(solver=CPSP(5, **parameters)).fit(*problem)

@@ -21,6 +21,12 @@ from slimsvm.kernels.pairs import between, squared_lengths
 Array = np.ndarray
 
 FindVector = Callable[[Cut, Any, Array], Any]
+IsExplained = Callable[[Cut, float], bool]
+
+
+def never(cut: Cut, projected: float) -> bool:
+    """No cut is explained by the basis."""
+    return False
 
 
 class ProjectedScores:
@@ -35,6 +41,8 @@ class ProjectedScores:
     max_basis, vectors_per_cut : int
     find : callable (cut, basis, coefficients of the projection) -> raw vectors (1, d)
         Where the next basis vector comes from; of shape (0, d) where nothing is left to explain.
+    is_explained : callable (cut, squared length of its projection) -> bool
+        Whether a cut needs no further vector.
 
     Attributes
     ----------
@@ -59,9 +67,11 @@ class ProjectedScores:
         max_basis: int,
         vectors_per_cut: int,
         find: FindVector,
+        is_explained: IsExplained = never,
     ):
         self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
         self.max_basis, self.vectors_per_cut, self.find = max_basis, vectors_per_cut, find
+        self.is_explained = is_explained
         self.scores = np.zeros((kernel_rows.n_rows, n_outputs))
         self.basis: Any = None
         self.refused, self.gained = 0, 0.0
@@ -95,7 +105,7 @@ class ProjectedScores:
             z[0, :k] = solve_triangular(self.L[:k, :k], inner, lower=True)
         self.z = np.concatenate([self.z, z])
         for _ in range(self.vectors_per_cut):
-            if self.is_full or not self._grow(cuts):
+            if self.is_full or self.is_explained(cut, float(np.sum(self.z[-1] ** 2))) or not self._grow(cuts):
                 break
         self.gained = float(np.sum(self.z[-1, k:] ** 2))
         self.constants = np.vstack([self.constants, cut.intercept if self.intercept else np.zeros(self.n_outputs)])

@@ -7,7 +7,7 @@ Problem: min ½‖w‖² + C₁ · mean loss over w in the span of at most `max_
     repeat
         g = exact cut at w, ŵ its point; while the basis B has room: add the preimage of g − ĝ to B
         ĝ_j = projections of all live cuts onto span(B); G_jk = ⟨ĝ_j, ĝ_k⟩; solve the QP; w = Σ α_j ĝ_j
-    until B is full (or nothing new is found) and objective − QP value ≤ tolerance
+    until B is full (or nothing new is found; the paper does not wait for that) and objective − QP value ≤ tolerance
 
 Since ⟨w, g⟩ = ⟨w, ĝ⟩ for every w in span(B), the QP's value bounds the objective *within that span* from below; the
 history has it as ``bound_in_basis``. Against the kernel's own optimum the paper guarantees objective ≤ optimum +
@@ -30,6 +30,7 @@ from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Best, Fit, Problem, Status
+from slimsvm.solvers.checks import check_number
 from slimsvm.solvers.cutting.cut_solvers import CuttingPlaneSolver
 from slimsvm.solvers.cutting.loop import CuttingPlaneRun, Plan
 from slimsvm.solvers.learned.closing_descent import most_lost, n_sweeps
@@ -47,6 +48,7 @@ class CPSPRun(CuttingPlaneRun):
 
     def __init__(self, problem: Problem, solver: CPSP, state: CutsState | None):
         self.solver, self.preimage = solver, get_preimage(solver.preimage)
+        self.measured: tuple[Cut, float] | None = None  # a cut and its squared length
         plan = Plan(solver.tol_relative, solver.max_idle, solver.step == "line-search", solver.overshoot)
         super().__init__(problem, ExactOracle(), plan, None)
         # Whitened coordinates, constant and point of the best point: one tuple, which an interrupt cannot tear.
@@ -64,8 +66,22 @@ class CPSPRun(CuttingPlaneRun):
             residual = Residual(self.kernel_rows, cut.rows, cut.coef, basis, basis_coef)
             return self.preimage.find(residual, self.rng)
 
-        size = (self.solver.max_basis, self.solver.vectors_per_cut or 1)
-        return ProjectedScores(self.kernel_rows, self.task.n_outputs, intercept, *size, find)
+        most, per_cut = self.solver.max_basis, self.solver.vectors_per_cut
+        if per_cut is None:
+            per_cut = 1 if self.solver.delta is None else most
+        return ProjectedScores(
+            self.kernel_rows, self.task.n_outputs, intercept, most, per_cut, find, self._is_explained
+        )
+
+    def _is_explained(self, cut: Cut, projected: float) -> bool:
+        """Whether the cut's residual is no longer than ``delta``."""
+        delta = self.solver.delta
+        if delta is None:
+            return False
+        if self.measured is None or self.measured[0] is not cut:  # its own length takes as many values as it has pairs
+            whole = Residual(self.kernel_rows, cut.rows, cut.coef, None, np.zeros((0, self.task.n_outputs)))
+            self.measured = cut, whole.squared_norm(0.0)
+        return self.measured[1] - projected <= delta**2
 
     def step(self) -> dict[str, Any]:
         """One pass; beside the usual record the basis, the bound within it and what the last cut's vectors gained."""
@@ -84,8 +100,8 @@ class CPSPRun(CuttingPlaneRun):
         return record
 
     def within_tolerance(self, objective: float, factor: float = 1.0) -> bool:
-        """The usual rule, once the basis is full or the last residual's preimage lay in its span."""
-        exhausted = self.book.is_full or self.book.refused >= MAX_REFUSED
+        """The usual rule. A basis that is to be filled is so once it is full, or nothing new is found."""
+        exhausted = not self.solver.fill_basis or self.book.is_full or self.book.refused >= MAX_REFUSED
         return exhausted and super().within_tolerance(objective, factor)
 
     def resolve(self) -> None:
@@ -167,6 +183,12 @@ class CPSP(CuttingPlaneSolver):
     record_delta : bool, default=False
         Record δ, the length of the latest cut's residual, as ``delta``; with Newton's method also the lower bound on
         the kernel's own optimum that follows. Costs as many kernel values per cut as it has pairs of rows.
+    delta : float or None, default=None
+        With cutting planes: vectors are added with a cut while its residual ‖g − ĝ‖ is longer than this, at most
+        ``vectors_per_cut`` where that is given; the paper's other rule. Costs as ``record_delta`` does.
+    fill_basis : bool, default=True
+        Whether a fit goes on until the basis is full, also where the tolerance is met with fewer vectors. False, with
+        cutting planes, is the paper's rule, which ends there.
 
     Examples
     --------
@@ -191,10 +213,14 @@ class CPSP(CuttingPlaneSolver):
         sweeps="auto",
         directions="auto",
         record_delta=False,
+        delta=None,
+        fill_basis=True,
     ):
         self.max_basis = max_basis
         self.preimage = preimage
         self.vectors_per_cut = vectors_per_cut
+        self.delta = delta
+        self.fill_basis = fill_basis
         self.method = method
         self.tol_relative = tol_relative
         self.step = step
@@ -211,6 +237,13 @@ class CPSP(CuttingPlaneSolver):
         if self.method not in ("auto", "newton", "cutting-planes"):
             raise ValueError(f"method must be 'auto', 'newton' or 'cutting-planes', found {self.method!r}")
         newton = self._is_newton(problem)
+        if self.delta is not None:
+            check_number("delta", self.delta, "a finite number from 0, or None")
+        if not isinstance(self.fill_basis, (bool, np.bool_)):
+            raise ValueError(f"fill_basis must be True or False, found {self.fill_basis!r}")
+        if newton and (self.delta is not None or not self.fill_basis):
+            found = f"delta={self.delta!r}" if self.delta is not None else "fill_basis=False"
+            raise ValueError(f"{found} needs method='cutting-planes', found Newton's method")
         if state is not None and isinstance(state, PursuitState) != newton:
             raise ValueError(
                 f"CPSP with method={'newton' if newton else 'cutting-planes'!r} can only be warm-started from a CPSP "
