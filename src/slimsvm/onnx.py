@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.onnx_graph import OPSET, Graph, add_prediction, check_rows, numbers_for
+from slimsvm.deploy.onnx_graph import OPSET, Graph, add_prediction, check_rows
+from slimsvm.deploy.onnx_numbers import DOUBLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators._shared.pipelines import plain_model_of
@@ -99,9 +100,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     estimator, rows = operator.raw_operator, operator.inputs[0]
     model, is_double = plain_model_of(estimator), isinstance(rows.type, DoubleTensorType)
     check_rows(model)
-    numbers = np.dtype(np.float64) if is_double else numbers_for(model)
+    numbers = DOUBLE if is_double else numbers_for(model)
     graph = Graph(numbers, np.float64 if is_double else np.float32, opset, scope.get_unique_variable_name)
-    outputs = add_prediction(graph, model, graph.op("Cast", rows.full_name, to=graph.type_of(numbers)))
+    outputs = add_prediction(graph, model, graph.cast(rows.full_name, numbers.distances))
     names = dict(zip(outputs, (output.full_name for output in operator.outputs), strict=True))
     for constant in graph.constants:
         content = constant if constant.data_type != onnx.TensorProto.STRING else list(constant.string_data)

@@ -126,6 +126,21 @@ def test_coefficients_that_cancel_need_float64(tmp_path):
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_type_is_what_the_model_needs(dtype, tmp_path):
+    """A large price on labels without a pattern needs float64."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)).astype(np.float32).astype(np.float64)
+    y, price = (X[:, 0] > X[:, 1] ** 2, 1.0) if dtype == "float32" else (rng.random(200) < 0.5, 1e4)
+    estimator = slimsvm.SVC(C=price, gamma=0.5).fit(X, y)
+    estimator.to_c(tmp_path / "model.h")
+    assert f"C99, {dtype}, no allocation" in (tmp_path / "model.h").read_text(encoding="ascii")
+    scores = np.array([line[0] for line in run_header(tmp_path, X, "classes", dtype == "float64")], float)
+    expected = estimator.decision_function(X)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@needs_compiler
 @pytest.mark.parametrize(("kind", "scores"), [("pairs", [1.0, -1.0, 1.0]), ("classes", [1.0, 1.0, 1.0])])
 def test_ties_go_to_the_lowest_class(kind, scores, tmp_path):
     """Three classes with a vote each, and with equal scores."""
@@ -181,5 +196,8 @@ def test_what_a_header_cannot_say_is_refused(name):
 def test_bad_names_and_numbers_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"identifier of C.*'1st'"):
         slimsvm.load(MODELS / "svc-exact.slim").to_c(tmp_path / "model.h", name="1st")
+    estimator = slimsvm.SVR(kernel="linear").fit([[0.0], [1e-10]], [0.0, 1e40])
     with pytest.raises(ValueError, match=r"5e\+39, which is beyond float32"):
-        slimsvm.SVR(kernel="linear").fit([[0.0], [1e-10]], [0.0, 1e40]).to_c(tmp_path / "model.h")
+        estimator.to_c(tmp_path / "model.h", dtype="float32")
+    estimator.to_c(tmp_path / "model.h")
+    assert "double model_predict(const double *x)" in (tmp_path / "model.h").read_text(encoding="ascii")

@@ -8,7 +8,8 @@ import pytest
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
 from slimsvm.cli import main
-from slimsvm.deploy.onnx_graph import OPSET, numbers_for, write_onnx
+from slimsvm.deploy.onnx_graph import OPSET, write_onnx
+from slimsvm.deploy.onnx_numbers import DOUBLE, EXACT_DISTANCES, EXACT_SUMS, SINGLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 
 onnx = pytest.importorskip("onnx")
@@ -101,18 +102,35 @@ def two_vectors(gap, coef):
 
 
 def test_float32_is_taken_where_it_is_good_enough():
-    assert numbers_for(two_vectors(1.0, 1.0)) == np.float32
+    assert numbers_for(two_vectors(1.0, 1.0)) == SINGLE
     # Squares of thousands leave no digit for a difference of them, and large coefficients cancel where vectors meet.
-    assert numbers_for(two_vectors(300.0, 1.0)) == np.float64
-    assert numbers_for(two_vectors(1e-3, 1e6)) == np.float64
+    assert numbers_for(two_vectors(300.0, 1.0)) == EXACT_DISTANCES
+    assert numbers_for(two_vectors(1e-3, 1e6)) == DOUBLE
 
 
 def test_a_graph_of_float64_keeps_its_digits(tmp_path):
     X = (300.0 * np.arange(40) + np.arange(40) % 3)[:, None].astype(np.float32)
     estimator = slimsvm.SVR(gamma=0.5).fit(X, np.arange(40) % 5)
     estimator.to_onnx(tmp_path / "model.onnx")
-    assert numbers_for(read_and_save(estimator, tmp_path)) == np.float64
+    assert numbers_for(read_and_save(estimator, tmp_path)).distances == np.float64
     assert_near(run(tmp_path / "model.onnx", X)["prediction"], estimator.predict(X.astype(np.float64)))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid"])
+def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch):
+    """More digits in the sums, and then in the exponentials, are nearer to the estimator's scores."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6)).astype(np.float32).astype(np.float64)
+    estimator = slimsvm.SVC(kernel=kernel, gamma=0.1, degree=2, coef0=0.5, C=100).fit(X, rng.random(300) < 0.5)
+    expected, errors = estimator.decision_function(X)[:, None], []
+    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE):
+        monkeypatch.setattr("slimsvm.deploy.onnx_graph.numbers_for", lambda model, numbers=numbers: numbers)
+        estimator.to_onnx(tmp_path / "model.onnx")
+        found = run(tmp_path / "model.onnx", X)["scores"]
+        errors.append(np.abs(found - expected).max() / np.abs(expected).max())
+    assert errors[0] > errors[2] > 2 * errors[3]
+    assert errors[1] > errors[2]
+    assert errors[3] < 1e-7  # scores come out in float32
 
 
 def read_and_save(estimator, folder):

@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--type",
         choices=DTYPES,
-        help="c: numbers of the arithmetic; int16 is fixed point, float64 for large coefficients that cancel (default: "
-        "float32)",
+        help="c: numbers of rows, scores and all between; int16 is fixed point between float32 (default: auto, float32 "
+        "where scores are right to 5e-6 of the largest, else float64)",
     )
     parser.add_argument(
         "--rows", metavar="DATA", help="c: data file or set on which the error is measured (default: rows near "
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(f"--{name} goes with --to c, found --to {args.to}")
     path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
     model = read_plain_model(args.model)
-    options = {"name": args.name, "dtype": args.type or "float32"} if args.to == "c" else {}
+    options = {"name": args.name, "dtype": args.type or "auto"} if args.to == "c" else {}
     if args.rows is not None:
         from slimsvm.cli.forms import ROWS, read_form
 

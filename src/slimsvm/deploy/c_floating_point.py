@@ -16,6 +16,8 @@ Array = np.ndarray
 LOG2_E = 1.4426950408889634
 # Offsets of so many scaled units, and larger ones, have two float32 each.
 LARGE_OFFSET = 4.0
+# Terms that are added up one after another.
+PART = 16
 
 # Polynomial of degree 6 on [-1/2, 1/2], interpolated at Chebyshev's points: off by 3e-9 of the value.
 EXP2 = """
@@ -112,11 +114,16 @@ SCORES_OF_VECTORS = """
 /* Writes the NAME_N_OUTPUTS scores of the row x of NAME_N_FEATURES features. */
 static inline void NAME_scores(const float *x, float *scores)
 {
-    int j, c;SCALED
+    int j, end, c;SCALED
     for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] = NAME_intercept[c];
-    for (j = 0; j < NAME_N_VECTORS; ++j) {
-        const float value = NAME_kernel(x, NAME_vectors[j]);
-        for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] += value * NAME_coef[j][c];
+    /* Sums of sums lose fewer digits. */
+    for (j = 0; j < NAME_N_VECTORS;) {
+        float sums[NAME_N_OUTPUTS] = {0.0f};
+        for (end = j + PART; j < end && j < NAME_N_VECTORS; ++j) {
+            const float value = NAME_kernel(x, NAME_vectors[j]);
+            for (c = 0; c < NAME_N_OUTPUTS; ++c) sums[c] += value * NAME_coef[j][c];
+        }
+        for (c = 0; c < NAME_N_OUTPUTS; ++c) scores[c] += sums[c];
     }
 }
 """
@@ -145,7 +152,7 @@ def floating_point_text(model: PlainModel, dtype: str) -> str:
         names = _scaling_arrays(model.scaling, dtype)
         scale = SCALE.format(rest=" - NAME_rest[f]" if "rest" in names else "", bounds=BOUNDS if "low" in names else "")
         scaled = SCALED
-    functions = scale + _functions(model, dtype).replace("SCALED", scaled)
+    functions = scale + _functions(model, dtype).replace("SCALED", scaled).replace("PART", str(PART))
     return text + (in_doubles(functions) if dtype == "float64" else functions)
 
 
@@ -234,10 +241,19 @@ class Float32Model(PlainModel):
         single = np.float32
         x = X.astype(single) if self.scaling is None else _scaled_float32(self.scaling, X)
         coef, total = self.coef.astype(single), np.tile(self.intercept.astype(single), (len(X), 1))
-        values = x if self.kernel == "linear" else _kernel_values_float32(self, x)
-        for j in range(len(coef)):
-            total += values[:, j : j + 1] * coef[j]
+        if self.kernel == "linear":
+            return _summed(x, coef, total).astype(np.float64)
+        values = _kernel_values_float32(self, x)
+        for lo in range(0, len(coef), PART):
+            total += _summed(values[:, lo : lo + PART], coef[lo : lo + PART], np.zeros_like(total))
         return total.astype(np.float64)
+
+
+def _summed(values: Array, coef: Array, total: Array) -> Array:
+    """The total and what the vectors add to it, one after another."""
+    for j in range(len(coef)):
+        total = total + values[:, j : j + 1] * coef[j]
+    return total
 
 
 def _scaled_float32(scaling: Scaling, X: Array) -> Array:

@@ -19,11 +19,11 @@ from slimsvm.deploy.c_text import array, classes_array
 from slimsvm.deploy.csr import as_rows, dense_rows
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
-from slimsvm.deploy.probes import rows_near_vectors
+from slimsvm.deploy.probes import GOOD_SHARE, PROMISED_SHARE, errors_on, probes, share_of_error
 
 Array = np.ndarray
 
-DTYPES = "float32", "float64", "int16"
+DTYPES = "auto", "float32", "float64", "int16"
 
 HEAD = """\
 /* {text}
@@ -81,7 +81,7 @@ PREDICT = {
 }  # fmt: skip
 
 
-def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "float32", rows: Any = None) -> str:
+def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
     """Write a model as a C99 header.
 
     Parameters
@@ -90,8 +90,9 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     path : str or path-like
     name : str or None, default=None
         What the names in C begin with; None: the file's name without its ending.
-    dtype : {"float32", "float64", "int16"}, default="float32"
-        Of the arithmetic; int16 is fixed point, for the RBF kernel and the Laplacian one.
+    dtype : {"auto", "float32", "float64", "int16"}, default="auto"
+        Of rows, scores and all between; int16 is fixed point, for the RBF kernel and the Laplacian one, with rows and
+        scores in float32. "auto" is float32 where scores are right to 5e-6 of the largest one, else float64.
     rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
         Rows that the error of the arithmetic is measured on; None takes some near the vectors.
 
@@ -110,24 +111,32 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
     if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
-    text, n_bytes, error = c_header(model, name, dtype, rows)
+    text, n_bytes, error, dtype = c_header(model, name, dtype, rows)
     Path(path).write_text(text, encoding="ascii")
     said = f"; {error}" if error else ""
     return f"{path}: C99 header, {dtype}, {describe(model)}, {n_bytes:,} bytes of constants{said}"
 
 
-def c_header(model: PlainModel, name: str, dtype: str = "float32", rows: Any = None) -> tuple[str, int, str]:
-    """The text of a header, its bytes of constants, and what its arithmetic does to scores; see `write_c`."""
+def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None) -> tuple[str, int, str, str]:
+    """The text of a header, its bytes of constants, what its arithmetic does to scores, and its type; see `write_c`."""
     _check_says(model)
     if dtype == "int16":
         fixed = fixed_point(model)
         text, n_bytes, error = fixed_point_text(fixed), fixed_point_bytes(fixed), measured(model, fixed, rows)
     else:
+        single = Float32Model(**vars(model))
+        if dtype == "auto":
+            dtype = "float32" if _is_good(model, single, rows) else "float64"
         text, n_bytes = floating_point_text(model, dtype), floating_point_bytes(model, dtype)
-        # Of a linear model there are no vectors that rows would be near to.
-        is_measured = dtype == "float32" and (rows is not None or model.vectors is not None)
-        error = measured(model, Float32Model(**vars(model)), rows) if is_measured else ""
-    return _header(model, name, dtype, error, text), n_bytes, error
+        error = measured(model, single, rows) if dtype == "float32" else ""
+    return _header(model, name, dtype, error, text), n_bytes, error, dtype
+
+
+def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
+    """Whether scores near the vectors are right to `GOOD_SHARE`, and those of given rows to what is promised."""
+    if share_of_error(model, header.scores) > GOOD_SHARE:
+        return False
+    return rows is None or errors_on(model, header.scores, [_given(model, rows)])[0][0] <= PROMISED_SHARE
 
 
 def _check_says(model: PlainModel) -> None:
@@ -159,15 +168,14 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
 
 
 def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
-    """What a header's arithmetic does to scores and labels of these rows, or of some near the vectors."""
-    where = "near the vectors" if rows is None else "given"
-    rows = (rows_near_vectors(model) if rows is None else _given(model, rows)).astype(np.float32).astype(np.float64)
-    exact = model.scores(rows)
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = header.scores(rows)
-    if not np.isfinite(found).all():
+    """What a header's arithmetic does to scores and labels of these rows, or of the worse of `probes`."""
+    where = "given" if rows is not None else "of normal numbers" if model.vectors is None else "near the vectors"
+    groups = errors_on(model, header.scores, probes(model) if rows is None else [_given(model, rows)])
+    if not groups:
+        return ""
+    error, rows = max(groups, key=lambda group: group[0])
+    if not np.isfinite(error):
         raise ValueError(f"scores of rows {where} are beyond float32: scale the features, or take float64")
-    error = np.abs(found - exact).max() / max(np.abs(exact).max(), np.finfo(np.float64).tiny)
     text = f"on {len(rows):,} rows {where} scores differ by at most {error:.1e} of the largest"
     if model.kind in ("regression", "ranking"):
         return text

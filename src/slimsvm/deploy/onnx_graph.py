@@ -4,8 +4,8 @@
 
 Opset 13: the first where ``ReduceSum`` takes its axes as an input, as all later ones have it; ONNX Runtime reads it
 since 1.7 (2021), and every release for Python 3.11 does. Kernels of x − z are those of centred rows, by |x − z|² =
-|x|² + |z|² − 2⟨x, z⟩, so that a batch is one product of matrices. The numbers are float32 where that is good enough for
-this model, and float64 elsewhere: `numbers_for` tries it on rows near the model's own vectors.
+|x|² + |z|² − 2⟨x, z⟩, so that a batch is one product of matrices: of rows and vectors with two numbers more each. The
+numbers are float32 where that is good enough for this model, and float64 elsewhere (onnx_numbers.py).
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.onnx_numbers import Numbers, numbers_for, parts_of_sums
 from slimsvm.deploy.plain_model import PlainModel, describe
-from slimsvm.deploy.probes import folded, rows_near_vectors
+from slimsvm.deploy.probes import folded
 
 Array = np.ndarray
 
 OPSET, IR_VERSION = 13, 7
-# Share of the largest score that float32 may be off by on the model's vectors: five times less than what is promised.
-FLOAT32_ERROR = 1e-6
 
 
 def write_onnx(model: PlainModel, path: Any) -> str:
@@ -54,13 +53,13 @@ def write_onnx(model: PlainModel, path: Any) -> str:
         raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'") from error
     numbers = numbers_for(model)
     graph = Graph(numbers)
-    rows = graph.op("Cast", "X", to=graph.type_of(np.float64)) if numbers == np.float64 else "X"
+    rows = "X" if numbers.distances == np.float32 else graph.cast("X", np.float64)
     outputs = add_prediction(graph, model, rows)
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
     Path(path).write_bytes(data)
-    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers.name}, {len(data):,} bytes"
+    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {len(data):,} bytes"
 
 
 def check_rows(model: PlainModel) -> None:
@@ -75,16 +74,15 @@ def check_rows(model: PlainModel) -> None:
 def add_prediction(graph: Graph, model: PlainModel, rows: str) -> dict[str, tuple[Any, list]]:
     """Add the outputs "prediction" and "scores" of rows of the graph's numbers; their types and shapes."""
     values = _kernel_values(graph, model, _scaled(graph, model, rows))
-    scores = graph.op("Gemm", values, graph.constant(model.coef), graph.constant(model.intercept))
-    return _outputs(graph, model, scores)
+    return _outputs(graph, model, _sums(graph, model, values))
 
 
 class Graph:
-    """Nodes and constants as they are added; all of one float type.
+    """Nodes and constants as they are added.
 
     Parameters
     ----------
-    numbers : dtype
+    numbers : Numbers
         Of constants and of what is computed.
     results : dtype
         Of scores and of predicted numbers.
@@ -94,9 +92,10 @@ class Graph:
     """
 
     def __init__(
-        self, numbers: Any, results: Any = np.float32, opset: int = OPSET, named: Callable[[str], str] | None = None
+        self, numbers: Numbers, results: Any = np.float32, opset: int = OPSET, named: Callable[[str], str] | None = None
     ) -> None:
-        self.numbers, self.results, self.opset = np.dtype(numbers), results, opset
+        self.types, self.numbers, self.values = numbers, np.dtype(numbers.distances), np.dtype(numbers.values)
+        self.results, self.opset = results, opset
         self.named = named or (lambda name: name)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
@@ -115,8 +114,12 @@ class Graph:
         self.nodes.append(onnx.helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
+    def cast(self, name: str, dtype: Any) -> str:
+        """Add what makes another type of it."""
+        return self.op("Cast", name, to=self.type_of(dtype))
+
     def constant(self, values: Any, as_it_is: bool = False) -> str:
-        """Add a constant, with floats in the graph's type unless it is to stay as it is, and return its name."""
+        """Add a constant, with floats in the type of distances unless it is to stay as it is, and return its name."""
         import onnx
 
         values, name = np.asarray(values), self.named(f"constant_{len(self.constants)}")
@@ -163,22 +166,37 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
     if model.kernel in ("poly", "sigmoid"):
         inner = graph.op("Gemm", rows, graph.constant(model.parameters["gamma"] * model.dense_vectors()),
                          graph.constant(np.array([model.parameters["coef0"]])), transB=1)  # fmt: skip
-        if model.kernel == "sigmoid":
-            return graph.op("Tanh", inner)
-        return graph.op("Pow", inner, graph.constant(np.array([float(model.parameters["degree"])])))
-    scale, centre, Z = folded(model)
-    moved = graph.op("Sub", graph.op("Mul", rows, graph.constant(scale)), graph.constant(centre))
-    if model.kernel == "laplacian":
-        return graph.op("Exp", graph.op("Neg", _absolute_distances(graph, moved, Z)))
-    inner = graph.op("Gemm", moved, graph.constant(Z), graph.constant(-0.5 * np.sum(Z * Z, axis=1)), transB=1)
-    norms = graph.op("Mul", _square_sums(graph, moved), graph.constant(np.array([0.5])))
-    minus_half = graph.op("Sub", inner, norms)  # -|x' - z'|^2 / 2
+    else:
+        scale, centre, Z = folded(model)
+        moved = graph.op("Sub", graph.op("Mul", rows, graph.constant(scale)), graph.constant(centre))
+        inner = (_absolute_distances if model.kernel == "laplacian" else _minus_half_squares)(graph, moved, Z)
+    return _mapped(graph, model, inner if graph.numbers == graph.values else graph.cast(inner, graph.values))
+
+
+def _mapped(graph: Graph, model: PlainModel, inner: str) -> str:
+    """Kernel values of inner products, of -|x' - z'|² / 2, or of sums of magnitudes."""
+
+    def number(value: float) -> str:
+        return graph.constant(np.array([value], graph.values), as_it_is=True)
+
+    if model.kernel == "sigmoid":
+        return graph.op("Tanh", inner)
+    if model.kernel == "poly":
+        return graph.op("Pow", inner, number(float(model.parameters["degree"])))
     if model.kernel == "rbf":
-        return graph.op("Exp", minus_half)
-    squares = graph.op("Max", graph.op("Mul", minus_half, graph.constant(np.array([-2.0]))),
-                       graph.constant(np.array([0.0])))  # fmt: skip
-    s = graph.op("Sqrt", squares)
-    return graph.op("Mul", graph.op("Add", s, graph.constant(np.array([1.0]))), graph.op("Exp", graph.op("Neg", s)))
+        return graph.op("Exp", inner)
+    if model.kernel == "laplacian":
+        return graph.op("Exp", graph.op("Neg", inner))
+    s = graph.op("Sqrt", graph.op("Max", graph.op("Mul", inner, number(-2.0)), number(0.0)))
+    return graph.op("Mul", graph.op("Add", s, number(1.0)), graph.op("Exp", graph.op("Neg", s)))
+
+
+def _minus_half_squares(graph: Graph, rows: str, Z: Array) -> str:
+    """−|x_i − z_j|² / 2 as one product ⟨(x, −|x|²/2, 1), (z, 1, −|z|²/2)⟩, which is quicker than to add norms to it."""
+    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5])))
+    ones = graph.cast(graph.op("LessOrEqual", norms, graph.constant(np.zeros(1))), graph.numbers)
+    points = np.column_stack([Z, np.ones(len(Z)), -0.5 * np.sum(Z * Z, axis=1)])
+    return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points.T))
 
 
 def _square_sums(graph: Graph, rows: str) -> str:
@@ -214,6 +232,22 @@ def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
     outputs = [graph.named("rows_after_the_loop"), graph.named("distances")]
     graph.nodes.append(helper.make_node("Scan", [rows, graph.constant(Z)], outputs, body=body, num_scan_inputs=1))
     return graph.op("Transpose", outputs[1], perm=[1, 0])
+
+
+def _sums(graph: Graph, model: PlainModel, values: str) -> str:
+    """The scores of kernel values: sums in float32 of some vectors each, then of these in float64."""
+    if graph.types.sums == np.float64:
+        values = values if graph.values == np.float64 else graph.cast(values, np.float64)
+        return graph.op("Gemm", values, graph.constant(model.coef), graph.constant(model.intercept))
+    (n, m), n_parts = model.coef.shape, parts_of_sums(model.n_outputs)
+    # Each vector's coefficients, in the columns of its part.
+    coef = np.zeros((n, n_parts, m), np.float32)
+    coef[np.arange(n), np.arange(n) % n_parts] = model.coef
+    sums = graph.op("MatMul", values, graph.constant(coef.reshape(n, n_parts * m), as_it_is=True))
+    ones, intercept = np.tile(np.eye(m), (n_parts, 1)), model.intercept.astype(np.float64)
+    scores = graph.op("Gemm", graph.cast(sums, np.float64), graph.constant(ones, as_it_is=True),
+                      graph.constant(intercept, as_it_is=True))  # fmt: skip
+    return scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers)
 
 
 # -- from scores to what is predicted -----------------------------------------------------------------------------
@@ -304,38 +338,3 @@ def _confidences(graph: Graph, scores: str, first: Array, second: Array) -> str:
     three, one = graph.constant(np.array([3.0])), graph.constant(np.array([1.0]))
     bound = graph.op("Mul", three, graph.op("Add", graph.op("Abs", sums), one))
     return graph.op("Add", _votes(graph, scores, "GreaterOrEqual", first, second), graph.op("Div", sums, bound))
-
-
-# -- the type of the numbers --------------------------------------------------------------------------------------
-
-
-def numbers_for(model: PlainModel) -> np.dtype:
-    """float32 where its scores of rows near the model's own vectors are right to `FLOAT32_ERROR`, else float64."""
-    if model.kernel in ("linear", "precomputed"):  # offsets of a scaling may cancel all digits of float32
-        return np.dtype(np.float32 if model.scaling is None else np.float64)
-    rows = rows_near_vectors(model)
-    exact = model.scores(rows.astype(np.float64))
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = np.abs(_float32_scores(model, rows) - exact).max()
-    return np.dtype(np.float32 if error <= FLOAT32_ERROR * np.abs(exact).max() else np.float64)
-
-
-def _float32_scores(model: PlainModel, rows: Array) -> Array:
-    """What the graph computes in float32."""
-    single = np.float32
-    if model.scaling is not None:
-        rows = model.scaling.in_type(single).rows(rows)
-    if model.kernel in ("poly", "sigmoid"):
-        inner = rows @ (model.parameters["gamma"] * model.dense_vectors()).astype(single).T
-        inner += single(model.parameters["coef0"])
-        values = np.tanh(inner) if model.kernel == "sigmoid" else inner ** single(model.parameters["degree"])
-    else:
-        scale, centre, Z = (part.astype(single) for part in folded(model))
-        moved = rows * scale - centre
-        if model.kernel == "laplacian":
-            values = np.exp(-np.stack([np.abs(moved - z).sum(axis=1) for z in Z], axis=1))
-        else:
-            half = 0.5 * np.sum(moved * moved, axis=1)[:, None] + 0.5 * np.sum(Z * Z, axis=1) - moved @ Z.T
-            s = np.sqrt(np.maximum(2 * half, 0))
-            values = np.exp(-half) if model.kernel == "rbf" else (1 + s) * np.exp(-s)
-    return values @ model.coef.astype(single) + model.intercept.astype(single)

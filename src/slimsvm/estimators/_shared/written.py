@@ -32,7 +32,7 @@ class Written:
         check_is_fitted(self, "model_")
         save(self, path)
 
-    def to_c(self, path, name=None, dtype="float32", rows=None) -> None:
+    def to_c(self, path, name=None, dtype="auto", rows=None) -> None:
         """Write the fitted model as one C99 header: no allocation, no library; docs/deploy/c.md shows its use.
 
         Parameters
@@ -40,10 +40,11 @@ class Written:
         path : str or path-like
         name : str or None, default=None
             What the names in C begin with; None: the file's name without its ending.
-        dtype : {"float32", "float64", "int16"}, default="float32"
-            Of the arithmetic; int16 is fixed point, for the RBF kernel and the Laplacian one, half as large. What it
-            does to scores is measured and written into the header. float64 is for models whose large coefficients
-            cancel, where the header says so.
+        dtype : {"auto", "float32", "float64", "int16"}, default="auto"
+            Of rows, scores and all between. "auto" is float32 where scores are right to 5e-6 of the largest one, as
+            measured on rows near the vectors, else float64: large coefficients cancel. int16 is fixed point, for the
+            RBF kernel and the Laplacian one, half as large, with rows and scores in float32. What the type does to
+            scores is measured and written into the header.
         rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
             Rows that this is measured on; None takes some near the vectors.
 
