@@ -40,6 +40,7 @@ BENCHES = {
     "defaults": Bench("benchmarks.defaults", 'SVC(), SVR() and max_basis="auto" beside scikit-learn\'s, default C'),
     "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
     "fixed-point": Bench("benchmarks.fixed_point", "C headers in int16 beside the model in Python: test errors"),
+    "onnx": Bench("benchmarks.onnx_graphs", "ONNX graphs beside ONNX Runtime's SVMClassifier: time, error of scores"),
     "search": Bench("benchmarks.search", "a grid over C and gamma by five folds beside scikit-learn's GridSearchCV"),
     "cross-training": Bench(
         "benchmarks.cross_training.command", "editing of training sets: the experiments of its paper"

@@ -136,7 +136,10 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
     """Whether scores near the vectors are right to `GOOD_SHARE`, and those of given rows to what is promised."""
     if share_of_error(model, header.scores) > GOOD_SHARE:
         return False
-    return rows is None or errors_on(model, header.scores, [_given(model, rows)])[0][0] <= PROMISED_SHARE
+    if rows is None:
+        return True
+    (found,) = errors_on(model, header.scores, [_given(model, rows)])
+    return found.error <= PROMISED_SHARE * found.largest
 
 
 def _check_says(model: PlainModel) -> None:
@@ -173,7 +176,8 @@ def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
     groups = errors_on(model, header.scores, probes(model) if rows is None else [_given(model, rows)])
     if not groups:
         return ""
-    error, rows = max(groups, key=lambda group: group[0])
+    worst = max(groups, key=lambda found: found.error / found.largest)
+    error, rows = worst.error / worst.largest, worst.rows
     if not np.isfinite(error):
         raise ValueError(f"scores of rows {where} are beyond float32: scale the features, or take float64")
     text = f"on {len(rows):,} rows {where} scores differ by at most {error:.1e} of the largest"

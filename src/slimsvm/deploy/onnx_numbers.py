@@ -9,6 +9,7 @@ float64 of some sums in float32.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ def numbers_for(model: PlainModel) -> Numbers:
     if model.kernel in ("linear", "precomputed"):  # one product, which float64 does not make slow
         return DOUBLE
     for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS):
-        if share_of_error(model, lambda rows, numbers=numbers: scores_in(model, rows, numbers)) <= GOOD_SHARE:
+        if share_of_error(model, partial(scores_in, model, numbers=numbers)) <= GOOD_SHARE:
             return numbers
     return DOUBLE
 

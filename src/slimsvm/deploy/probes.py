@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,45 +13,57 @@ Array = np.ndarray
 
 PROBES = 256
 # What errors of scores are promised to be over the largest score. On test rows of the benchmark's sets they were up to
-# three times those of the rows here, so these must be better.
-PROMISED_SHARE, GOOD_SHARE = 5e-6, 1.5e-6
+# 1.7 times those of the rows here, so these must be better.
+PROMISED_SHARE, GOOD_SHARE = 5e-6, 2.5e-6
+# Scores of classifiers are margins, 2.7 to 6.5 at most on test rows of the benchmark's sets, but 15 on the rows here.
+MARGINS, LARGEST_MARGIN = ("binary", "classes", "pairs", "labels", "ordinal", "ranking"), 4.0
 # Rows whose scores are all smaller than this share of the others' are not judged by their own largest one.
 LEAST_SHARE = 0.1
 SHIFT_INVARIANT = {"rbf": 2.0, "matern32": 6.0}
 
 
 def probes(model: PlainModel) -> list[Array]:
-    """Rows in float32, before any scaling: at most `PROBES` near vectors, and as many near the middle of them all.
+    """Rows in float32, before any scaling: at most `PROBES` vectors, as many a step aside, as many halfway to the mean.
 
-    Near a vector its kernel value and that one's error are the largest; in the middle many are large at a time. Without
-    vectors the rows are normal numbers.
+    On a vector and near it its kernel value is the largest, and so is that one's error; in the middle many are large at
+    a time. Without vectors the rows are normal numbers.
     """
     if model.vectors is None:
         return [_before_scaling(model, np.random.default_rng(0).standard_normal((PROBES, model.n_features)))]
     if not len(model.coef):
         return []
     every, vectors = slice(None, None, -(-len(model.coef) // PROBES)), model.dense_vectors()
-    middle = vectors.mean(axis=0)
-    # On the vectors themselves errors would cancel.
-    aside = vectors + _step_aside(model)
-    return [_before_scaling(model, rows[every]) for rows in (aside, middle + 0.3 * (vectors - middle))]
+    groups = vectors, vectors + _step_aside(model), 0.5 * (vectors + vectors.mean(axis=0))
+    return [_before_scaling(model, rows[every]) for rows in groups]
 
 
 def share_of_error(model: PlainModel, scores: Callable[[Array], Array]) -> float:
-    """The largest error of these scores of `probes`, over the largest score of the same rows."""
-    return max((share for share, _ in errors_on(model, scores, probes(model))), default=0.0)
+    """The largest error of these scores of `probes`, over the largest score that such rows and real ones have."""
+    errors = errors_on(model, scores, probes(model))
+    least = LEAST_SHARE * max((found.largest for found in errors), default=0.0)
+    shares = [found.error / max(found.largest, least) for found in errors]
+    if model.kind in MARGINS:
+        shares += [found.error / LARGEST_MARGIN for found in errors if found.largest > LARGEST_MARGIN]
+    return max(shares, default=0.0)
 
 
-def errors_on(model: PlainModel, scores: Callable[[Array], Array], groups: list[Array]) -> list[tuple[float, Array]]:
-    """For each group of rows the largest error over the largest score, and the rows, in float64."""
-    groups = [rows.astype(np.float32).astype(np.float64) for rows in groups if len(rows)]
-    exact = [model.scores(rows) for rows in groups]
-    largest = [max(float(np.abs(part).max()), np.finfo(np.float64).tiny) for part in exact]
+class Errors(NamedTuple):
+    """Of scores of some rows: the largest error, the largest score, and the rows in float64."""
+
+    error: float
+    largest: float
+    rows: Array
+
+
+def errors_on(model: PlainModel, scores: Callable[[Array], Array], groups: list[Array]) -> list[Errors]:
+    """What these scores are off by, for each group of rows."""
     out = []
-    for rows, part, size in zip(groups, exact, largest, strict=True):
+    for rows in groups:
+        rows = rows.astype(np.float32).astype(np.float64)
+        exact = model.scores(rows)
         with np.errstate(over="ignore", invalid="ignore"):
-            error = float(np.nan_to_num(np.abs(scores(rows) - part), nan=np.inf).max())
-        out.append((error / max(size, LEAST_SHARE * max(largest)), rows))
+            error = np.nan_to_num(np.abs(scores(rows) - exact), nan=np.inf).max()
+        out.append(Errors(float(error), max(float(np.abs(exact).max()), np.finfo(np.float64).tiny), rows))
     return out
 
 
