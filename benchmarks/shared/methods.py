@@ -26,7 +26,7 @@ AUTOMATIC = 'max_basis="auto"'
 def violated(sample_size: int, paper: bool) -> Method:
     """`ViolatedCuts`, with the paper's steps and stopping rule or ours."""
     if paper:
-        solver = ViolatedCuts(sample_size, tol_relative=None, step="full")
+        solver = ViolatedCuts(sample_size, "all", None, "full", keep="last")
         return _cuts(f"violated r={sample_size}, paper's steps", solver, "violated", sample_size, "paper")
     return _cuts(f"violated r={sample_size}", ViolatedCuts(sample_size), "violated", sample_size, "ours")
 

@@ -232,3 +232,50 @@ def test_two_classes_of_crammer_and_singer_at_C_are_binary_at_2C(C, intercept):
     X = problem.problem.rows.slice(0, problem.n, np.float64)
     scores = two.model.scores(X)
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], binary.model.scores(X)[:, 0], atol=1e-4)
+
+
+# ---- Algorithms 1 to 3 as they are written
+
+
+FORMS = {
+    "exact": lambda: ExactCuts(None, "full", warm_up=None, keep="last"),
+    "violated": lambda: ViolatedCuts(60, "all", None, "full", keep="last"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_fits_end_where_the_papers_rules_say_and_are_the_last_iterate(name):
+    """While c + ⟨w, g⟩ > ξ + ε for the cut of all rows: the mean loss, and ξ the QP's, times C₁ in the records."""
+    problem = trial("binary", n=200)
+    fit = problem.solve(FORMS[name]())
+    allowed = EPSILON * problem.C * problem.n
+    gaps = [record["objective"] - record["model_value"] for record in fit.history]
+    assert gaps[-1] <= allowed < min(gaps[:-1])
+    assert fit.objective == pytest.approx(fit.history[-1]["objective"], rel=1e-9)
+    assert fit.objective == pytest.approx(problem.primal, rel=1e-2 if name == "exact" else 0.1)
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at the iteration limit:sklearn.exceptions.ConvergenceWarning")
+def test_the_last_iterate_is_not_the_best_one_where_a_fit_is_cut_short():
+    problem = trial("binary", n=200)
+    last, best = (
+        problem.solve(ExactCuts(None, "full", warm_up=None, keep=keep), max_iter=12) for keep in ("last", "best")
+    )
+    lowest = min(record["objective"] for record in best.history)
+    assert best.objective <= lowest * (1 + 1e-9)
+    assert last.objective > 1.05 * best.objective
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at the iteration limit:sklearn.exceptions.ConvergenceWarning")
+def test_draws_are_limited_by_name():
+    problem = trial("binary", n=200)
+    few = problem.solve(ViolatedCuts(10, "all", None, "full", max_draws=1), max_iter=30)
+    many = problem.solve(ViolatedCuts(10, "all", None, "full"), max_iter=30)
+    assert max(record["redraws"] for record in few.history) == 0 < max(record["redraws"] for record in many.history)
+    for parameters, message in (
+        ({"keep": "first"}, "keep must be 'best' or 'last', found 'first'"),
+        ({"keep": "last"}, "keep='last' goes with step='full', found step='line-search'"),
+        ({"max_draws": 0}, "max_draws must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            problem.solve(ViolatedCuts(10, **parameters))

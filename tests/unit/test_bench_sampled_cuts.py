@@ -132,6 +132,7 @@ def test_the_papers_steps_and_ours(problem):
 
     paper = made(methods.violated(1000, paper=True)).solver
     assert (paper.sample_size, paper.step, paper.tol_relative, paper.max_idle) == (1000, "full", None, 20)
+    assert (paper.constant, paper.keep) == ("all", "last")
     ours = made(methods.violated(400, paper=False)).solver
     assert (ours.sample_size, ours.step, ours.tol_relative) == (400, "line-search", 0.01)
     uniform = made(methods.uniform(400)).solver

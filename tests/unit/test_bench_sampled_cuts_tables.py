@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from benchmarks.command_line import main
-from benchmarks.sampled_cuts import command, figures
+from benchmarks.sampled_cuts import command, figures, tables
 from benchmarks.sampled_cuts.tables import all_tables, growth, overview
 from benchmarks.shared.tables import latest, slope, summarise
 from benchmarks.shared.trials import add_gaps
@@ -250,3 +250,21 @@ def test_redraw_of_what_is_not_there(tmp_path, capsys, content, message):
         (tmp_path / "sampled-cuts.json").write_text(content)
     assert bench(tmp_path, "--redraw") == 1
     assert message in capsys.readouterr().err
+
+
+def test_theorems_are_beside_what_was_measured():
+    """By hand: C₁ = 1, ε = 0.001: 8·10⁶ calls; with r = 100 and log(8·10⁶/0.05) = 18.89 what 2 and 3 allow."""
+    assert tables.most_calls(1.0) == pytest.approx(8e6)
+    assert tables.promised_excess("violated", 1.0, 100) == pytest.approx(0.001 + (0.04 * 18.8907) ** 0.5, rel=1e-4)
+    assert tables.promised_excess("uniform", 1.0, 100) == pytest.approx(
+        0.001 + 2 * ((1 + 8**0.5) ** 2 / 200 * 18.8907) ** 0.5, rel=1e-4
+    )
+    rows = [
+        record(n_train=100, C=0.01, method="v", oracle="violated", sample_size=100, steps="paper", iterations=17,
+               objective=2.0, gap=0.25),
+        record(n_train=100, C=0.01, method="ours", oracle="violated", sample_size=100, steps="ours", iterations=7),
+    ]  # fmt: skip
+    text = tables.theorems(summarise(rows))
+    assert "ours" not in text
+    assert "| 17 | 8e+06 | 0.5 | 0.87 |" in text
+    assert tables.theorems([]) == ""

@@ -22,9 +22,6 @@ from slimsvm.tasks import Augmented, Examples, Task, losses
 
 Array = np.ndarray
 
-# A sampled cut is violated about every other time; this many failures in a row mean that rounding is all that is left.
-MAX_REDRAWS = 1000
-
 
 @dataclass(frozen=True)
 class Point:
@@ -71,6 +68,8 @@ class Proposal:
         The cut to add; None when an oracle that judges convergence itself finds nothing left to cut.
     redraws : int
         Samples thrown away before one was violated.
+    gave_up : bool
+        Whether they were all that may be drawn.
     loss, training_error : float or None
         Estimates of the mean loss and of the task's training error, from oracles that never see all rows.
     products : float64 ndarray of shape (t,) or None
@@ -79,6 +78,7 @@ class Proposal:
 
     cut: Any
     redraws: int = 0
+    gave_up: bool = False
     loss: float | None = None
     training_error: float | None = None
     products: Array | None = None
@@ -156,11 +156,15 @@ class ViolatedOracle:
         Whether the cut's constant is that of the examples drawn, as its g is, or that of all violated ones, as the
         paper has it. The same for 0/1 losses. For others a constant that does not belong to its g makes the cut far
         noisier. (A loss over all rows has one constant, which cannot be sampled.)
+    max_draws : int, default=1001
+        Samples of a cut, of which the most violated is taken where none is violated by more than ε. One is about every
+        other time; where so many are not, rounding is all that is left.
     """
 
     sample_size: int = 400
     redraw: bool = True
     constant: str = "sample"
+    max_draws: int = 1001
     needs_all_scores = True
     exact = False
 
@@ -170,7 +174,7 @@ class ViolatedOracle:
         units = violated_units(task, examples, augmented)
         c = mean_constant(augmented, examples) if self.constant == "all" else None
         best, best_value, redraws = None, -np.inf, -1
-        while redraws < MAX_REDRAWS and best_value <= threshold:
+        while redraws + 1 < self.max_draws and best_value <= threshold:
             redraws += 1
             cut = sampled_cut(task, examples, augmented, units, c, self.sample_size, rng)
             value = cut.c - float(np.sum(cut.coef * target.scores[cut.rows])) - float(cut.plain @ target.plain)
@@ -178,7 +182,7 @@ class ViolatedOracle:
                 best, best_value = cut, value
             if not self.redraw or not len(units.index):
                 break
-        return Proposal(best, redraws=redraws)
+        return Proposal(best, redraws=redraws, gave_up=redraws + 1 >= self.max_draws > 1)
 
 
 def violated_units(task: Task, examples: Examples, augmented: Augmented) -> Units:

@@ -42,7 +42,11 @@ class CuttingPlaneSolver(Solver):
             raise ValueError(f"step must be 'line-search' or 'full', found {self.step!r}")
         if parameters.get("constant", "all") not in ("sample", "all"):
             raise ValueError(f"constant must be 'sample' or 'all', found {parameters['constant']!r}")
-        for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut"):
+        if parameters.get("keep", "best") not in ("best", "last"):
+            raise ValueError(f"keep must be 'best' or 'last', found {parameters['keep']!r}")
+        if parameters.get("keep") == "last" and parameters["step"] == "line-search":
+            raise ValueError("keep='last' goes with step='full', found step='line-search'")
+        for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut", "max_draws"):
             optional = count in ("warm_up", "vectors_per_cut")
             if count in parameters and not (optional and parameters[count] is None):
                 check_count(count, parameters[count])
@@ -84,6 +88,9 @@ class ExactCuts(CuttingPlaneSolver):
         iterations instead of hundreds, but a cut of every example to keep. "auto" says "each" for sequences, queries
         and other examples of several rows whose machine is kept as weights; a warm start keeps to what it goes on
         from. ``step``, ``overshoot`` and ``warm_up`` are of one slack.
+    keep : {"best", "last"}, default="best"
+        Which iterate the model is: that of the lowest objective, or the QP's last solution, as the paper has it;
+        "last" goes with ``step="full"``.
 
     Raises
     ------
@@ -116,6 +123,7 @@ class ExactCuts(CuttingPlaneSolver):
         max_idle=20,
         weights="auto",
         slacks="auto",
+        keep="best",
     ):
         self.tol_relative = tol_relative
         self.step = step
@@ -124,6 +132,7 @@ class ExactCuts(CuttingPlaneSolver):
         self.max_idle = max_idle
         self.weights = weights
         self.slacks = slacks
+        self.keep = keep
 
     def make_run(self, problem, state):
         """One slack or one of each example."""
@@ -159,7 +168,7 @@ class ExactCuts(CuttingPlaneSolver):
         search = self.step == "line-search"
         weights = resolve_weights(self.weights, problem)
         warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N and not weights else None
-        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up, weights=weights)
+        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up, weights=weights, keep=self.keep)
 
 
 class ViolatedCuts(CuttingPlaneSolver):
@@ -182,6 +191,13 @@ class ViolatedCuts(CuttingPlaneSolver):
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
 
+    keep : {"best", "last"}, default="best"
+        Which iterate the model is: that of the lowest objective, or the QP's last solution, as the paper has it;
+        "last" goes with ``step="full"``.
+    max_draws : int, default=1001
+        Samples drawn for a cut until one is violated by more than ε; the most violated of them is taken where none is,
+        and the fit ends where that happens time after time. The paper draws on for ever.
+
     Examples
     --------
     >>> from slimsvm import SVC, ViolatedCuts
@@ -192,7 +208,15 @@ class ViolatedCuts(CuttingPlaneSolver):
     """
 
     def __init__(
-        self, sample_size=400, constant="sample", tol_relative=0.01, step="line-search", overshoot=0.1, max_idle=20
+        self,
+        sample_size=400,
+        constant="sample",
+        tol_relative=0.01,
+        step="line-search",
+        overshoot=0.1,
+        max_idle=20,
+        keep="best",
+        max_draws=1001,
     ):
         self.sample_size = sample_size
         self.constant = constant
@@ -200,14 +224,16 @@ class ViolatedCuts(CuttingPlaneSolver):
         self.step = step
         self.overshoot = overshoot
         self.max_idle = max_idle
+        self.keep = keep
+        self.max_draws = max_draws
 
     def oracle(self, problem):
         """`ViolatedOracle`."""
-        return ViolatedOracle(self.sample_size, constant=self.constant)
+        return ViolatedOracle(self.sample_size, constant=self.constant, max_draws=self.max_draws)
 
     def plan(self, problem):
         """Line search as asked for."""
-        return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot)
+        return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot, keep=self.keep)
 
 
 class UniformCuts(CuttingPlaneSolver):

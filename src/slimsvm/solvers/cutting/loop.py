@@ -47,7 +47,6 @@ from slimsvm.cuts import (
     reference_loss,
     weighted_sum,
 )
-from slimsvm.cuts.oracles import MAX_REDRAWS
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.solvers.base import Best, Fit, Problem, Status
@@ -79,6 +78,7 @@ class Plan:
     warm_up: Any = None
     final_objective: bool = True
     weights: bool = False
+    keep: str = "best"
 
 
 class CuttingPlaneRun:
@@ -195,7 +195,7 @@ class CuttingPlaneRun:
             proposal = oracle.find(state, threshold, self.rng)
             record["redraws"] = proposal.redraws
             # Draws that keep failing mean that rounding is all that is left.
-            self.failures = self.failures + 1 if proposal.redraws >= MAX_REDRAWS - 1 else 0
+            self.failures = self.failures + 1 if proposal.gave_up else 0
             self.converged = self.failures >= STALL
             if proposal.loss is not None:
                 record["loss"], record["training_error"] = proposal.loss, proposal.training_error
@@ -346,6 +346,8 @@ class CuttingPlaneRun:
             best = self.best.found
         else:
             best = self.latest
+        if self.plan.keep == "last":
+            best = replace(self.latest, objective=None)
         model, objective, basis_rows = self.model(best, trim=status != Status.TIME_LIMIT)
         if objective is None:
             objective = self.objective(model, best.norm_squared) if self.plan.final_objective else float("nan")
