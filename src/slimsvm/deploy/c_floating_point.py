@@ -55,32 +55,23 @@ static inline double NAME_exp2(double t)
     return power.value * value;
 }
 """
-SQRT_DOUBLE = """
-/* The square root, by five steps of Newton's method from half the exponent. */
-static inline double NAME_sqrt(double square)
-{
-    union { uint64_t bits; double value; } root;
-    int step;
-    if (square < 1e-300) return 0.0;
-    root.value = square;
-    root.bits = (root.bits >> 1) + 0x1ff7a3bea91d9b1bu;
-    for (step = 0; step < 5; ++step) root.value = 0.5 * (root.value + square / root.value);
-    return root.value;
-}
-"""
 SQRT = """
-/* The square root, by three steps of Newton's method from half the exponent. */
+/* The square root, by {steps} steps of Newton's method from half the exponent. */
 static inline float NAME_sqrt(float square)
-{
-    union { uint32_t bits; float value; } root;
+{{
+    union {{ uint{bits}_t bits; float value; }} root;
     int step;
-    if (square < 1e-30f) return 0.0f;
+    if (square < {least}f) return 0.0f;
     root.value = square;
-    root.bits = (root.bits >> 1) + 0x1fbd1df5u;
-    for (step = 0; step < 3; ++step) root.value = 0.5f * (root.value + square / root.value);
+    root.bits = (root.bits >> 1) + {guess}u;
+    for (step = 0; step < {steps}; ++step) root.value = 0.5f * (root.value + square / root.value);
     return root.value;
-}
+}}
 """
+SQRTS = {
+    "float32": {"bits": 32, "guess": "0x1fbd1df5", "least": "1.0e-30", "steps": 3},
+    "float64": {"bits": 64, "guess": "0x1ff7a3bea91d9b1b", "least": "1.0e-300", "steps": 5},
+}
 # Of a large offset float32 loses digits that x has: what it lost is taken off after it.
 SCALE = """
 /* Scales the features as in training. */
@@ -215,7 +206,7 @@ def _functions(model: PlainModel, dtype: str) -> str:
             f"sum = NAME_sqrt(sum * {number(6.0 * factor, dtype)});\n    "
             f"return (1.0f + sum) * NAME_exp2(sum * {number(-LOG2_E, dtype)});"
         )
-        kernel = (SQRT_DOUBLE if is_double else SQRT) + _kernel(square, result)
+        kernel = SQRT.format(**SQRTS[dtype]) + _kernel(square, result)
     return exp2 + kernel + SCORES_OF_VECTORS
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.plots.axes import axes_for
+from slimsvm.plots.axes import axes_for, check_count
 from slimsvm.shapley.explanation import Explanation
 
 Array = np.ndarray
@@ -53,8 +53,7 @@ def plot_explanation(explanation: Explanation, output: Any = None, *, max_featur
     >>> ax = plot_explanation(found)                                # doctest: +SKIP
     >>> ax = plot_explanation(found[100])                           # doctest: +SKIP
     """
-    if not isinstance(max_features, (int, np.integer)) or max_features < 1:
-        raise ValueError(f"max_features must be an integer >= 1, found {max_features!r}")
+    check_count("max_features", max_features)
     if output is not None:
         explanation = explanation.of(output)
     if explanation.values.ndim == 3:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.plots.axes import axes_for
+from slimsvm.plots.axes import axes_for, check_choice, check_count
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray
@@ -54,8 +54,7 @@ def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = No
     >>> ax = plot_convergence(clf, x="kernel_evals")                # doctest: +SKIP
     >>> ax.figure.savefig("convergence.png")                        # doctest: +SKIP
     """
-    if x not in CONVERGENCE_AXES:
-        raise ValueError(f"x must be one of {', '.join(map(repr, CONVERGENCE_AXES))}; found {x!r}")
+    check_choice("x", x, CONVERGENCE_AXES)
     history = _history(estimator_or_history)
     at = _column(history, x)
     objective, lower, gap = (_column(history, name) for name in ("objective", "lower_bound", "gap"))
@@ -309,8 +308,7 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
     >>> results.append(dict(method="exact", max_basis=None, test_error=0.005))
     >>> ax = plot_basis_size(results)                               # doctest: +SKIP
     """
-    if y not in BASIS_AXES:
-        raise ValueError(f"y must be one of {', '.join(map(repr, BASIS_AXES))}; found {y!r}")
+    check_choice("y", y, BASIS_AXES)
     label, scale = BASIS_AXES[y]
     sized = [result for result in results if result.get("max_basis", 0) is not None]
     across = [result for result in results if result.get("max_basis", 0) is None and result.get(y) is not None]
@@ -364,8 +362,7 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     """
     if not hasattr(estimator, "model_") and not hasattr(estimator, "basis"):
         raise ValueError(f"{type(estimator).__name__} has no model_: it is not fitted yet")
-    if not isinstance(max_images, (int, np.integer)) or max_images < 1:
-        raise ValueError(f"max_images must be an integer >= 1, found {max_images!r}")
+    check_count("max_images", max_images)
     if shape is not None and np.shape(shape) != (2,):
         raise ValueError(f"shape must be (height, width) of an image or None, found {shape!r}")
     model = getattr(estimator, "model_", estimator)
