@@ -144,6 +144,24 @@ def test_thresholds_move_only_for_more_than_chance():
     assert worthwhile_threshold(np.zeros(0), np.zeros(0)) == 0.0
 
 
+def test_without_caution_the_best_price_and_threshold_are_taken():
+    """As the paper does; of prices that err the same, the first machines take the highest."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=400), np.where(rng.random(400) < 0.5, 1, -1)
+    threshold = worthwhile_threshold(scores, labels, 0.0)
+    assert threshold == best_threshold(scores, labels)[0] != 0.0
+    for gamma in (2.0, 0.5):
+        X, y = noisy(900)
+        clf = fitted(X, y, gamma=gamma, max_basis=None, deviations=0.0)
+        assert min(clf.validation_, key=lambda trial: trial["error"])["error"] == next(
+            trial["error"] for trial in clf.validation_ if trial["C"] == clf.C_
+        )
+        least = min(trial["error"] for trial in clf.first_validation_)
+        assert clf.first_C_ == max(trial["C"] for trial in clf.first_validation_ if trial["error"] == least)
+    with pytest.raises(ValueError, match="deviations must be a number >= 0, found -1"):
+        fitted(X, y, deviations=-1)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_threshold_is_the_best_there_is(seed):
     rng = np.random.default_rng(seed)

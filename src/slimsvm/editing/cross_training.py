@@ -143,11 +143,13 @@ class CrossTrainer(Solver):
         Cap on the vectors of the last machine; see `editing.growing`. None: all that it has on the kept rows.
     second_stage : bool
         False: the mean of the first machines instead of a last one (bagging).
+    deviations : float
+        Standard errors by which prices and thresholds have to be better.
     """
 
     def __init__(
         self, solver=None, n_subsets=5, subset_size=None, validation_size=None, first_C=None, C=None, variances=0.0,
-        balance=True, max_basis="auto", second_stage=True,
+        balance=True, max_basis="auto", second_stage=True, deviations=SURE,
     ):  # fmt: skip
         self.solver = solver
         self.n_subsets = n_subsets
@@ -159,6 +161,7 @@ class CrossTrainer(Solver):
         self.balance = balance
         self.max_basis = max_basis
         self.second_stage = second_stage
+        self.deviations = deviations
 
     @property
     def machine_solver(self) -> Solver:
@@ -207,7 +210,8 @@ class CrossTrainer(Solver):
             raise ValueError("validation_size=0 leaves nothing to choose C by: give it as a number")
         labels = problem.examples.labels
         parts = split(labels, self.n_subsets, self.subset_size, self.validation_size, rng)
-        first = train(problem, self.machine_solver, parts, self.first_C, int(rng.integers(2**30)), clock)
+        seed = int(rng.integers(2**30))
+        first = train(problem, self.machine_solver, parts, self.first_C, seed, clock, self.deviations)
         return self._edited(labels, parts, first, self.variances)
 
     def _edited(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
@@ -321,7 +325,7 @@ class CrossTrainer(Solver):
             pairs = list(zip(fits, parts, strict=True))
             scores = np.concatenate([scores_of(fit.model, part.rows, problem.n_jobs) for fit, part in pairs])
             kernel_evals += sum(f.counters["kernel_evals"] + f.model.n_basis * p.rows.n_rows for f, p in pairs)
-            thresholds.append(worthwhile_threshold(scores, labels))
+            thresholds.append(worthwhile_threshold(scores, labels, self.deviations))
             errors.append((scores > thresholds[-1]) != (labels > 0))
             trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fits[0].model.n_basis}
             trials.append({**trial, "seconds": time.perf_counter() - begun})
@@ -331,7 +335,7 @@ class CrossTrainer(Solver):
             least = min(errors, key=np.sum)
             if sum(is_worse(wrong, least, SURE) for wrong in errors[-PATIENCE:]) >= PATIENCE:
                 break
-        number = rule(errors, [trial["n_basis"] for trial in trials])
+        number = rule(errors, [trial["n_basis"] for trial in trials], self.deviations)
         return Choice(trials[number]["C"], thresholds[number], trials), errors[number], kernel_evals
 
     def _vectors(self, problem: Problem, edited: Edited, usable: Array, seed: int, clock: Clock) -> Found:
@@ -363,16 +367,16 @@ def further_parts(validating: Array, training: Array, rng: np.random.Generator) 
     return [np.sort(part) for part in np.array_split(rng.permutation(training), n)]
 
 
-def fewest(errors: list[Array], n_basis: list[int]) -> int:
+def fewest(errors: list[Array], n_basis: list[int], deviations: float) -> int:
     """Of prices that err alike the lowest whose machine has about the fewest vectors: its number."""
-    as_good = _alike(errors, SURE)
+    as_good = _alike(errors, deviations)
     least = min(n_basis[j] for j in as_good)
     return next(j for j in as_good if n_basis[j] <= AS_FEW * least)
 
 
-def middle(errors: list[Array], n_basis: list[int]) -> int:
+def middle(errors: list[Array], n_basis: list[int], deviations: float) -> int:
     """The middle one of prices that err alike, the lower of two: chance moves it less than the best one."""
-    as_good = _alike(errors, 1.0)
+    as_good = _alike(errors, min(deviations, 1.0))
     return as_good[(len(as_good) - 1) // 2]
 
 

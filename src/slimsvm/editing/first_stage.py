@@ -35,8 +35,8 @@ LEAST_SIZE = 1000
 LEAST_UNSEEN = 0.75
 # Rows a class must have at least: two to learn from and one to validate by.
 MIN_ROWS = 3
-# Standard errors by which a threshold has to be better than none, and a price than one with fewer vectors: they are the
-# best of many.
+# Standard errors by which a threshold has to be better than none, and a price than one with fewer vectors, unless the
+# user says otherwise: they are the best of many.
 SURE = 2.0
 # Rows scored at a time.
 BLOCK = 1 << 16
@@ -210,7 +210,15 @@ class Clock:
         self._limit, self.status = 0.0, Status.INTERRUPTED
 
 
-def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed: int, clock: Clock) -> FirstStage:
+def train(
+    problem: Problem,
+    solver: Solver,
+    parts: Split,
+    C: float | None,
+    seed: int,
+    clock: Clock,
+    deviations: float = SURE,
+) -> FirstStage:
     """Train the machines, for the price C or the best of `PRICES`.
 
     Parameters
@@ -222,9 +230,11 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
     parts : Split
     C : float or None
         None: of `PRICES` the highest at which the mean of the machines that have not seen a row errs least, give or
-        take two standard errors.
+        take some standard errors.
     seed : int
     clock : Clock
+    deviations : float
+        How many; and those by which a threshold has to be better than none.
 
     Returns
     -------
@@ -262,7 +272,7 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         fits, scores = tried
         machines = [fit.model for fit in fits]
         for j, machine in enumerate(machines):
-            threshold = worthwhile_threshold(scores[j, parts.validating], labels[parts.validating])
+            threshold = worthwhile_threshold(scores[j, parts.validating], labels[parts.validating], deviations)
             scores[j] -= threshold
             machines[j] = replace(machine, intercept=machine.intercept - threshold)
         margins = labels * scores
@@ -277,7 +287,7 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
         if chosen is None or is_worse(gained, wrong):
             gained, latest = wrong, len(trials) - 1
         # The highest of prices that err alike: its machines tell right from wrong most clearly.
-        if chosen is None or not is_worse(wrong, least, SURE):
+        if chosen is None or not is_worse(wrong, least, deviations):
             chosen = price, machines, fits, margins
         if len(trials) - 1 - latest >= PATIENCE:
             break
@@ -290,13 +300,13 @@ def train(problem: Problem, solver: Solver, parts: Split, C: float | None, seed:
     return FirstStage(machines, support, margins, price, trials, kernel_evals)
 
 
-def worthwhile_threshold(scores: Array, labels: Array) -> float:
+def worthwhile_threshold(scores: Array, labels: Array, deviations: float = SURE) -> float:
     """The best threshold, or 0 where that errs no more but by chance (or there are no rows to tell by)."""
     if not len(labels):
         return 0.0
     threshold, _ = best_threshold(scores, labels)
     as_it_is, moved = ((scores > t) != (labels > 0) for t in (0.0, threshold))
-    return threshold if is_worse(as_it_is, moved, SURE) else 0.0
+    return threshold if is_worse(as_it_is, moved, deviations) else 0.0
 
 
 def _tried(

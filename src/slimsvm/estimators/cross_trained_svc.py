@@ -64,6 +64,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         at least. None: the machine of all kept rows, as in the paper.
     second_stage : bool, default=True
         False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
+    deviations : float, default=2.0
+        Standard errors by which a price has to err less than one with fewer vectors, and a threshold than none, to be
+        taken. 0 takes the best of them, as the paper does.
     solver : str or Solver, default="exact"
         Of all machines, as in `SVC`.
     intercept : {"free", "regularized", "none"}, default="free"
@@ -139,6 +142,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         balance=True,
         max_basis="auto",
         second_stage=True,
+        deviations=2.0,
         solver="exact",
         intercept="free",
         tol=1e-3,
@@ -163,6 +167,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         self.balance = balance
         self.max_basis = max_basis
         self.second_stage = second_stage
+        self.deviations = deviations
         self.solver = solver
         self.intercept = intercept
         self.tol = tol
@@ -266,12 +271,14 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         }
         for name in ("balance", "second_stage"):
             check_option(name, getattr(self, name), (True, False))
-        variances: Any = self.variances
-        if isinstance(variances, bool) or not isinstance(variances, (int, float)) or not 0 <= variances < np.inf:
-            raise ValueError(f"variances must be a number >= 0, found {variances!r}")
+        for name in ("variances", "deviations"):
+            value: Any = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < np.inf:
+                raise ValueError(f"{name} must be a number >= 0, found {value!r}")
         return CrossTrainer(
             self._named_solver(problem),
-            variances=variances,
+            variances=self.variances,
+            deviations=self.deviations,
             balance=self.balance,
             second_stage=self.second_stage,
             **{"max_basis": "auto"} | price | counts,
