@@ -637,8 +637,8 @@ struct slimsvm_multiply_examples_call {
 
 /* Sequential minimal optimisation inside a set of rows: maximise D(v) = sum t_i v_i - epsilon sum |v_i| - v'Kv / 2 over
  * lo <= v <= hi, balanced: with sum v_i kept as it is. g = t - Kv. Line slots[i] of `lines` holds row i of K, less the
- * offset, in its first n numbers or in those at `places`. Ends where the violation is at most tol, after max_steps, or
- * where no step gains. */
+ * offset, in its first n numbers or in those at `places`; variables whose lines are not there stay as they are, g does
+ * not. Ends where the violation is at most tol, after max_steps, or where no step gains. */
 struct slimsvm_smo_call {
     int32_t real_size;
     int64_t n;              // rows of the set
@@ -651,7 +651,8 @@ struct slimsvm_smo_call {
     double epsilon;         // of the term |v_i|
     double tol;             // violation at which it ends
     const void* lines;      // real (n_lines, width)
-    const int64_t* slots;   // (n) in 0..n_lines
+    const void* diagonal;   // real (n)? of K, less the offset; None: that of the lines, all of which are there
+    const int64_t* slots;   // (n) in -1..n_lines, or -1: the line is not there
     const int64_t* places;  // (n)? in 0..width
     const double* lo;       // (n) bounds
     const double* hi;       // (n)

@@ -102,14 +102,17 @@ struct Set {
     }
 
     void note_rooms(int64_t k) {
-        rise[k] = rise_at(v[k], hi[k], epsilon);
-        drop[k] = drop_at(v[k], lo[k], epsilon);
+        const bool stays = call.slots[k] < 0;
+        rise[k] = stays ? -BIG : rise_at(v[k], hi[k], epsilon);
+        drop[k] = stays ? -BIG : drop_at(v[k], lo[k], epsilon);
     }
     void begin() {
         for (int64_t k = 0; k < n; ++k) {
             note_rooms(k);
             if (call.places) is_there[k] = 0;
-            diagonal[k] = D(whole_line(k)[call.places ? call.places[k] : k]) + D(offset);
+            const T own = call.diagonal ? static_cast<const T*>(call.diagonal)[k]
+                                        : whole_line(k)[call.places ? call.places[k] : k];
+            diagonal[k] = D(own) + D(offset);
         }
     }
 
@@ -366,6 +369,8 @@ int32_t smo_of(struct slimsvm_smo_call& call) {
     const int64_t n = call.n;
     if ((!call.places && n > call.width) || call.max_steps < 0 || call.max_steps > MOST_WORK / most(n, int64_t(1)))
         return SLIMSVM_BAD_ARGUMENT;
+    for (int64_t k = 0; k < n && !call.diagonal; ++k)
+        if (call.slots[k] < 0) return SLIMSVM_BAD_ARGUMENT;
     const int64_t bytes = 3 * n * int64_t(sizeof(double)) + (call.places ? n * n * int64_t(sizeof(T)) + n : 0) + 64;
     if (call.n_workspace < bytes) return needs_workspace(call, bytes);
     uint8_t* workspace = call.workspace + (64 - uintptr_t(call.workspace) % 64) % 64;

@@ -137,6 +137,8 @@ class Problem:
         1 shows a progress bar on standard error.
     kept : Kept or None
         What earlier fits of the same rows, kernel and precision left.
+    room : Room or None
+        Memory that earlier fits used; not where there is `kept`, which has its own.
     """
 
     rows: Rows
@@ -154,6 +156,7 @@ class Problem:
     n_jobs: int | None = None
     verbose: int = 0
     kept: Kept | None = None
+    room: Room | None = None
 
     @property
     def C1(self) -> float:

@@ -2,6 +2,7 @@
 
 dual          the dual of two classes, of regression and of one class
 row_set       the dual over some rows, solved by pairs or single rows
+growing_lines lines of the kernel matrix, made where they are needed
 kernel_cache  blocks of the kernel matrix over the active rows
 kernel_table  kernel values between rows that come and go, for `online` and `balls`
 one_vs_one    several classes by the problems of all pairs

@@ -44,6 +44,20 @@ def more_steps(n_steps: int, n_rows: int) -> int:
     return max(n_steps // 5, MORE_WORK // max(1, n_rows))
 
 
+def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float) -> tuple[Array, Array]:
+    """Derivatives u of D upwards and d downwards; ∓∞ where there is a bound."""
+    if epsilon == 0:
+        return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+    up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
+    return up, np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
+
+
+def extremes(up: Array, down: Array, balanced: bool) -> tuple[float, float]:
+    """Largest u and smallest d; 0 is among both unless Σ v is kept."""
+    highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
+    return (highest, lowest) if balanced else (max(highest, 0.0), min(lowest, 0.0))
+
+
 def limit_reached(n_steps: int, n_rows: int) -> str | None:
     """The limit on steps that a fit has come to; None before."""
     limit = max(MOST_STEPS, MOST_STEPS_PER_ROW * n_rows)
@@ -167,17 +181,11 @@ class Dual(RowDual):
 
     def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""
-        if self.epsilon == 0:
-            return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
-        up = np.where(v < hi, np.where(v >= 0, g - self.epsilon, g + self.epsilon), -np.inf)
-        return up, np.where(v > lo, np.where(v <= 0, g + self.epsilon, g - self.epsilon), np.inf)
+        return slopes(v, g, lo, hi, self.epsilon)
 
     def extremes(self, up: Array, down: Array) -> tuple[float, float]:
         """Largest u and smallest d; 0 is among both unless the intercept is free."""
-        highest, lowest = up.max(initial=-np.inf), down.min(initial=np.inf)
-        if self.balanced:
-            return float(highest), float(lowest)
-        return max(float(highest), 0.0), min(float(lowest), 0.0)
+        return extremes(up, down, self.balanced)
 
     def intercept(self, v: Array, g: Array) -> float:
         """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""

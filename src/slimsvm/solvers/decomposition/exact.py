@@ -20,7 +20,8 @@ Three levels, each in the next one:
     active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
                  by kernel values computed anew, or where they are dear by lines of K from a cache
     working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
-                 rows at a time (`solvers.decomposition.leap`)
+                 rows at a time (`solvers.decomposition.leap`). Few rows are one working set, at first, of which K has
+                 the lines that it takes (`solvers.decomposition.growing_lines`)
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
@@ -63,6 +64,9 @@ SET_SHARE = 0.3
 FEW_STEPS, MANY_STEPS, LEAST_SHARE = 0.125, 0.5, 1 / 4
 # The active rows are one working set if at least this share of them is not at a bound.
 ALL_IF_FREE = 0.5
+# So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel values
+# cost most, of many the steps, which smaller working sets make cheaper.
+WHOLE_STEPS = 4
 # Steps in a working set, by its size.
 STEPS_PER_ROW = 20
 # … and at most this many numbers of each line in all, about a second's work: limits are looked at between working sets.
@@ -91,7 +95,7 @@ class ExactRun:
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
-        self.kept = Kept() if problem.kept is None else problem.kept
+        self.kept = Kept(problem.room) if problem.kept is None else problem.kept
         self.kernel_rows = problem.bind()
         n = self.kernel_rows.n_rows
         self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
@@ -107,7 +111,7 @@ class ExactRun:
             self.begin(self.outermost())
         memory = int(CACHE_SHARE * problem.memory_limit)
         first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
-        self.cache = kernel_values(self.kernel_rows, memory, first, self.kept)
+        self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room)
         self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
         self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
         self.by_rule = working_set_size is None
@@ -211,12 +215,13 @@ class ExactRun:
 
     @property
     def size(self) -> int:
-        """Rows in a working set: all active ones if they fit and at least half of them are not at a bound."""
+        """Rows in a working set: all active ones if they fit, and at least half are not at a bound or all are few."""
         n = len(self.v_active)
         if not self.by_rule:
             return self.largest
         free = (self.v_active > self.lo_active) & (self.v_active < self.hi_active) & (self.v_active != 0)
-        if n <= self.cache.n_slots and np.count_nonzero(free) >= ALL_IF_FREE * n:
+        is_easy = len(self.v) == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
+        if n <= self.cache.n_slots and (is_easy or np.count_nonzero(free) >= ALL_IF_FREE * n):
             return n
         return max(2, int(min(self.largest, self.cache.best_size) * self.share))
 

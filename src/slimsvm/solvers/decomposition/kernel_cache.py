@@ -14,6 +14,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
 from slimsvm.solvers.base import Kept, Room
+from slimsvm.solvers.decomposition.growing_lines import GrowingLines
 from slimsvm.solvers.decomposition.row_set import KernelBlock
 
 Array = np.ndarray
@@ -29,22 +30,27 @@ LINES_AT_ONCE, COLUMNS_AT_ONCE = 256, 2048
 NEVER_KEPT, NEVER_GATHERED = 64, 160
 # Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
 GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
+# Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
+WHOLE_SET = 8192
 # Numbers of lines that one thread adds up, or copies, in a microsecond, about.
 ADDED, COPIED = 2000, 500
 
 
-def kernel_values(kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept) -> KernelCache | Recomputed:
+def kernel_values(
+    kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room
+) -> KernelCache | Recomputed:
     """Kernel values kept or computed anew, whichever is faster for these rows.
 
-    Those among all rows are left for the next fit where there is room for them.
+    Those among all rows are left for the next fit, where there is one and they have room.
     """
     n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
-    is_left = len(active) == n and n * n * itemsize * kept.n_parts <= memory_limit
+    if kept is not None and (len(active) < n or n * n * itemsize * kept.n_parts > memory_limit):
+        kept = None
     if not keeps_lines(kernel_rows):
-        return Recomputed(kernel_rows, memory_limit, active, kept if is_left else Kept(kept.room))
-    if is_left:
+        return Recomputed(kernel_rows, memory_limit, active, kept, room)
+    if kept is not None:
         return kept.once("lines", lambda: KernelCache(kernel_rows, memory_limit, active))
-    return KernelCache(kernel_rows, memory_limit, active, kept.room)
+    return KernelCache(kernel_rows, memory_limit, active, room)
 
 
 def keeps_lines(kernel_rows: KernelRows) -> bool:
@@ -69,8 +75,10 @@ class Recomputed:
         Bytes for a block.
     active : int64 ndarray
         The rows at first.
-    kept : Kept
-        Memory for the block, and where that of all rows is left.
+    kept : Kept or None
+        Where lines of all rows are left.
+    room : Room
+        Memory for other lines and blocks.
 
     Attributes
     ----------
@@ -78,10 +86,10 @@ class Recomputed:
         Rows whose block fits.
     """
 
-    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept):
-        self.kernel_rows, self.active, self.kept = kernel_rows, active, kept
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room):
+        self.kernel_rows, self.active, self.kept, self.room = kernel_rows, active, kept, room
         self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
-        self._block: Array | None = None  # of all active rows
+        self._lines: GrowingLines | None = None  # of all active rows
 
     @property
     def best_size(self) -> int:
@@ -91,30 +99,35 @@ class Recomputed:
     def extend(self, rows: Array) -> None:
         """Let rows be active too, after those there are."""
         self.active = np.concatenate([self.active, rows])
-        self._block = None
+        self._lines = None
 
     def keep(self, places: Array) -> None:
         """Keep only the active rows at these places, which rise."""
         self.active = self.active[places]
-        self._block = None
+        self._lines = None
+
+    @property
+    def whole_size(self) -> int:
+        """Most active rows that are one working set at first."""
+        return WHOLE_SET
 
     def block(self, places: Array) -> KernelBlock:
-        """Kernel values among the active rows at places."""
+        """Kernel values among the active rows at places; those of all are made when they are asked for."""
         k = len(places)
         if k < len(self.active):
-            self._block = None  # its memory is used again
-            return KernelBlock(self._values(self.active[places]), np.arange(k))
-        if self._block is None:
+            self._lines = None  # its memory is used again
+            rows = self.active[places]
+            out = self.room.array((k, k), self.kernel_rows.dtype)
+            values = self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
+            return KernelBlock(values, np.arange(k))
+        if self._lines is None:
             is_all = k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k))
-            self._block = self.kept.once("block", self._all_values) if is_all else self._values(self.active)
-        return KernelBlock(self._block, np.arange(k))
-
-    def _values(self, rows: Array) -> Array:
-        out = self.kept.room.array((len(rows), len(rows)), self.kernel_rows.dtype)
-        return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
-
-    def _all_values(self) -> Array:
-        return self.kernel_rows.block(self.kernel_rows.points(self.active))
+            if self.kept is not None and is_all:
+                self._lines = self.kept.once("lines", lambda: GrowingLines(self.kernel_rows, self.active, Room()))
+            else:
+                self._lines = GrowingLines(self.kernel_rows, self.active, self.room)
+        lines = self._lines
+        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=lines)
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
@@ -258,6 +271,11 @@ class KernelCache:
                 n_threads=self.kernel_rows.n_jobs,
                 microseconds=block.size / COPIED,
             )
+
+    @property
+    def whole_size(self) -> int:
+        """Most active rows that are one working set at first."""
+        return 0
 
     def block(self, places: Array) -> KernelBlock:
         """Kernel values among the active rows at places."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Fit, Problem, Room, Solver, Status
 from slimsvm.tasks import Binary, Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
 
@@ -105,7 +105,7 @@ class OneVsOneRun:
         self.states = [None] * len(self.pairs) if state is None else list(state.states)
         self.kernel_rows = problem.bind()
         self.fits: list[PairFit] = []
-        self.converged, self.begun = False, time.perf_counter()
+        self.converged, self.begun, self.room = False, time.perf_counter(), Room()
 
     @property
     def share_done(self) -> float:
@@ -122,7 +122,8 @@ class OneVsOneRun:
         if seconds is not None:
             seconds = max(seconds - (time.perf_counter() - self.begun), 1e-3)
         precision = np.dtype(self.kernel_rows.dtype).name
-        problem = replace(self.problem, precision=precision, max_iter=None, max_seconds=seconds, verbose=0, kept=None)
+        problem = replace(self.problem, precision=precision, max_iter=None, max_seconds=seconds, verbose=0)
+        problem = replace(problem, kept=None, room=self.room)
         if self.problem.kept is None:
             return problem_of_pair(problem, pair, self.rows_of(pair))
         kept = self.problem.kept.part(pair, len(self.pairs))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from slimsvm import core
+from slimsvm.solvers.decomposition.dual import extremes, slopes
 from slimsvm.solvers.decomposition.leap import Leaps, leap
 
 Array = np.ndarray
@@ -15,6 +16,8 @@ Array = np.ndarray
 TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
 # Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
 CALL_WORK = 1 << 23
+# The rows whose lines are there are solved for to this share of the violation of all, before there are more.
+GROWN_SHARE = 0.2
 
 
 class Solved(NamedTuple):
@@ -37,6 +40,16 @@ class Solved(NamedTuple):
     middle: float
 
 
+class Growing(Protocol):
+    """Lines of K that are made when they are needed."""
+
+    def make(self, rows: Array) -> None:
+        """Make the lines of those of these rows that have none."""
+
+    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> bool:
+        """Make some lines of rows that violate most, by their slopes and extremes; whether all are there."""
+
+
 class KernelBlock(NamedTuple):
     """Kernel values among the rows of a working set, without the offset.
 
@@ -47,11 +60,17 @@ class KernelBlock(NamedTuple):
         Line of each row of the set.
     places : int64 ndarray or None
         Column of each row of the set; None: the first ones, in order.
+    diagonal : ndarray or None
+        Of K. None: that of the lines.
+    growing : Growing or None
+        What makes lines of rows whose slots are -1; None: all lines are there.
     """
 
     lines: Array
     slots: Array
     places: Array | None = None
+    diagonal: Array | None = None
+    growing: Growing | None = None
 
 
 def solve_set(
@@ -99,11 +118,14 @@ def solve_set(
     n = len(v)
     at_once, left, gain = max(1, CALL_WORK // max(1, n)), max_steps, 0.0
     memory = {} if workspace is None else {"workspace": workspace}
+    now = _grown(block, g, v, bounds, balanced, epsilon, tol)
     while True:
         asked = min(at_once, left)
         if leaps is not None:
             free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
             if (wait := leaps.wait(n, len(free))) <= 0:
+                if block.growing is not None:
+                    block.growing.make(free)
                 risen = leap(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
                 leaps.made(risen)
                 gain += risen
@@ -113,6 +135,7 @@ def solve_set(
             lines=block.lines,
             slots=block.slots,
             places=block.places,
+            diagonal=block.diagonal,
             g=g,
             v=v,
             lo=bounds[0],
@@ -120,13 +143,27 @@ def solve_set(
             balanced=balanced,
             offset=offset,
             epsilon=epsilon,
-            tol=tol,
+            tol=now,
             max_steps=asked,
             **memory,
         )
         left, gain = left - made, gain + risen
         if leaps is not None:
             leaps.note(made * n)
-        is_over = end is not None and time.perf_counter() >= end
-        if made < asked or not left or is_over:
+        is_over = not left or (end is not None and time.perf_counter() >= end)
+        if made < asked and now > tol and not is_over:
+            now = _grown(block, g, v, bounds, balanced, epsilon, tol) if made else tol
+        elif made < asked or is_over:
             return Solved(max_steps - left, gain, violation, middle)
+
+
+def _grown(
+    block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float
+) -> float:
+    """Make lines of rows that violate most; to which violation those that have lines are to be solved."""
+    if block.growing is None:
+        return tol
+    up, down = slopes(v, g, *bounds, epsilon)
+    highest, lowest = extremes(up, down, balanced)
+    is_last = highest - lowest <= tol or block.growing.make_worst(up, down, highest, lowest)
+    return tol if is_last else max(tol, GROWN_SHARE * (highest - lowest))

@@ -1,0 +1,122 @@
+"""Working sets whose lines of the kernel matrix are made when they are needed."""
+
+import numpy as np
+import pytest
+
+import naive
+from slimsvm import core
+from slimsvm.kernels import RBF, KernelRows
+from slimsvm.rows import as_rows
+from slimsvm.solvers.base import Problem, Room
+from slimsvm.solvers.decomposition import kernel_cache
+from slimsvm.solvers.decomposition.exact import Exact
+from slimsvm.solvers.decomposition.growing_lines import GrowingLines
+from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
+from slimsvm.tasks import Binary, Regression
+
+
+def rows_of(n=60, d=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def lines_of(X, rows=None, dtype=np.float64):
+    kernel_rows = KernelRows(RBF(0.3), X, dtype=dtype)
+    return GrowingLines(kernel_rows, np.arange(len(X)) if rows is None else rows, Room()), kernel_rows
+
+
+def test_lines_are_kernel_values_and_are_made_once():
+    X, rows = rows_of(), np.random.default_rng(1).permutation(60)[:40]
+    lines, kernel_rows = lines_of(X, rows)
+    truth = naive.kernel_matrix(RBF(0.3), X[rows], X[rows])
+    np.testing.assert_allclose(lines.diagonal, np.diagonal(truth))
+    for places in ([3, 1, 7], [7, 30, 3], [1]):
+        lines.make(np.array(places))
+    assert kernel_rows.counter.n == 4 * 40
+    made = np.flatnonzero(lines.slots >= 0)
+    np.testing.assert_array_equal(made, [1, 3, 7, 30])
+    np.testing.assert_allclose(lines.values[lines.slots[made]], truth[made])
+
+
+def test_rows_that_violate_most_get_lines(monkeypatch):
+    monkeypatch.setattr("slimsvm.solvers.decomposition.growing_lines.LEAST_LINES", 6)
+    lines, _ = lines_of(rows_of())
+    up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
+    assert not lines.make_worst(up, down, 1.0, -0.9)
+    np.testing.assert_array_equal(np.flatnonzero(lines.slots >= 0), [0, 1, 2, 57, 58, 59])
+    assert not lines.make_worst(up, down, 1.0, -0.9)
+    assert lines.n_lines == 12
+    up[:], down[:] = -0.1, 0.1
+    up[30], down[40] = 1.0, -1.0
+    assert not lines.make_worst(up, down, 1.0, -1.0)
+    assert lines.n_lines == 14  # none for rows that are far from violating as much
+    lines.make(np.arange(60))
+    assert lines.make_worst(up, down, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("balanced", [True, False])
+def test_rows_without_lines_stay_as_they_are(balanced, dtype):
+    """The same as if they had no room, but that g follows."""
+    rng, X = np.random.default_rng(0), rows_of(50)
+    K, t = naive.kernel_matrix(RBF(0.3), X, X), np.where(rng.random(50) > 0.5, 1.0, -1.0)
+    fixed, slots = rng.random(50) < 0.5, np.arange(50)
+    slots[fixed] = -1
+    found = []
+    for lo, hi, of_line in (
+        (np.minimum(t, 0.0), np.maximum(t, 0.0), slots),
+        (np.where(fixed, 0.0, np.minimum(t, 0.0)), np.where(fixed, 0.0, np.maximum(t, 0.0)), np.arange(50)),
+    ):
+        g, v = t.copy(), np.zeros(50)
+        lines = K.astype(dtype)
+        diagonal = np.diagonal(lines).copy()
+        lines[of_line < 0] = np.nan
+        block = KernelBlock(lines, of_line, diagonal=diagonal)
+        solved = solve_set(block, g, v, (lo, hi), balanced=balanced, tol=1e-6, max_steps=10_000)
+        assert solved.violation <= 1e-6
+        assert not v[fixed].any()
+        assert np.count_nonzero(v) > 10
+        np.testing.assert_allclose(g, t - K @ v, atol=1e-5)
+        found.append(v)
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_line_that_is_not_there_needs_the_diagonal():
+    block = KernelBlock(np.eye(3), np.array([0, -1, 2]))
+    with pytest.raises(core.CoreError):
+        solve_set(block, np.ones(3), np.zeros(3), (np.zeros(3), np.ones(3)), balanced=False, tol=1e-3, max_steps=9)
+
+
+def test_a_set_whose_lines_do_not_grow_is_left():
+    class Nothing:
+        def make(self, rows):
+            pass
+
+        def make_worst(self, up, down, highest, lowest):
+            return False
+
+    t = np.array([1.0, -1.0, 1.0, -1.0])
+    block = KernelBlock(np.eye(4), np.array([0, 1, -1, -1]), diagonal=np.ones(4), growing=Nothing())
+    v = np.zeros(4)
+    bounds = np.minimum(t, 0.0), np.maximum(t, 0.0)
+    solved = solve_set(block, t.copy(), v, bounds, balanced=True, tol=1e-3, max_steps=1000)
+    assert solved.n_steps == 1
+    np.testing.assert_allclose(v, [1.0, -1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("intercept", ["free", "regularized"])
+@pytest.mark.parametrize("kind", ["classes", "targets"])
+def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatch):
+    rng, X = np.random.default_rng(0), rows_of(2500, 2)
+    y = np.where(X[:, 0] + 0.1 * rng.normal(size=2500) > 0, 1, -1) if kind == "classes" else np.sin(2 * X[:, 0])
+    task = Binary() if kind == "classes" else Regression(0.1)
+    problem = Problem(
+        as_rows(X), task.encode(y), task, RBF(0.5), intercept=intercept, tol=1e-5, precision="float64", n_jobs=1
+    )
+    grown = Exact().solve(problem)
+    monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
+    parted = Exact().solve(problem)
+    assert sum(record["objective"] is None for record in grown.history) < 4
+    assert grown.counters["kernel_evals"] < 0.5 * 2500**2 < parted.counters["kernel_evals"]
+    assert grown.objective == pytest.approx(parted.objective, rel=1e-5)
+    assert grown.lower_bound == pytest.approx(parted.lower_bound, rel=1e-6)
+    np.testing.assert_allclose(grown.model.scores(X), parted.model.scores(X), atol=1e-3)
