@@ -27,8 +27,10 @@ from slimsvm.kernels import RBF, KernelRows
 
 Array = np.ndarray
 
-# The loader's name, C and γ.
+# The loader's name, C and γ; the checkerboard is generated.
+BOARD = "checkerboard"
 SETS = {
+    BOARD: (BOARD, 1.0, 10.0),
     "adult": ("adult", 32.0, 2.0**-7),
     "ijcnn1": ("ijcnn1", 32.0, 2.0),
     "cod-rna": ("cod-rna", 32.0, 2.0**-3),
@@ -118,16 +120,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def problems(args: argparse.Namespace):
     """The sets asked for, one at a time."""
     if args.quick:
-        yield Problem(
-            "checkerboard", *checkerboard(1000, random_state=0), *checkerboard(500, random_state=1), 1.0, 10.0
-        )
+        yield board(1000, 500)
         return
     for name in args.sets:
+        if name == BOARD:
+            yield board(args.max_n or 100_000, 100_000)
+            continue
         source, C, gamma = SETS[name]
         data = load(source)
         chosen = some_rows(len(data.y_train), args.max_n)
         X, X_test = other_packages.narrow(data.X_train[chosen]), other_packages.narrow(data.X_test)
         yield Problem(name, X, data.y_train[chosen], X_test, data.y_test, C, gamma)
+
+
+def board(n: int, n_test: int) -> Problem:
+    """A checkerboard."""
+    return Problem(BOARD, *checkerboard(n, random_state=0), *checkerboard(n_test, random_state=1), *SETS[BOARD][1:])
 
 
 def some_rows(n: int, size: int | None) -> Array:

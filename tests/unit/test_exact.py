@@ -402,3 +402,17 @@ def test_an_empty_working_set_is_solved():
     block = KernelBlock(np.empty((0, 0)), np.empty(0, np.int64))
     bounds, options = (nothing, nothing), {"balanced": False, "tol": 1e-3, "max_steps": 10}
     assert solve_set(block, nothing.copy(), nothing.copy(), bounds, **options, leaps=Leaps(1 << 20)).gain == 0.0
+
+
+def test_what_an_interrupt_leaves_to_be_computed_is_bounded(monkeypatch):
+    by_levels(monkeypatch, first=200)
+    monkeypatch.setattr(exact, "REPORT_WORK", 300_000)
+    X, y = classes(1500)
+
+    def press_ctrl_c(record):
+        raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning):
+        fit = Exact().solve(problem_of(X, y), callbacks=(press_ctrl_c,))
+    n_vectors, evals = len(fit.basis_rows), fit.counters["report_kernel_evals"]
+    assert 0 < evals * (X.shape[1] + 8) <= 300_000 < n_vectors * len(X) * (X.shape[1] + 8)

@@ -277,7 +277,10 @@ class KernelRows:
                 change = values - found
                 for s, (lo, hi) in enumerate(pairwise(offsets)):
                     own = (points.far >= lo) & (points.far < hi)
-                    part[far, s] += (change[:, own] @ coef[points.far[own]]).astype(self.dtype)
+                    of_points = coef[points.far[own]]
+                    for row, own_change in zip(far, np.ascontiguousarray(change[:, own]), strict=True):
+                        # Each row alone has the same bits in any company.
+                        part[row, s] += (own_change @ of_points).astype(self.dtype)
 
         self._for_parts(choice, k, sum_up)
         return out

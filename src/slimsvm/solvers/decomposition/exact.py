@@ -290,11 +290,9 @@ class ExactRun:
     def look(self) -> None:
         """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
         changed = np.flatnonzero(self.v != self.v_seen)
-        inactive = np.ones(len(self.v), bool)
-        inactive[self.cache.active] = False
+        inactive = np.flatnonzero(self._inactive())
         g = self.g.copy()
         g[self.cache.active] = self.g_active
-        inactive = np.flatnonzero(inactive)
         self.drift = 0.0
         if len(changed) and len(inactive):
             change = self.v[changed] - self.v_seen[changed]
@@ -306,13 +304,16 @@ class ExactRun:
         self.looked = self.v_seen, g
         self.g_of_all = True
 
+    def _inactive(self) -> Array:
+        inactive = np.ones(len(self.v), bool)
+        inactive[self.cache.active] = False
+        return inactive
+
     def select(self) -> None:
         """Make the worst violators active, and let go of rows that are far from violating."""
         violation = self.violation()
         active = self.cache.active
-        inactive = np.ones(len(violation), bool)
-        inactive[active] = False
-        added = np.flatnonzero(inactive & (violation > 0.5 * self.tol.now))
+        added = np.flatnonzero(self._inactive() & (violation > 0.5 * self.tol.now))
         most = max(len(active), FIRST_ROWS)
         if len(added) > most:
             added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
@@ -385,7 +386,7 @@ class ExactRun:
     def _estimate(self) -> float:
         """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
         dual, rows, n = self.dual, self.kernel_rows, len(self.v)
-        others = np.setdiff1d(np.arange(n), self.cache.active)
+        others = np.flatnonzero(self._inactive())
         size = min(len(others), max(1, int(REPORT_WORK * n / self._report_work())))
         sample = np.sort(self.problem.generator().choice(others, size, replace=False))
         points = np.flatnonzero(self.v)

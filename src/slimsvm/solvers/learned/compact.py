@@ -201,7 +201,7 @@ class _Search(SizeSearch):
         if self.history[-1]["stage"] != "all rows":
             self.note("all rows", small.n_basis, None)
         fit = Fit(small, Status.CONVERGED, 0.0, None, [], {})
-        rows = problem.bind()
+        rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
         fit.objective = exact_objective(problem, rows, fit.model)
         fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
         fit.lower_bound, fit.solved, fit.basis_rows = bound, problem, None
@@ -248,7 +248,7 @@ class _Search(SizeSearch):
             message = f"the search for few vectors ended early ({status}): {what} is returned"
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
         if self.best is not None:
-            rows = problem.bind()
+            rows = replace(problem, precision="float64").bind()
             fit.objective = exact_objective(problem, rows, fit.model)
             fit.counters["report_kernel_evals"] = rows.counter.n
         else:
