@@ -1,16 +1,39 @@
-"""The web page in headless Chromium: it loads, asks for nothing, and predicts what Python predicts."""
+"""The web page in headless Chromium: it loads, asks for nothing, and predicts what Python predicts.
 
+Where there is no Chromium its script runs in Node, with something that bears every question in place of the page.
+"""
+
+import json
 import re
+import subprocess
 
 import numpy as np
 import pytest
 
 import slimsvm
 from chromium_for_tests import Browser
+from node_for_tests import NODE
 from slimsvm.cli import main, web_demo
 from slimsvm.deploy import wasm_module
 
 pytestmark = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
+
+
+STAND_IN = """
+const anything = (own = {}) => new Proxy(function () {}, {
+  get: (_, key) => (key in own ? own[key] : key === Symbol.toPrimitive ? () => "" : anything()),
+  set: (_, key, value) => { own[key] = value; return true; },
+  apply: () => anything(), construct: () => anything(),
+});
+const elements = {}, window = {}, Option = anything(), ImageData = anything(), OffscreenCanvas = anything();
+const document = { getElementById: (id) => (elements[id] ??= anything()), createElement: () => anything() };
+"""
+ANSWERS = """
+import { readFileSync } from "node:fs";
+const asked = JSON.parse(readFileSync("rows.json")), shown = [...window.slimsvm.points, window.slimsvm.digits];
+console.log(JSON.stringify({ checked: elements.checked.textContent,
+  labels: shown.map((model, i) => model.predict(asked[i])), scores: shown.map((model, i) => model.scores(asked[i])) }));
+"""
 
 
 def strokes(digit, rng):
@@ -65,6 +88,23 @@ def test_it_predicts_100_rows_as_python_does(browser, shown):
         expected = estimator.decision_function(rows).reshape(len(rows), -1)
         np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
     assert text(browser, "checked").endswith("300 of 300 rows are predicted as in Python.")
+
+
+@pytest.mark.skipif(NODE is None, reason="no Node")
+def test_its_script_predicts_in_node_as_python_does(shown, tmp_path):
+    points, digits = shown
+    given = [*points, digits]
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', web_demo.page(*shown), flags=re.S)
+    (tmp_path / "page.mjs").write_text(STAND_IN + script + ANSWERS, encoding="utf-8")
+    (tmp_path / "rows.json").write_text(json.dumps([np.asarray(rows).tolist() for _, _, rows in given]))
+    done = subprocess.run([NODE, "page.mjs"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["checked"].endswith("300 of 300 rows are predicted as in Python.")
+    for (_, estimator, rows), labels, scores in zip(given, found["labels"], found["scores"], strict=True):
+        assert labels == estimator.predict(rows).tolist()
+        expected = estimator.decision_function(rows).reshape(len(rows), -1)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
 
 
 def test_a_person_places_points(browser, shown):
