@@ -8,7 +8,7 @@ from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Problem, Room
-from slimsvm.solvers.decomposition import kernel_cache
+from slimsvm.solvers.decomposition import growing_lines, kernel_cache
 from slimsvm.solvers.decomposition.exact import Exact
 from slimsvm.solvers.decomposition.growing_lines import GrowingLines
 from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
@@ -17,6 +17,11 @@ from slimsvm.tasks import Binary, Regression
 
 def rows_of(n=60, d=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
+
+
+@pytest.fixture(autouse=True)
+def no_rows_are_few(monkeypatch):
+    monkeypatch.setattr(growing_lines, "FEW_ROWS", 0)
 
 
 def lines_of(X, rows=None, dtype=np.float64):
@@ -37,8 +42,17 @@ def test_lines_are_kernel_values_and_are_made_once():
     np.testing.assert_allclose(lines.values[lines.slots[made]], truth[made])
 
 
+def test_of_few_rows_all_lines_are_made_at_once(monkeypatch):
+    monkeypatch.setattr(growing_lines, "FEW_ROWS", 60)
+    X = rows_of()
+    lines, kernel_rows = lines_of(X)
+    assert kernel_rows.counter.n == 60 * 60
+    assert lines.diagonal is None
+    np.testing.assert_allclose(lines.values[lines.slots], naive.kernel_matrix(RBF(0.3), X, X))
+
+
 def test_rows_that_violate_most_get_lines(monkeypatch):
-    monkeypatch.setattr("slimsvm.solvers.decomposition.growing_lines.LEAST_LINES", 6)
+    monkeypatch.setattr(growing_lines, "LEAST_LINES", 6)
     lines, _ = lines_of(rows_of())
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
     assert not lines.make_worst(up, down, 1.0, -0.9)

@@ -16,6 +16,8 @@ Array = np.ndarray
 
 # Lines that are made at a time: at least, at most, and as a share of those there are.
 LEAST_LINES, MOST_LINES, LINES_SHARE = 128, 256, 0.5
+# Of so many rows all are made at once: the search for the next ones takes longer.
+FEW_ROWS = 1024
 # Only for rows whose slopes are this near to the greatest, as a share of the violation.
 NEAR = 0.5
 
@@ -36,7 +38,8 @@ class GrowingLines:
         Lines in the order in which they were made.
     slots : int64 ndarray of shape (n,)
         Line of each row, or -1.
-    diagonal : ndarray of shape (n,)
+    diagonal : ndarray of shape (n,) or None
+        None: all lines are there.
     """
 
     def __init__(self, kernel_rows: KernelRows, rows: Array, room: Room):
@@ -44,8 +47,12 @@ class GrowingLines:
         self.kernel_rows, self.rows, self.n_lines = kernel_rows, rows, 0
         self.values = room.array((n, n), kernel_rows.dtype)
         self.slots = np.full(n, -1)
-        self.diagonal = kernel_rows.diag(rows).astype(kernel_rows.dtype)
         self._points = kernel_rows.points(rows)
+        self.diagonal: Array | None = None
+        if n <= FEW_ROWS:
+            self.make(np.arange(n))
+        else:
+            self.diagonal = kernel_rows.diag(rows).astype(kernel_rows.dtype)
 
     def make(self, rows: Array) -> None:
         """Make the lines of those of these places that have none."""

@@ -127,7 +127,8 @@ class Recomputed:
             else:
                 self._lines = GrowingLines(self.kernel_rows, self.active, self.room)
         lines = self._lines
-        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=lines)
+        growing = None if lines.diagonal is None else lines
+        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
