@@ -32,7 +32,7 @@ ORDER = [
     ["editing"],
     ["estimators._shared"],
     ["estimators"],
-    ["onnx"],
+    ["dask", "onnx"],
     ["__init__"],
     ["plots"],
     ["cli"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -343,15 +344,12 @@ class KernelRows:
         return centre_of(self._folding, self.rows, self._mean())
 
     def _mean(self) -> np.ndarray:
-        total = np.zeros(self.n_features)
-        low, high = np.full((2, self.n_features), [[np.inf], [-np.inf]])
-        has_box = not self.rows.in_memory  # elsewhere the radius costs less than the box
-        for lo, hi in self.rows.blocks(self._block_rows):
-            rows = np.require(self.rows.slice(lo, hi, self.rows.exact_dtype), requirements=["C", "A"])
-            core.add_rows(rows=rows, total=total)
-            if has_box:
-                low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
-        self._box = (low, high) if has_box else None
+        found = self.rows.map(partial(_sums, self._block_rows, not self.rows.in_memory))
+        total = found[0][0]
+        for part, _ in found[1:]:
+            total = total + part
+        if not self.rows.in_memory:  # elsewhere the radius costs less than the box
+            self._box = np.min([box[0] for _, box in found], axis=0), np.max([box[1] for _, box in found], axis=0)
         return total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:
@@ -451,6 +449,17 @@ class KernelRows:
             folders.append(folder)
 
         run_tiles(work, len(parts), n_jobs)
+
+
+def _sums(block_rows: int, has_box: bool, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of all features over some rows, and least and greatest values where asked for."""
+    total, box = np.zeros(rows.n_features), np.full((2, rows.n_features), [[np.inf], [-np.inf]])
+    for lo, hi in rows.blocks(block_rows):
+        block = np.require(rows.slice(lo, hi, rows.exact_dtype), requirements=["C", "A"])
+        core.add_rows(rows=block, total=total)
+        if has_box:
+            box[0], box[1] = np.minimum(box[0], block.min(axis=0)), np.maximum(box[1], block.max(axis=0))
+    return total, box
 
 
 def _check_segments(segments: np.ndarray, k: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from slimsvm.rows.arrays import (
     in_pieces,
     is_sparse,
     is_text,
+    parts_of,
     plain_floats,
 )
 from slimsvm.rows.blocks import Blocks, ChosenRows
@@ -32,5 +33,6 @@ __all__ = [
     "in_pieces",
     "is_sparse",
     "is_text",
+    "parts_of",
     "plain_floats",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ Block = np.ndarray | sp.csr_array
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 # Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
 MAX_SPARSE_FEATURES = 1000
+# Rows of a part: sums over all rows are made part by part and added in order, wherever parts are worked on.
+PASS_ROWS = 1 << 18
 # Values that are looked at at a time, whether they are finite.
 CHECKED_VALUES = 1 << 20
 
@@ -36,6 +38,8 @@ class Rows(ABC):
         False where the rows are on disk (a memory map): no copy of the whole may be made.
     has_random_access : bool
         False where rows at random places cost far more than neighbours (`Blocks`).
+    is_remote : bool
+        Whether passes are made elsewhere, by ``map`` and ``each`` as `slimsvm.dask` has them.
     n_stored : int
         Number of values stored: n_rows * n_features, or that of a sparse matrix's entries.
     dtype : numpy.dtype
@@ -47,6 +51,7 @@ class Rows(ABC):
     is_sparse: bool
     in_memory: bool
     has_random_access: bool = True
+    is_remote: bool = False
     n_stored: int
     dtype: np.dtype
 
@@ -70,10 +75,38 @@ class Rows(ABC):
         for lo in range(0, self.n_rows, max_rows):
             yield lo, min(self.n_rows, lo + max_rows)
 
+    def parts(self) -> list[tuple[int, int]]:
+        """Bounds of the parts in which sums over all rows are made."""
+        return parts_of(self.n_rows)
+
+    def map(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
+        """function(rows, *own) for the rows of each part, with its own items; ``keep`` leaves results where they are
+        made, which makes a difference where that is elsewhere.
+        """
+        return [function(RowRange(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
+
     @property
     def exact_dtype(self) -> np.dtype:
         """Float type that loses nothing of the stored values: float32 for types it can hold, otherwise float64."""
         return np.dtype(np.float32 if np.can_cast(self.dtype, np.float32) else np.float64)
+
+
+class RowRange(Rows):
+    """The rows lo, …, hi − 1 of others, which are not copied."""
+
+    def __init__(self, rows: Rows, lo: int, hi: int):
+        self._rows, self._lo = rows, lo
+        self.n_rows, self.n_features, self.dtype = hi - lo, rows.n_features, rows.dtype
+        self.is_sparse, self.in_memory, self.has_random_access = rows.is_sparse, rows.in_memory, rows.has_random_access
+        self.n_stored = rows.n_stored * self.n_rows // max(1, rows.n_rows)
+
+    def take(self, index: np.ndarray, dtype: Any) -> Block:
+        """See `Rows.take`."""
+        return self._rows.take(np.asarray(index) + self._lo, dtype)
+
+    def slice(self, lo: int, hi: int, dtype: Any) -> Block:
+        """See `Rows.slice`."""
+        return self._rows.slice(self._lo + lo, self._lo + hi, dtype)
 
 
 class DenseRows(Rows):
@@ -148,6 +181,11 @@ def in_pieces(n: int, size: int) -> Iterator[slice]:
     size = max(1, size)
     for lo in range(0, n, size):
         yield slice(lo, min(n, lo + size))
+
+
+def parts_of(n: int) -> list[tuple[int, int]]:
+    """Bounds of the parts of n rows in which sums over all rows are made."""
+    return [(part.start, part.stop) for part in in_pieces(n, PASS_ROWS)]
 
 
 def plain_floats(X: np.ndarray) -> np.ndarray | None:

@@ -121,6 +121,16 @@ class Examples:
             per_example={name: values[index] for name, values in self.per_example.items()},
         )
 
+    def part(self, lo: int, hi: int) -> Examples:
+        """The examples lo, …, hi − 1 of one row each, whose arrays are not copied."""
+        return replace(
+            self,
+            labels=self.labels[lo:hi],
+            weights=self.weights[lo:hi],
+            per_row={name: values[lo:hi] for name, values in self.per_row.items()},
+            per_example={name: values[lo:hi] for name, values in self.per_example.items()},
+        )
+
     def take_rows(self, rows: Array) -> Examples:
         """One example made of some rows of a single example: the smaller problem of a loss over all rows."""
         if self.n_examples != 1:

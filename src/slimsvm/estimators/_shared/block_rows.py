@@ -1,4 +1,4 @@
-"""`Blocks` in the place of an array: what an estimator checks of them."""
+"""`Rows` (`Blocks`, or those of Dask) in the place of an array: what an estimator checks of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import is_multilabel
 
 from slimsvm.estimators._shared.validation import naming_rows_of
-from slimsvm.rows import Blocks, is_sparse
+from slimsvm.rows import Rows, is_sparse
 
 
-def check_blocks(machine: Any, X: Blocks, reset: bool, y: Any) -> Any:
+def check_blocks(machine: Any, X: Rows, reset: bool, y: Any) -> Any:
     """See `KernelMachine._check_X`: the rows as they are, whose numbers are checked whenever they are read, and y.
 
     Raises

@@ -38,7 +38,7 @@ from slimsvm.estimators._shared.validation import (
     scale_gamma,
 )
 from slimsvm.estimators._shared.written import Written
-from slimsvm.rows import Blocks, ChosenRows, as_rows
+from slimsvm.rows import ChosenRows, Rows, as_rows
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -124,7 +124,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             if finite:
                 check_finite(X)
             return X
-        if isinstance(X, Blocks):
+        if isinstance(X, Rows):
             return check_blocks(self, X, reset, y)
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
             self.__dict__.pop("feature_names_in_", None)
@@ -226,7 +226,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         if weights is None or weights.all():
             return X, y, weights, np.arange(len(y))
         index = np.flatnonzero(weights)
-        if isinstance(X, Blocks):
+        if isinstance(X, Rows):
             return ChosenRows(X, index), y[index], weights[index], index
         kept = X[index]
         if self._is_precomputed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers
-from slimsvm.rows import FLOATS, Rows, find_not_finite, in_pieces, is_sparse
+from slimsvm.rows import FLOATS, Rows, find_not_finite, in_pieces, is_sparse, parts_of
 
 BLOCK_VALUES = 1 << 20
 
@@ -223,21 +224,15 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     """
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights
-    rows = X if isinstance(X, Rows) else None
-    sparse = is_sparse(X) if rows is None else rows.is_sparse
-    n_stored = X.nnz if rows is None and sparse else 0 if rows is None else rows.n_stored
-    stored = -(-n_stored // n) if sparse else d  # values of a row, zeros of sparse rows are none
-    total, mean, squares = np.zeros(3)  # NumPy's numbers, which may be infinite
-    for part in in_pieces(n, BLOCK_VALUES // max(1, stored)):
-        block: Any = X[part] if rows is None else rows.slice(part.start, part.stop, rows.exact_dtype)
-        weight, own_mean, own_squares = _moments(block, weights[part], d)
-        if weight > 0:
-            off, before = own_mean - mean, total
-            total += weight
-            mean += off * (weight / total)
-            squares += own_squares
-            if before > 0:
-                squares += off**2 * (weight * (before / total))
+    sparse = X.is_sparse if isinstance(X, Rows) else is_sparse(X)
+    n_stored = (X.n_stored if isinstance(X, Rows) else X.nnz) if sparse else n * d
+    step = max(1, BLOCK_VALUES // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
+    parts = [slice(*bounds) for bounds in parts_of(n)]
+    if isinstance(X, Rows):
+        found = X.map(partial(_moments, step), [weights[part] for part in parts])
+    else:
+        found = [_moments(step, X if len(parts) == 1 else X[part], weights[part]) for part in parts]
+    total, _, squares = _put_together(found)
     variance = squares / total
     if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
         raise ValueError(
@@ -247,12 +242,33 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     return gamma
 
 
-def _moments(block: Any, weights: np.ndarray, d: int) -> tuple[float, float, float]:
-    """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)²."""
-    total = float(weights.sum()) * d
+def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Weight, mean and squares about it of several sets together."""
+    total, mean, squares = np.zeros(3)  # NumPy's numbers, which may be infinite
+    for weight, own_mean, own_squares in moments:
+        if weight > 0:
+            off, before = own_mean - mean, total
+            total += weight
+            mean += off * (weight / total)
+            squares += own_squares
+            if before > 0:
+                squares += off**2 * (weight * (before / total))
+    return total, mean, squares
+
+
+def _moments(step: int, X: Any, weights: np.ndarray) -> tuple[float, float, float]:
+    """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)², by ``step`` rows at a time."""
+    found = []
+    for part in in_pieces(len(weights), step):
+        block: Any = X.slice(part.start, part.stop, X.exact_dtype) if isinstance(X, Rows) else X[part]
+        found.append(_moments_of(block.astype(np.float64), weights[part]))
+    return _put_together(found)
+
+
+def _moments_of(block: Any, weights: np.ndarray) -> tuple[float, float, float]:
+    total = float(weights.sum()) * block.shape[1]
     if not total:
         return 0.0, 0.0, 0.0
-    block = block.astype(np.float64)
     if is_sparse(block):
         sums = [float(weights @ np.asarray(part.sum(axis=1)).ravel()) for part in (block, block.power(2))]
         return total, sums[0] / total, sums[1] - sums[0] ** 2 / total

@@ -32,7 +32,6 @@ from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
 from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, subspace
-from slimsvm.tasks import losses
 
 Array = np.ndarray
 
@@ -124,9 +123,7 @@ class LowRankRun:
         record = known | {"lower_bound": None, "gap": None, "gap_in_basis": gap, "training_error": None}
         record["n_basis"] = self.finisher.whole.rank
         if gap is not None:
-            scores = self.finisher.best.found.scores
-            task, examples = self.problem.task, self.problem.examples
-            record["training_error"] = task.error(task.decode(scores, np.zeros(0), examples), examples)
+            record["training_error"] = self.finisher.training_error()
             self.bound, self.converged = self.finisher.bound, self.finisher.converged
         return record
 
@@ -156,11 +153,8 @@ class LowRankRun:
 
     def _objective(self, u: Array) -> float:
         """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
-        problem, finisher, nothing = self.problem, self.finisher, np.zeros(0)
-        scores = finisher.whole.times(u)
-        augmented = problem.task.augment(scores, nothing, problem.examples)
-        loss = float(problem.examples.weights @ losses(augmented, scores, nothing, problem.examples))
-        return 0.5 * float(np.sum(finisher.penalty * u * u)) + problem.C * loss
+        norm = 0.5 * float(np.sum(self.finisher.penalty * u * u))
+        return norm + self.problem.C * self.finisher.loss_at(u)
 
 
 class LowRank(Solver):

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from slimsvm.solvers.in_span.row_passes import RowPasses, SmoothedRows
 from slimsvm.solvers.in_span.whitened_span import Subspace
-from slimsvm.tasks import Smoothed
 
 Array = np.ndarray
 
@@ -40,8 +40,8 @@ CHEAP, EXACT = Accuracy(1e-3, 4096, 0.05), Accuracy(1e-9, np.inf, 1e-3)
 
 
 def direction(
-    space: Subspace,
-    smoothed: Smoothed,
+    passes: RowPasses,
+    smoothed: SmoothedRows,
     gradient: Array,
     C: float,
     penalty: Array,
@@ -53,29 +53,23 @@ def direction(
 
     Parameters
     ----------
-    space : Subspace
-    smoothed : Smoothed
+    passes : RowPasses
+    smoothed : SmoothedRows
         At the present point.
     gradient : float64 ndarray of shape (r + 1, m)
     C : float
     penalty : float64 ndarray of shape (r + 1, 1)
-        Second derivatives of the penalty: 1, or 0 for a free intercept.
+        Second derivative of the penalty.
     rng : numpy.random.Generator
-        Draws rows where there are too many.
     accuracy : Accuracy
     effort : float, default=1.0
         So many times the usual number of rows are drawn, and of less curvature by its square.
     """
-    size = smoothed.curvature.sum(axis=1)
-    index = np.flatnonzero(size > accuracy.negligible / effort**2 * size.max(initial=0.0))
-    limit, factor = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * space.rank), C
-    if len(index) > limit:
-        limit = int(limit)
-        factor = C * len(index) / limit
-        index = np.sort(rng.choice(index, limit, replace=False))
+    space = passes.space
+    limit = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * space.rank)
+    n, index, curvature, share = passes.near_margin(smoothed, accuracy.negligible / effort**2, limit, rng)
     rows = space.whitened(index)
-    curvature = factor * smoothed.curvature[index]
-    share = None if smoothed.share is None else smoothed.share[index]
+    curvature = (C * n / int(limit) if n > limit else C) * curvature
     if share is not None and (accuracy is EXACT or effort > WHOLE_EFFORT) and gradient.size <= MAX_WHOLE:
         return _solve_whole(space, rows, curvature, share, gradient, penalty)
     factors = [_factor(space.gram(rows, curvature[:, c]), penalty[:, 0]) for c in range(gradient.shape[1])]

@@ -17,8 +17,8 @@ Chapelle, "Training a Support Vector Machine in the Primal", Neural Computation 
 "Building Support Vector Machines with Reduced Classifier Complexity", JMLR 2006; Nesterov, "Smooth Minimization of
 Non-smooth Functions", 2005.
 
-Parts: `solvers.in_span.whitened_span` (coordinates and passes over the rows), `solvers.in_span.newton_direction` (the
-direction), the task's `smooth`.
+Parts: `solvers.in_span.whitened_span` (coordinates), `solvers.in_span.row_passes` (sums over the rows),
+`solvers.in_span.newton_direction` (the direction), the task's `smooth`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from slimsvm.kernels import KernelRows
 from slimsvm.solvers.base import Best, Problem
 from slimsvm.solvers.checks import check_smoothable
 from slimsvm.solvers.in_span.newton_direction import CHEAP, EXACT, direction
+from slimsvm.solvers.in_span.row_passes import Parts, RowPasses, Slope, SmoothedRows
 from slimsvm.solvers.in_span.whitened_span import Coefficients, Subspace
-from slimsvm.tasks import Examples, Smoothed
+from slimsvm.tasks import Examples
 
 Array = np.ndarray
 
@@ -66,21 +67,17 @@ STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
 
 @dataclass(frozen=True)
 class Point:
-    """Coordinates u (r + 1, m) with the intercept last, and the scores (n, m) of the rows."""
+    """Coordinates u (r + 1, m) with the intercept last, and the scores of the rows in parts."""
 
     u: Array
-    scores: Array
-
-    def at(self, step: float, along: Point) -> Point:
-        """The point ``step`` times ``along`` away."""
-        return Point(self.u + step * along.u, self.scores + step * along.scores)
+    scores: Parts
 
 
 @dataclass(frozen=True)
 class Values:
     """What is known at a point for one τ."""
 
-    smoothed: Smoothed
+    smoothed: SmoothedRows
     gradient: Array
     objective: float
     smoothed_objective: float
@@ -132,13 +129,27 @@ class ConvexFinish:
         self.free = problem.intercept == "free"
         self.penalty = np.ones((space.rank + 1, 1))
         self.penalty[-1] = 0.0 if self.free else 1.0
-        self.space, self.examples = space, problem.examples
+        self._see(space, problem.examples)
         size = problem.examples.n_rows // SAMPLE_STEP
         if start is None and size >= MIN_SAMPLE:
             index = np.sort(rng.choice(problem.examples.n_rows, size, replace=False))
-            self.space, self.examples = space.restricted(index), sampled(problem.examples, index)
+            self._see(space.restricted(index), sampled(problem.examples, index))
         u = np.zeros((space.rank + 1, problem.task.n_outputs)) if start is None else space.coordinates(*start)
         self._enter(u, FIRST_TAU if start is None else NEXT_TAU)
+
+    def _see(self, space: Subspace, examples: Examples) -> None:
+        """Work on these rows from now on."""
+        self.space, self.examples = space, examples
+        self.passes = RowPasses(space, self.problem.task, examples)
+
+    def training_error(self) -> float:
+        """The task's error of what the best point predicts for the present rows."""
+        return self.passes.error(self.best.found.scores)
+
+    def loss_at(self, u: Array) -> float:
+        """Σ ω_e ℓ_e of all rows at a point."""
+        passes = RowPasses(self.whole, self.problem.task, self.problem.examples)
+        return passes.smooth(passes.times(u), self.tau).loss
 
     @property
     def on_sample(self) -> bool:
@@ -168,7 +179,7 @@ class ConvexFinish:
     def go_on(self) -> None:
         """Go on from the best point on all rows, or at the next price."""
         if self.on_sample:
-            self.space, self.examples = self.whole, self.problem.examples
+            self._see(self.whole, self.problem.examples)
             self._enter(self.best.found.u, NEXT_TAU)
         else:
             self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
@@ -189,12 +200,12 @@ class ConvexFinish:
 
     def _enter(self, u: Array, share: float) -> None:
         """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
-        self.point = Point(u, self.space.times(u))
+        self.point = Point(u, self.passes.times(u))
         self.best = Best(np.inf, self.point)
         self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
         self.effort = min(max(1.0, self.examples.n_rows / EFFORT_ROWS), FIRST_EFFORT)
         self.decrement = np.inf
-        mean_loss = self._smooth(self.point, 1.0).loss / self.examples.total_weight
+        mean_loss = self._smooth(self.point.scores, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
         # From a good start, begin with the τ that proves most of it; a rise that is rounding's proves nothing.
@@ -213,8 +224,8 @@ class ConvexFinish:
         """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
         now, C = self.values, self.problem.C
         accuracy = EXACT if self.thorough else CHEAP
-        du = direction(self.space, now.smoothed, now.gradient, C, self.penalty, self.rng, accuracy, self.effort)
-        along = Point(du, self.space.times(du))
+        du = direction(self.passes, now.smoothed, now.gradient, C, self.penalty, self.rng, accuracy, self.effort)
+        along = Point(du, self.passes.times(du))
         decrement = -float(np.sum(now.gradient * du))
         if decrement > SLOW * self.decrement:
             self.effort = min(MORE * self.effort, MOST_EFFORT)
@@ -237,19 +248,18 @@ class ConvexFinish:
             return FIRST_TOLERANCE * abs(self.best.objective)
         return min(self.tol, self.tol_relative * abs(self.best.objective) if np.isfinite(self.tol_relative) else np.inf)
 
-    def _smooth(self, point: Point, tau: float) -> Smoothed:
-        return self.problem.task.smooth(point.scores, tau, self.examples, self.space.kernel_rows.n_jobs)
+    def _smooth(self, scores: Parts, tau: float, along: Parts | None = None) -> SmoothedRows:
+        return self.passes.smooth(scores, tau, along)
 
-    def _search(self, along: Point, decrement: float) -> tuple[Point, Smoothed | None]:
+    def _search(self, along: Point, decrement: float) -> tuple[Point, SmoothedRows | None]:
         """Where the smoothed objective's slope is small, and the loss there."""
         there, smoothed = self.point, self.values.smoothed
 
         def slope(step: float) -> float:
             nonlocal there, smoothed
-            there = self.point.at(step, along)
-            smoothed = self._smooth(there, self.tau)
-            product = np.vdot(smoothed.residual, along.scores)
-            return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * product)
+            there = self._at(step, along)
+            smoothed = self._smooth(there.scores, self.tau, along.scores)
+            return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * smoothed.product)
 
         small, bracket = self.slope_share * decrement, Bracket(0.0, -decrement, 1.0, slope(1.0))
         for _ in range(MAX_TRIALS):
@@ -264,20 +274,24 @@ class ConvexFinish:
             if abs(value) <= small:
                 return there, smoothed
             bracket.narrow(step, value)
-        return self.point.at(bracket.low, along), None
+        return self._at(bracket.low, along), None
 
-    def _evaluate(self, smoothed: Smoothed | None = None) -> None:
+    def _at(self, step: float, along: Point) -> Point:
+        """The point ``step`` times ``along`` away."""
+        scores = self.passes.at(self.point.scores, step, along.scores)
+        return Point(self.point.u + step * along.u, scores)
+
+    def _evaluate(self, smoothed: SmoothedRows | None = None) -> None:
         """Values at the present point and τ, where the loss may be known; the best so far."""
         if self.free:
             self._balance()
         if self.free or smoothed is None:
-            smoothed = self._smooth(self.point, self.tau)
+            smoothed = self._smooth(self.point.scores, self.tau)
         C, u = self.problem.C, self.point.u
-        residual, dual = smoothed.residual, sum(smoothed.dual)
-        smoothing_gap = C * (smoothed.loss - dual + float(np.vdot(residual, self.point.scores)))
-        if self.free:
-            residual, dual = balanced(residual, smoothed.dual)
-        g = C * self.space.transposed(residual)
+        slope = self.passes.slope(smoothed, by_sign=self.free)
+        smoothing_gap = C * (smoothed.loss - sum(smoothed.dual) + slope.product)
+        z, dual = balanced(slope, smoothed.dual) if self.free else (slope.coordinates, sum(smoothed.dual))
+        g = C * z
         norm = 0.5 * float(np.sum(self.penalty * u * u))
         objective = norm + C * smoothed.loss
         linear, square = C * dual, float(np.sum(self.penalty * g * g))
@@ -293,7 +307,7 @@ class ConvexFinish:
         """Move a free intercept to where the residuals cancel, so that they are a dual point."""
 
         def lack(shift: float) -> float:
-            return -float(self._smooth(Point(self.point.u, self.point.scores + shift), self.tau).residual.sum())
+            return -self.passes.total(self.point.scores, self.tau, shift)
 
         width, here = self.tau, lack(0.0)
         bracket = Bracket(0.0, here, 0.0, here)
@@ -315,7 +329,7 @@ class ConvexFinish:
             bracket.narrow(shift, value)
         u = self.point.u.copy()
         u[-1] += shift
-        self.point = Point(u, self.point.scores + shift)
+        self.point = Point(u, self.passes.shifted(self.point.scores, shift))
 
 
 def prices_to(C: float) -> list[float]:
@@ -326,13 +340,15 @@ def prices_to(C: float) -> list[float]:
     return [*prices[:-1], C]
 
 
-def balanced(residual: Array, dual: tuple[float, float]) -> tuple[Array, float]:
-    """Residuals (n, 1) whose positive and negative parts cancel, by shrinking the heavier part, and their constant."""
-    up, down = np.maximum(residual, 0.0), np.minimum(residual, 0.0)
-    sums = float(up.sum()), -float(down.sum())
+def balanced(slope: Slope, dual: tuple[float, float]) -> tuple[Array, float]:
+    """Coordinates of residuals whose positive and negative parts cancel, by shrinking the heavier part, and their
+    constant.
+    """
+    sums = float(slope.totals[0]), -float(slope.totals[1])
     lighter = min(sums)
     share = tuple(lighter / s if s > 0 else 0.0 for s in sums)
-    return share[0] * up + share[1] * down, share[0] * dual[0] + share[1] * dual[1]
+    z = slope.coordinates
+    return share[0] * z[:, :1] + share[1] * z[:, 1:], share[0] * dual[0] + share[1] * dual[1]
 
 
 def sampled(examples: Examples, index: Array) -> Examples:

@@ -8,8 +8,9 @@ the few rows that a second derivative is made of are whitened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_rows, multi
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
+from slimsvm.rows import in_pieces, parts_of
+from slimsvm.solvers.in_span.seen_rows import SeenHere, Span, seen_elsewhere
 
 Array = np.ndarray
 
@@ -94,12 +97,13 @@ class Subspace:
         gram = between(kernel_rows, basis, basis)
         self.kept, self._to_coef = _whiten(gram, RANK_TOLERANCE[kernel_rows.dtype])
         self.rank = len(self.kept)
-        self._points = kernel_rows.points_of(basis[self.kept])
+        self._kept_basis = basis[self.kept]
+        self._points = kernel_rows.points_of(self._kept_basis)
         self.n_rows = kernel_rows.n_rows
         self._index: Array | None = None
         self._values: Array | None = None
         self.block_rows = _multiple(BLOCK_BYTES // (kernel_rows.dtype.itemsize * max(1, self.rank)))
-        if self.n_rows * self.rank * kernel_rows.dtype.itemsize <= memory_limit:
+        if self.n_rows * self.rank * kernel_rows.dtype.itemsize <= memory_limit and not self.is_remote:
             self._values = kernel_rows.block(self._points)
         else:
             self.block_rows = min(
@@ -141,6 +145,61 @@ class Subspace:
         for lo, hi, values in self._blocks():
             add_transposed(values[:, : self.rank], v[lo:hi], out, self.n_threads)
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
+
+    # -- passes in parts (`solvers.in_span.row_passes`) ---------------------------------------------------------------
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether passes over these rows are made elsewhere."""
+        return self._index is None and self.kernel_rows.rows.is_remote
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Bounds of the parts that sums are made in."""
+        return parts_of(self.n_rows)
+
+    def place(self, items: list[Any]) -> list[Any]:
+        """Something of each part brought to where the part is worked on."""
+        rows: Any = self.kernel_rows.rows
+        return rows.place(items) if self.is_remote else items
+
+    def map(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
+        """function(seen, *own) for each part of the rows as they are `Seen` from here, with its own items.
+
+        ``keep`` leaves the results where they are made.
+        """
+        if self.is_remote:
+            rows: Any = self.kernel_rows.rows
+            self.kernel_rows.counter.add(self.n_rows * self.rank)
+            return rows.map(partial(seen_elsewhere, self._span(), function), *items, keep=keep)
+        return [function(SeenHere(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
+
+    def each(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
+        """function(*own) for the items of each part, whose rows are not looked at."""
+        if self.is_remote:
+            rows: Any = self.kernel_rows.rows
+            return rows.each(function, *items, keep=keep)
+        return [function(*own) for own in zip(*items, strict=True)]
+
+    def product_form(self, u: Array) -> tuple[Array, Array]:
+        """Coefficients (r, m) of kernel values and constant (m,) that make Z u of u (r + 1, m)."""
+        return np.ascontiguousarray(self._to_coef @ u[:-1]), self.constant * u[-1]
+
+    def coordinates_of_sums(self, sums: Array, totals: Array) -> Array:
+        """Zᵀ v (r + 1, m) of the products (r, m) of kernel values with v, and of the sums (m,) of v."""
+        return np.vstack([self._to_coef.T @ sums, self.constant * totals])
+
+    def pieces(self, lo: int, hi: int) -> Iterator[tuple[int, int, Array]]:
+        """Kernel values of the rows lo, …, hi − 1 in pieces, whose bounds are counted from lo."""
+        if self._values is not None or not self.rank:
+            yield 0, hi - lo, self._no_values(hi - lo) if self._values is None else self._values[lo:hi]
+            return
+        for part in in_pieces(hi - lo, self.block_rows):
+            where = lo + part.start, lo + part.stop
+            yield part.start, part.stop, self.kernel_rows.block(self._points, rows=where)
+
+    def _span(self) -> Span:
+        rows = self.kernel_rows
+        return Span(rows.kernel, self._kept_basis, rows.centre, rows.dtype, self.block_rows)
 
     def scores(self, u: Array) -> Array:
         """What `times` computes, summed in the kernel's own precision: several times as fast."""

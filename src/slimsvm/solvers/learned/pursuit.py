@@ -110,9 +110,10 @@ class GrowingFinish(ConvexFinish):
     def go_over(self, space: GrowingSubspace, coef: Array, intercept: Array) -> None:
         """Go on in another space, from these coefficients of its vectors."""
         u = space.coordinates(coef, intercept)
-        self.space = self.whole = space
+        self.whole = space
+        self._see(space, self.problem.examples)
         self.penalty = np.vstack([np.ones((space.rank, 1)), self.penalty[-1:]])
-        self.point = Point(u, space.times(u))
+        self.point = Point(u, self.passes.times(u))
         self.best = Best(np.inf, self.point)
         self.bound, self.idle, self.decrement = -np.inf, 0, np.inf
         self._evaluate()
@@ -341,7 +342,8 @@ class PursuitRun:
 
     def _residual(self) -> tuple[Residual, Array]:
         """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""
-        newton, space, a = self.newton, self.space, self.newton.values.smoothed.residual
+        newton, space = self.newton, self.space
+        a = newton.passes.residual(newton.values.smoothed)
         z = (newton.penalty * newton.point.u - newton.values.gradient) / newton.problem.C
         size = np.abs(a).max(axis=1)
         rows = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
@@ -367,14 +369,13 @@ class PursuitRun:
         if as_they_are and not self.growing and objective > self.found.objective:
             return
         basis = self.seen.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
-        predicted = problem.task.decode(newton.best.found.scores, np.zeros(0), problem.examples)
         self.found = Found(
             basis,
             *space.coefficients(newton.best.found.u),
             objective,
             newton.bound,
             newton.loss() / newton.problem.C1,
-            problem.task.error(predicted, problem.examples),
+            newton.training_error(),
             self.directions,
         )
 

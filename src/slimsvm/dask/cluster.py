@@ -1,0 +1,80 @@
+"""What is asked of a Dask cluster: pure tasks, and what has become of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+
+def client_of(given: Any) -> Any:
+    """The client that was given, or the one that is connected.
+
+    Raises
+    ------
+    ImportError
+        There is no dask.distributed.
+    ValueError
+        None was given, and none is connected.
+    """
+    try:
+        from distributed import get_client
+    except ImportError as error:
+        raise ImportError("slimsvm.dask needs Dask: pip install 'slimsvm[dask]'") from error
+    if given is not None:
+        return given
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "no Dask client is connected: make one, distributed.Client(address), or distributed.Client() for a cluster "
+            "on this machine, or give client="
+        ) from None
+
+
+class Cluster:
+    """Tasks by one client. A task that is lost with its worker runs again there where one is left: it is pure."""
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    def submit(self, function: Callable[..., Any], *own: Any) -> Any:
+        """A future of function(*own), where own may be futures."""
+        with self.heard():
+            return self.client.submit(function, *own, key=f"slimsvm-{uuid4().hex}", pure=False)
+
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """What futures hold, in order."""
+        with self.heard():
+            return self.client.gather(futures)
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """One clear error where the scheduler is gone, or a task took its workers with it again and again."""
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
+
+        gone = CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError
+        try:
+            yield
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"workers of the Dask cluster died again and again at the same task ({error}): if they ran out of "
+                "memory, give them more, or start more of them"
+            ) from error
+        except gone as error:
+            raise ConnectionError(self._lost()) from error
+        except (RuntimeError, OSError) as error:
+            if self.client.status in ("running", "connecting"):
+                raise
+            raise ConnectionError(self._lost()) from error
+
+    def _lost(self) -> str:
+        address = getattr(getattr(self.client, "scheduler", None), "address", "")
+        return (
+            f"the Dask scheduler {address} is gone, or has forgotten this fit: nothing was changed; connect to a "
+            "scheduler, and fit again"
+        )

@@ -1,0 +1,209 @@
+"""`SVC` and `SVR` on Dask arrays and dataframes."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from slimsvm import estimators
+from slimsvm.dask.cluster import Cluster, client_of
+from slimsvm.dask.rows import DaskRows, vector_of
+from slimsvm.solvers import LowRank, Refine
+
+
+class DaskMachine:
+    """What the estimators share: one of `slimsvm`, whose rows are elsewhere.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    parameters
+        Those of the estimator of the same name in `slimsvm`.
+    """
+
+    _local_class: type
+
+    def __init__(self, *, client: Any = None, **parameters: Any):
+        self.client = client
+        self._local = self._local_class(**parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, ``client`` among them."""
+        return {"client": self.client} | self._local.get_params(deep)
+
+    def set_params(self, **parameters: Any) -> DaskMachine:
+        """Set parameters by name."""
+        if "client" in parameters:
+            self.client = parameters.pop("client")
+        self._local.set_params(**parameters)
+        return self
+
+    def __repr__(self) -> str:
+        return f"slimsvm.dask.{self._local!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        """Fitted attributes, and parameters."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._local, name)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Train: vectors are learned in this process from a sample, coefficients come from all rows, which stay.
+
+        Parameters
+        ----------
+        X : dask array of shape (n_samples, n_features) with known chunks, or dask dataframe
+            Dense, of real numbers. It is kept in the workers' memory, in parts of 262,144 rows.
+        y : dask array or series, or array-like, of shape (n_samples,)
+            Labels (numbers or strings) or targets; they come to this process.
+        sample_weight : dask array or series, or array-like, or None, default=None
+            Positive factors on the rows' losses.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Raises
+        ------
+        ImportError
+            There is no Dask.
+        ValueError
+            There is no client; a parameter is one that needs rows in memory; a value is out of range. Messages name the
+            partition and the row.
+        ConnectionError
+            The scheduler is gone.
+        """
+        self._check_solver()
+        cluster = Cluster(client_of(self.client))
+        rows = DaskRows(X, cluster)
+        weights = vector_of(sample_weight, cluster)
+        if weights is not None and not (np.asarray(weights) > 0).all():
+            raise ValueError("sample_weight must be > 0 in every row: leave rows of weight 0 out of the collection")
+        local = copy(self._local)  # a fit that fails changes nothing
+        local.fit(rows, vector_of(y, cluster), weights)
+        if rows.feature_names is not None:
+            local.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        self._local = local
+        return self
+
+    def _check_solver(self) -> None:
+        """Vectors from a sample and coefficients by passes: no other way of training suits rows that are elsewhere."""
+        local, solver = self._local, self._local.solver
+        is_number = isinstance(local.max_basis, int | np.integer) and not isinstance(local.max_basis, bool)
+        named = isinstance(solver, str) and (solver in ("refine", "low-rank") or (solver == "auto" and is_number))
+        if not named and not isinstance(solver, Refine | LowRank):
+            raise ValueError(
+                f"rows on a cluster are trained on with max_basis a number and solver='auto', 'refine' or 'low-rank', "
+                f"found solver={solver!r}, max_basis={local.max_basis!r}"
+            )
+        if getattr(local, "loss", "hinge") not in ("hinge", "epsilon_insensitive"):
+            raise ValueError(f"loss={local.loss!r} is over all rows at once, which must be in memory: use slimsvm.SVC")
+
+    def to_local(self) -> Any:
+        """The fitted estimator of `slimsvm`, which needs no Dask: it predicts arrays, and can be saved."""
+        self._local._check_fitted()
+        return self._local
+
+    def predict(self, X: Any) -> Any:
+        """Labels or values: of a Dask array a lazy one, of a dataframe a lazy series, of an array an array."""
+        return self._lazily(X, "predict")
+
+    def _lazily(self, X: Any, method: str) -> Any:
+        local = self.to_local()
+        if hasattr(X, "map_partitions"):
+            names, expected = [str(name) for name in X.columns], getattr(local, "feature_names_in_", None)
+            if expected is not None and names != list(expected):
+                raise ValueError(f"X has the columns {names}, expected are {list(expected)}")
+            return X.map_partitions(_predicted_frame, local, method, meta=_meta_of(local, method, X))
+        if not hasattr(X, "map_blocks"):
+            return getattr(local, method)(X)
+        if X.ndim != 2 or X.shape[1] != local.n_features_in_:
+            raise ValueError(f"X must have {local.n_features_in_} columns, found shape {X.shape}")
+        X = X.rechunk({1: X.shape[1]}) if len(X.chunks[1]) > 1 else X
+        like = getattr(local, method)(np.zeros((1, X.shape[1]), np.float32))
+        if like.ndim == 1:
+            return X.map_blocks(_predicted, local, method, like[:0], drop_axis=1, dtype=like.dtype, meta=like[:0])
+        chunks = (X.chunks[0], (like.shape[1],))
+        return X.map_blocks(_predicted, local, method, like[:0], chunks=chunks, dtype=like.dtype, meta=like[:0])
+
+
+class SVC(DaskMachine):
+    """`slimsvm.SVC` on Dask arrays and dataframes, with ``max_basis`` a number.
+
+    The same bits for any number of workers, partitions and losses of workers, and as `slimsvm.SVC` finds from
+    `slimsvm.Blocks` of the same rows, where all processors have the same instruction set (``SLIMSVM_ISA`` asks for
+    one).
+
+    Parameters
+    ----------
+    client : distributed.Client or None, default=None
+        None: the one that is connected.
+    **parameters
+        Those of `slimsvm.SVC`; ``max_basis`` must be a number, and ``solver`` "auto", "refine" or "low-rank", or an
+        object of these.
+
+    Attributes
+    ----------
+    classes_, basis_vectors_, …
+        As of `slimsvm.SVC`.
+
+    References
+    ----------
+    Rocklin: Dask: Parallel Computation with Blocked algorithms and Task Scheduling, SciPy 2015.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from slimsvm.dask import SVC
+    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    ...     X = da.random.default_rng(0).normal(size=(2000, 3), chunks=(700, 3))
+    ...     y = X[:, 0] * X[:, 1] > 0
+    ...     clf = SVC(max_basis=20, C=10.0, random_state=0).fit(X, y)
+    ...     wrong = (clf.predict(X) != y).mean().compute()
+    >>> bool(wrong < 0.05)
+    True
+    """
+
+    _local_class = estimators.SVC
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores, in the form that `predict` returns; of a dataframe with several columns a Dask array."""
+        return self._lazily(X, "decision_function")
+
+
+class SVR(DaskMachine):
+    """`slimsvm.SVR` on Dask arrays and dataframes, with ``max_basis`` a number; see `SVC`.
+
+    Parameters
+    ----------
+    client : distributed.Client or None, default=None
+    **parameters
+        Those of `slimsvm.SVR`.
+    """
+
+    _local_class = estimators.SVR
+
+
+def _predicted(block: np.ndarray, local: Any, method: str, empty: np.ndarray) -> np.ndarray:
+    return getattr(local, method)(block) if len(block) else empty
+
+
+def _meta_of(local: Any, method: str, frame: Any) -> Any:
+    import pandas
+
+    like = getattr(local, method)(frame._meta_nonempty)
+    if like.ndim == 1:
+        return pandas.Series(like[:0], name=method)
+    return pandas.DataFrame(like[:0])
+
+
+def _predicted_frame(frame: Any, local: Any, method: str) -> Any:
+    import pandas
+
+    values = getattr(local, method)(frame if len(frame) else frame.reindex([0]).fillna(0.0))[: len(frame)]
+    if values.ndim == 1:
+        return pandas.Series(values, index=frame.index, name=method)
+    return pandas.DataFrame(values, index=frame.index)

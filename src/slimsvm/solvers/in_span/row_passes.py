@@ -1,0 +1,240 @@
+"""What Newton's method asks of the rows: sums over all of them, made part by part.
+
+Parts have fixed bounds, and their sums are added in their order, so that it does not matter where a part is worked on
+or which is done first. Vectors with a number for each row (scores, slopes) stay in parts; where parts are worked on
+elsewhere they stay there, and only sums and the few rows of a direction come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from slimsvm.solvers.in_span.seen_rows import Seen
+from slimsvm.solvers.in_span.whitened_span import Subspace
+from slimsvm.tasks import Examples, Smoothed, Task
+
+Array = np.ndarray
+Parts = list[Any]
+
+# Up to so many rows the smoothed losses of all are kept between passes; beyond, they are made again, which is quick.
+KEPT_ROWS = 1 << 21
+
+
+@dataclass(frozen=True)
+class SmoothedRows:
+    """Smoothed losses at some scores: their sums, and how to see them again.
+
+    Parameters
+    ----------
+    loss, value, dual
+        As in `tasks.Smoothed`, of all rows.
+    product : float
+        Σ residual · direction, where a direction was given.
+    scores : list
+        In parts.
+    tau : float
+    kept : list
+        A `Smoothed` for each part, or None where they were not kept.
+    """
+
+    loss: float
+    value: float
+    dual: tuple[float, float]
+    product: float
+    scores: Parts
+    tau: float
+    kept: Parts
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Sums of the residuals a: Σ aᵢ scoresᵢ, and with (m,) entries each, or of their positive and their negative parts
+    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ.
+    """
+
+    product: float
+    coordinates: Array
+    totals: Array
+
+
+class RowPasses:
+    """Passes over the rows of a subspace.
+
+    Parameters
+    ----------
+    space : Subspace
+    task : Task
+    examples : Examples
+        One for each row.
+    """
+
+    def __init__(self, space: Subspace, task: Task, examples: Examples):
+        self.space, self.task, self.whole = space, task, examples
+        bounds = space.parts()
+        parts = [examples] if len(bounds) == 1 else [examples.part(lo, hi) for lo, hi in bounds]
+        self.starts = np.array([lo for lo, _ in bounds])
+        self.examples = space.place(parts)
+        self.keeps = not space.is_remote and examples.n_rows <= KEPT_ROWS
+
+    def times(self, u: Array) -> Parts:
+        """Z u, in parts."""
+        coef, shift = self.space.product_form(u)
+        return self.space.map(partial(_scores, coef, shift), keep=True)
+
+    def at(self, scores: Parts, step: float, along: Parts) -> Parts:
+        """Scores ``step`` times ``along`` away."""
+        return self.space.each(partial(_moved, step), scores, along, keep=True)
+
+    def shifted(self, scores: Parts, shift: float) -> Parts:
+        """Scores that are all higher by a number."""
+        return self.space.each(partial(_shifted, shift), scores, keep=True)
+
+    def smooth(self, scores: Parts, tau: float, along: Parts | None = None) -> SmoothedRows:
+        """Smoothed losses at scores, and the product of their residuals with a direction."""
+        work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps)
+        found = self.space.each(work, scores, self.examples, along or self._nothing)
+        sums = np.array([sums for sums, _ in found])
+        total = sums[0] if len(sums) == 1 else _added(list(sums))
+        loss, value, dual, rest, product = total.tolist()
+        return SmoothedRows(loss, value, (dual, rest), product, scores, tau, [kept for _, kept in found])
+
+    def total(self, scores: Parts, tau: float, shift: float) -> float:
+        """Σ of the residuals at scores that are all higher by ``shift``."""
+        work = partial(_total, self.task, tau, self.space.n_threads, shift)
+        return float(_added(self.space.each(work, scores, self.examples)))
+
+    def slope(self, smoothed: SmoothedRows, by_sign: bool) -> Slope:
+        """Sums of the residuals, of those above and below 0 apart where asked for."""
+        work = partial(_slope, self.task, smoothed.tau, by_sign)
+        found = self.space.map(work, smoothed.scores, self.examples, smoothed.kept)
+        product, sums, totals = (_added([part[i] for part in found]) for i in range(3))
+        return Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals)
+
+    def near_margin(
+        self, smoothed: SmoothedRows, share: float, limit: float, rng: np.random.Generator
+    ) -> tuple[int, Array, Array, Array | None]:
+        """Rows whose curvature is above a share of the largest, drawn from these where they are more than ``limit``.
+
+        How many there are; their numbers, curvatures and soft argmax.
+        """
+        of = smoothed.scores, self.examples, smoothed.kept
+        basics = self.task, smoothed.tau
+        least = share * max(self.space.each(partial(_largest, *basics), *of))
+        counts = np.array(self.space.each(partial(_count, *basics, least), *of))
+        n, ends = int(counts.sum()), np.cumsum(counts)
+        chosen = np.arange(n) if n <= limit else np.sort(rng.choice(n, int(limit), replace=False))
+        cuts = np.searchsorted(chosen, ends[:-1])
+        own = [part - start for part, start in zip(np.split(chosen, cuts), ends - counts)]
+        found = self.space.each(partial(_picked, *basics, least), *of, own)
+        index = np.concatenate([rows + lo for (rows, _, _), lo in zip(found, self.starts)])
+        curvature = np.concatenate([curvature for _, curvature, _ in found])
+        shares = [share for _, _, share in found]
+        return n, index, curvature, None if shares[0] is None else np.concatenate(shares)
+
+    def error(self, scores: Parts) -> float:
+        """The task's error of what the scores predict."""
+        found = self.space.each(partial(_error, self.task), scores, self.examples)
+        if len(found) == 1:
+            return found[0][0]
+        errors, weights = np.array(found).T
+        return float(errors @ weights / weights.sum())
+
+    def residual(self, smoothed: SmoothedRows) -> Array:
+        """The residuals of all rows in one array."""
+        work = partial(_residual, self.task, smoothed.tau)
+        return _joined(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
+
+    @property
+    def _nothing(self) -> Parts:
+        return [None] * len(self.starts)
+
+
+# -- what is done with a part ---------------------------------------------------------------------------------------
+
+
+def _scores(coef: Array, shift: Array, seen: Seen) -> Array:
+    out = np.empty((seen.n_rows, coef.shape[1]))
+    seen.multiply(coef, out)
+    out += shift
+    return out
+
+
+def _moved(step: float, scores: Array, along: Array) -> Array:
+    return scores + step * along
+
+
+def _shifted(shift: float, scores: Array) -> Array:
+    return scores + shift
+
+
+def _smoothed_sums(
+    task: Task, tau: float, n_threads: int, keep: bool, scores: Array, examples: Examples, along: Array | None
+) -> tuple[list[float], Smoothed | None]:
+    smoothed = task.smooth(scores, tau, examples, n_threads)
+    product = 0.0 if along is None else float(np.vdot(smoothed.residual, along))
+    return [smoothed.loss, smoothed.value, *smoothed.dual, product], smoothed if keep else None
+
+
+def _total(task: Task, tau: float, n_threads: int, shift: float, scores: Array, examples: Examples) -> float:
+    return task.smooth(scores + shift, tau, examples, n_threads).residual.sum()
+
+
+def _slope(
+    task: Task, tau: float, by_sign: bool, seen: Seen, scores: Array, examples: Examples, kept: Smoothed | None
+) -> tuple[float, Array, Array]:
+    residual = _again(task, tau, scores, examples, kept, seen.n_threads).residual
+    product = float(np.vdot(residual, scores))
+    if by_sign:
+        residual = np.hstack([np.maximum(residual, 0.0), np.minimum(residual, 0.0)])
+    return product, seen.transposed(residual), residual.sum(axis=0)
+
+
+def _again(
+    task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None, n_threads: int = 1
+) -> Smoothed:
+    """The smoothed losses, as they were kept or made again."""
+    return task.smooth(scores, tau, examples, n_threads) if kept is None else kept
+
+
+def _sizes(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> Array:
+    return _again(task, tau, scores, examples, kept).curvature.sum(axis=1)
+
+
+def _largest(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> float:
+    return float(_sizes(task, tau, scores, examples, kept).max(initial=0.0))
+
+
+def _count(task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None) -> int:
+    return int(np.count_nonzero(_sizes(task, tau, scores, examples, kept) > least))
+
+
+def _picked(
+    task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None, chosen: Array
+) -> tuple[Array, Array, Array | None]:
+    smoothed = _again(task, tau, scores, examples, kept)
+    rows = np.flatnonzero(smoothed.curvature.sum(axis=1) > least)[chosen]
+    return rows, smoothed.curvature[rows], None if smoothed.share is None else smoothed.share[rows]
+
+
+def _error(task: Task, scores: Array, examples: Examples) -> tuple[float, float]:
+    return task.error(task.decode(scores, np.zeros(0), examples), examples), examples.total_weight
+
+
+def _residual(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> Array:
+    return _again(task, tau, scores, examples, kept).residual
+
+
+def _added(parts: Parts) -> Any:
+    """The sum of parts, in their order."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _joined(parts: Parts) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
