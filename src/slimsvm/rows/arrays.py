@@ -184,8 +184,8 @@ def in_pieces(n: int, size: int) -> Iterator[slice]:
 
 
 def parts_of(n: int) -> list[tuple[int, int]]:
-    """Bounds of the parts of n rows in which sums over all rows are made."""
-    return [(part.start, part.stop) for part in in_pieces(n, PASS_ROWS)]
+    """Bounds of the parts of n rows in which sums over all rows are made; of no rows there is one part."""
+    return [(part.start, part.stop) for part in in_pieces(n, PASS_ROWS)] or [(0, 0)]
 
 
 def plain_floats(X: np.ndarray) -> np.ndarray | None:
