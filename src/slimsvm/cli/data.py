@@ -46,8 +46,8 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how text is to be read."""
     group = parser.add_argument_group("reading data")
     group.add_argument(
-        "--target", metavar="NAME", help="label's column of a CSV file, or label's array of a .npz file (default: a "
-        "column called label, target, y or class, else the last; array y)",
+        "--target", "--label", metavar="NAME", help="label's column of a CSV or Parquet file, or label's array of a "
+        ".npz file (default: a column called label, target, y or class, else, of CSV, the last; array y)",
     )  # fmt: skip
     group.add_argument(
         "--zero-based",

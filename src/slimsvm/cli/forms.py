@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.cli.block_data import is_read_in_blocks, read_blocks
 from slimsvm.cli.data import Part, dense_if_smaller, is_set, load_set, read_part
 from slimsvm.cli.output import CommandError
 from slimsvm.datasets import DataError, Dataset, has_queries, hash_columns, load, read_columns, read_data
@@ -27,7 +28,8 @@ def form_of(estimator: Any) -> str:
 
 def usual_task(source: str) -> str:
     """The task where none is named: ranking of rows that name their queries, else classification."""
-    is_ranking = not is_set(source) and os.path.exists(source) and has_queries(source)
+    is_text = not is_set(source) and os.path.exists(source) and not is_read_in_blocks(source)
+    is_ranking = is_text and has_queries(source)
     return "ranking" if is_ranking else "classification"
 
 
@@ -60,6 +62,10 @@ def read_form(
         if n_features is not None and part.X.shape[1] != n_features:
             raise CommandError(f"{source}: found {part.X.shape[1]} features, the model was trained on {n_features}")
         return part
+    if is_read_in_blocks(source):
+        if form != ROWS:
+            raise CommandError(f"{source}: is read in blocks of rows, found {form} to read; give one file of text")
+        return read_blocks(source, args, n_features, labels_needed)
     if form == ROWS or not os.path.exists(source):
         return read_part(source, args, n_features, labels_needed)
     if form == SEQUENCES:

@@ -12,7 +12,7 @@ from slimsvm.cli.data import Part
 from slimsvm.cli.output import CommandError
 from slimsvm.estimators._shared.scalers import scaling_of
 from slimsvm.estimators.files import load
-from slimsvm.rows import is_sparse
+from slimsvm.rows import Rows, is_sparse
 
 SCALES = {
     "minmax": "every feature to 0 ... 1",
@@ -25,6 +25,7 @@ def fit_scaler(scale: str | None, train: Part) -> Pipeline | None:
     """The scaler of this name, fitted to training rows; None without one."""
     if scale is None:
         return None
+    _check_in_memory(train)
     sparse = is_sparse(train.X)
     if sparse and scale == "minmax":
         raise CommandError(f"{train.name}: its rows are sparse, and --scale minmax would move their zeros, which are "
@@ -38,6 +39,7 @@ def scaled(part: Part, scalers: Pipeline | None) -> Part:
     """A part as the machine behind the scalers takes it; sparse rows become dense where their zeros move."""
     if scalers is None:
         return part
+    _check_in_memory(part)
     X = part.X
     if is_sparse(X) and scaling_of([step for _, step in scalers.steps]).offset.any():
         X = X.toarray()
@@ -48,3 +50,8 @@ def load_steps(path: str) -> tuple[Pipeline | None, Any]:
     """The scalers of a model file, where it has some, and the estimator behind them."""
     model = load(path)
     return (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
+
+
+def _check_in_memory(part: Part) -> None:
+    if isinstance(part.X, Rows):
+        raise CommandError(f"{part.name}: is read in blocks, which are not scaled: scale its columns beforehand")

@@ -28,6 +28,7 @@ from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import MAX_CUTS_N
 from slimsvm.estimators.files import save as save_model
 from slimsvm.kernels import KERNELS
+from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS, Solver
 
 KERNEL_NAMES = sorted(set(KERNELS) - {"callable"})
@@ -60,7 +61,8 @@ def _parameters(solver: Solver) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``slimsvm train``."""
     parser.epilog = solver_help()
-    parser.add_argument("data", metavar="DATA", help="data file, or name of a benchmark set")
+    parser.add_argument("data", metavar="DATA", help="data file (LIBSVM text, CSV, .npz, Parquet, a "
+                        "folder of Parquet, or a pattern, 'part-*.libsvm.gz'), or name of a benchmark set")  # fmt: skip
     parser.add_argument("model", metavar="MODEL", help="file to save the model in")
     parser.add_argument("--test", metavar="FILE", help="print the error on this file too; it plays no part in training")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
@@ -317,7 +319,7 @@ def read_parts(args: argparse.Namespace) -> tuple[Part, Part | None]:
     if args.test is not None:
         test = read_form(form, args.test, args, n_features=train.X.shape[1])
     if not args.quiet:
-        kind = "dense" if isinstance(train.X, np.ndarray) else "sparse"
+        kind = "sparse" if as_rows(train.X).is_sparse else "dense"
         say(f"{train.name}: {train.n_rows:,} rows of {train.X.shape[1]:,} features, {kind}")
     return train, test
 

@@ -118,6 +118,7 @@ class RefineRun:
         check_kernel(self.kernel_rows, solver.learn_metric)
         self.converged = False
         self.finished: tuple[KernelExpansion, Coefficients] | None = None
+        self.learned: KernelExpansion | None = None  # once the sample that it was learned from is gone
         initial = solver.initial if model is None else model
         n, batch_size = problem.examples.n_examples, solver.batch_size
         if batch_size == "auto":
@@ -248,6 +249,8 @@ class RefineRun:
             model, rows = self._learned()
             model, tau = self._near(model, rows)
             model, rows = self._among_all(model, rows)
+            if self.problem is not self.whole:
+                self._leave_sample(model, rows)
             problem = replace(self.whole, kernel=model.kernel)
             deadline = np.inf if problem.max_seconds is None else self.begun + problem.max_seconds
             found = best_coefficients(problem, rows, model, self.solver.tol_relative, self.rng, deadline, tau)
@@ -256,6 +259,8 @@ class RefineRun:
 
     def _learned(self) -> tuple[KernelExpansion, KernelRows]:
         """The model as it has been learned so far, and the rows seen through its kernel."""
+        if self.learned is not None:
+            return self.learned, self.kernel_rows
         flat = self.descent.adam.mean if self.schedule.n_averaged else None
         learned = self.descent.expansion(flat)
         kernel, rows = self.descent.kernel(learned.log_scale), self.kernel_rows
@@ -288,6 +293,11 @@ class RefineRun:
             return model, rows
         rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
         return replace(model, dtype=np.dtype(rows.dtype).name), rows
+
+    def _leave_sample(self, model: KernelExpansion, rows: KernelRows) -> None:
+        """Go on with all rows, and let go of the memory that the sample takes."""
+        self.learned, self.problem, self.kernel_rows = model, self.whole, rows
+        del self.descent
 
     @staticmethod
     def _bound(problem: Problem, like: KernelRows) -> KernelRows:

@@ -1,0 +1,97 @@
+"""The command line on data that are read in blocks: Parquet, folders of it, patterns of names."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from slimsvm.cli import main
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+FEW = ["--max-basis", "10", "--random-state", "0", "--max-iter", "3", "--quiet"]
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3)).round(3)
+    return X, np.where(X[:, 0] * X[:, 1] > 0, "in", "out")
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def write_parquet(path, X, **others):
+    columns = {f"f{j}": X[:, j] for j in range(X.shape[1])} | others
+    parquet.write_table(pyarrow.table(columns), path, row_group_size=100)
+
+
+def test_parquet_and_folders_of_it(rows, tmp_path, capsys):
+    X, y = rows
+    (tmp_path / "folder").mkdir()
+    write_parquet(tmp_path / "all.parquet", X, kind=y)
+    for i, part in enumerate(np.array_split(np.arange(900), 3)):
+        write_parquet(tmp_path / "folder" / f"{i}.parquet", X[part], kind=y[part])
+    write_parquet(tmp_path / "new.parquet", X)
+    models = []
+    for source in ("all.parquet", "folder"):
+        model = tmp_path / f"{source}.slim"
+        code, out, err = run(capsys, "train", tmp_path / source, model, "--label", "kind", "--json", *FEW)
+        assert code == 0, err
+        assert json.loads(out)["n_rows"] == 900
+        models.append(model.read_bytes())
+    assert models[0] == models[1]
+    found = []
+    for source in ("all.parquet", "new.parquet"):
+        out = tmp_path / "out.txt"
+        code, _, err = run(capsys, "predict", model, tmp_path / source, "--output", out, "--label", "kind", "--quiet")
+        assert code == 0, err
+        found.append(out.read_text().split())
+    assert found[0] == found[1]
+    assert (np.array(found[0]) == y).mean() > 0.9
+
+
+def test_patterns_of_libsvm_text(rows, tmp_path, capsys):
+    X, y = rows
+    lines = [
+        f"{1 if y[i] == 'in' else 2} " + " ".join(f"{j + 1}:{X[i, j]}" for j in range(3)) + "\n" for i in range(900)
+    ]
+    (tmp_path / "all.libsvm").write_text("".join(lines))
+    for i in range(3):
+        with gzip.open(tmp_path / f"part-{i}.libsvm.gz", "wt") as file:
+            file.writelines(lines[300 * i : 300 * i + 300])
+    errors = []
+    for source in ("all.libsvm", "part-*.libsvm.gz"):
+        code, out, err = run(capsys, "train", tmp_path / source, tmp_path / "model.slim", "--json", *FEW)
+        assert code == 0, err
+        report = json.loads(out)
+        assert (report["n_rows"], report["n_features"]) == (900, 3)
+        code, out, err = run(capsys, "predict", tmp_path / "model.slim", tmp_path / source, "--json")
+        assert code == 0, err
+        errors.append(report["objective"])
+    assert errors[0] == pytest.approx(errors[1], rel=0.02)  # one is made dense, the other stays sparse
+
+
+def test_what_is_missing_is_named(rows, tmp_path, capsys):
+    X, y = rows
+    write_parquet(tmp_path / "a.parquet", X, kind=y)
+    (tmp_path / "b.txt").write_text("1 1:1\n")
+    for arguments, message in (
+        ([tmp_path / "a.parquet"], "which column holds the labels? --label NAME says it"),
+        ([tmp_path / "a.parquet", "--label", "sort"], "sort"),
+        ([tmp_path / "c*.parquet"], "no file has a name like that"),
+        ([tmp_path / "*"], "some files are Parquet"),
+        ([tmp_path / "a.parquet", "--label", "kind", "--scale", "standard"], "read in blocks, which are not scaled"),
+        ([tmp_path / "a.parquet", "--label", "kind", "--task", "ranking"], "is read in blocks of rows"),
+    ):
+        source, *others = arguments
+        code, _, err = run(capsys, "train", source, tmp_path / "model.slim", *others, *FEW)
+        assert code != 0
+        assert message in err
+        assert not (tmp_path / "model.slim").exists()
