@@ -46,6 +46,9 @@ BENCHES = {
         "benchmarks.cross_training.command", "editing of training sets: the experiments of its paper"
     ),
     "budget": Bench("benchmarks.budget.command", "BSCA and BSGD within budgets of vectors: test error against seconds"),
+    "peers": Bench("benchmarks.peers", "what users would take instead: error against seconds and vectors"),
+    "all": Bench("benchmarks.report.all_cells", "every experiment, cell by cell; what is done is not run again"),
+    "report": Bench("benchmarks.report.page", "the page of what `all` measured"),
     "structured": Bench("benchmarks.structured.command", "sequences, and measures over all rows: words, chunks, F1"),
     "ocr-letters": Bench("benchmarks.ocr_letters", "handwritten words: learned vectors beside cuts and pursuit"),
 }
@@ -115,4 +118,7 @@ def draw(plot: Callable[[Any, Path], Any] | None, result: dict[str, Any], folder
     if find_spec("matplotlib") is None:
         say("no plots: matplotlib is not installed (pip install 'slimsvm[plots]')")
         return []
+    from matplotlib import style
+
+    style.use("tableau-colorblind10")
     return [Path(path) for path in plot(result, folder)]

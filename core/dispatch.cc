@@ -51,7 +51,7 @@ constexpr Functions avx512 = {"avx512", slimsvm::avx512::vector_bytes, slimsvm::
                               SLIMSVM_FUNCTIONS(SLIMSVM_AVX512)};
 #endif
 
-const Functions* functions_of(slimsvm::Isa isa) {
+const Functions* functions_of([[maybe_unused]] slimsvm::Isa isa) {  // unused where there is but one
 #if defined(SLIMSVM_HAS_AVX512)
     if (isa == slimsvm::Isa::AVX512) return &avx512;
 #endif

@@ -1,0 +1,96 @@
+"""What ``python -m benchmarks all`` runs: cells, each a benchmark with its options, full and quick."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HOUR = 3600.0
+
+
+class Cell(NamedTuple):
+    """A piece of the run that is done or not.
+
+    ``argv`` and ``quick`` are what follows ``python -m benchmarks``; ``quick`` is empty where a quick run leaves the
+    cell out. A cell ends after ``limit`` seconds, a quick one after QUICK_LIMIT.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    quick: tuple[str, ...] = ()
+    limit: float = 6 * HOUR
+
+
+QUICK_LIMIT = 240.0
+
+BUDGET_SETS = ("checkerboard", "ijcnn1", "cod-rna", "adult", "covtype", "susy")
+SUBSPACE_SETS = ("ijcnn1", "adult", "OCR0", "OCR*", "money-fx", "cod-rna", "covtype")
+TABLE_SETS = ("banana", "waveform", "splice", "adult-3185", "adult")
+PEER_SETS = (
+    "generated 10 features", "generated 30 classes", "checkerboard", "ijcnn1", "cod-rna", "adult", "mnist-38",
+    "covtype", "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0",
+)  # fmt: skip
+
+
+def budget_cells() -> list[Cell]:
+    """BSCA's figures and table."""
+    small = "--max-basis 100 --seeds 2 --curve-epochs 10 --no-budget-rows 1000 --limit-rows 300 --limit-epochs 200"
+    quick = {
+        "checkerboard": "budget --quick --sets checkerboard",
+        "ijcnn1": f"budget --sets ijcnn1 --no-exact {small}",
+    }
+    return [
+        Cell(f"budget {name}", ("budget", "--sets", name), tuple(quick.get(name, "").split())) for name in BUDGET_SETS
+    ]
+
+
+def subspace_cells() -> list[Cell]:
+    """CPSP's figures and tables."""
+    quick = "subspace --quick --fixed --sets ijcnn1 --max-n 3000 --sizes 10 50 100 --max-seconds 10 --parts sizes"
+    cells = [Cell(f"subspace {name}", ("subspace", "--choose-each", "--sets", name)) for name in SUBSPACE_SETS]
+    return [cells[0]._replace(quick=tuple(quick.split())), *cells[1:]]
+
+
+def cross_training_cells() -> list[Cell]:
+    """Cross-training's figures and table."""
+    parts = {
+        "overlap": "cross-training --quick --parts overlap",
+        "gaussians": "cross-training --quick --parts gaussians",
+        "noise": "cross-training --parts noise --sizes 1000 2000 --noise 0 0.1",
+        "comparators": "",
+    }
+    cells = [
+        Cell(f"cross-training {part}", ("cross-training", "--parts", part, "--seeds", "3"), tuple(quick.split()))
+        for part, quick in parts.items()
+    ]
+    for name in TABLE_SETS:
+        argv = ("cross-training", "--parts", "sets", "--sets", name)
+        cells.append(
+            Cell(f"cross-training {name}", (*argv, "--seeds", "3"), argv if name in ("banana", "waveform") else ())
+        )
+    return cells
+
+
+def peer_cells() -> list[Cell]:
+    """What users would take instead, set by set."""
+    return [
+        Cell(
+            f"peers {name}",
+            ("peers", "--sets", name),
+            ("peers", "--quick", "--sets", name) if name in PEER_SETS[:3] else (),
+        )
+        for name in PEER_SETS
+    ]
+
+
+def sampled_cells() -> list[Cell]:
+    """The figures and the table of sampled cuts."""
+    quick = "sampled-cuts --quick --parts scaling sample-size --max-n 3000 --max-seconds 5"
+    return [
+        Cell("sampled-cuts", ("sampled-cuts",), tuple(quick.split()), 24 * HOUR),
+    ]
+
+
+CELLS = {
+    cell.name: cell
+    for cell in (*sampled_cells(), *budget_cells(), *cross_training_cells(), *subspace_cells(), *peer_cells())
+}

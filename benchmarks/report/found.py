@@ -1,0 +1,73 @@
+"""What the cells of a run left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+Rows = list[dict[str, Any]]
+
+
+class Found:
+    """The cells of a folder that ``python -m benchmarks all`` wrote.
+
+    Attributes
+    ----------
+    cells : dict
+        The record of every cell that was tried, by its name.
+    """
+
+    def __init__(self, folder: Path):
+        self.cells: dict[str, dict[str, Any]] = {}
+        self.folders: dict[str, Path] = {}
+        for path in sorted(folder.glob("cells/*/done.json")):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            self.cells[record["cell"]] = record
+            self.folders[record["cell"]] = path.parent
+
+    def of(self, kind: str) -> list[str]:
+        """Names of the cells of a benchmark."""
+        return [name for name in self.cells if name == kind or name.startswith(kind + " ")]
+
+    def results(self, cell: str) -> dict[str, Any]:
+        """The benchmark's own file; empty where it wrote none."""
+        for path in self.folders[cell].glob("*.json"):
+            if path.name != "done.json":
+                return json.loads(path.read_text(encoding="utf-8"))
+        return {}
+
+    def rows(self, kind: str, key: str) -> Rows:
+        """Lists of the same key of all cells of a benchmark, one after the other."""
+        return [row for cell in self.of(kind) for row in self.results(cell).get(key) or []]
+
+    def tables(self, kind: str, title: str) -> Rows:
+        """Rows of the benchmark's tables whose titles begin so."""
+        return [
+            row
+            for cell in self.of(kind)
+            for name, text in (self.results(cell).get("tables") or {}).items()
+            if name.startswith(title)
+            for row in rows_of_markdown(text)
+        ]
+
+    def pictures(self, kind: str, pattern: str) -> list[Path]:
+        """Pictures of the benchmark's cells."""
+        return [path for cell in self.of(kind) for path in sorted(self.folders[cell].glob(pattern))]
+
+    def facts(self) -> str:
+        """The machine, versions, and how much was done."""
+        machines = {json.dumps(record["machine"], sort_keys=True): record["machine"] for record in self.cells.values()}
+        said = "; ".join(", ".join(f"{name} {value}" for name, value in facts.items()) for facts in machines.values())
+        done = sum(record["status"] == "done" for record in self.cells.values())
+        begun = min(record["begun"] for record in self.cells.values())
+        return f"{done} of {len(self.cells)} cells done, begun {begun}. {said}."
+
+
+def rows_of_markdown(text: str) -> Rows:
+    """A Markdown table as rows."""
+    lines = [line.strip().strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    if len(lines) < 3:
+        return []
+    head = [name.strip() for name in lines[0]]
+    return [dict(zip(head, (cell.strip() for cell in line), strict=True)) for line in lines[2:]]

@@ -1,0 +1,139 @@
+"""One page of what ``python -m benchmarks all`` measured: each paper's figures and tables beside ours, and the peers.
+
+report.html is self-contained (no network; tables sort by a click on a head), report.md has the same without figures.
+What was not measured, failed or ran out of time is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.report.found import Found
+from benchmarks.report.papers import SECTIONS
+from slimsvm.cli.output import CommandError, say
+
+TEMPLATE = Path(__file__).with_name("page.html")
+
+
+class Item(NamedTuple):
+    """A figure or table: what it is, what is to be said of it, tables of plain cells, and pictures."""
+
+    title: str
+    text: str
+    tables: Sequence[Sequence[Mapping[str, Any]]] = ()
+    pictures: Sequence[Path] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``python -m benchmarks report``."""
+    parser.add_argument("--results", metavar="DIR", default="results", help="where `all` wrote (default: %(default)s)")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Write the page.
+
+    Returns
+    -------
+    dict
+        ``table``: sections with their items, tables and pictures.
+    """
+    found = Found(Path(args.results))
+    if not found.cells:
+        raise CommandError(f"{args.results}: no cells of `python -m benchmarks all` are there")
+    sections = [(title, [Item(*item) for item in make(found)]) for title, make in SECTIONS.items()]
+    folder = Path(args.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("report.html", as_html(sections, found)), ("report.md", as_markdown(sections, found))):
+        (folder / name).write_text(text, encoding="utf-8")
+        say(f"written: {folder / name}")
+    return {
+        "table": [
+            {
+                "section": title,
+                "items": len(items),
+                "tables": sum(len(item.tables) for item in items),
+                "pictures": sum(len(item.pictures) for item in items),
+            }
+            for title, items in sections
+        ]
+    }
+
+
+def shown(value: Any) -> str:
+    """A cell's text."""
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All columns, in the order in which they first come."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def as_html(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
+    """The page, with its style and script."""
+    parts = []
+    for title, items in sections:
+        parts.append(f'<section id="{anchor(title)}"><h2>{html.escape(title)}</h2>')
+        for item in items:
+            parts.append(f"<article><h3>{html.escape(item.title)}</h3><p>{html.escape(item.text)}</p>")
+            parts += [picture(path, item.title) for path in item.pictures]
+            parts += [table(rows) for rows in item.tables if rows]
+            parts.append("</article>")
+        parts.append("</section>")
+    links = "".join(f'<a href="#{anchor(title)}">{html.escape(title)}</a>' for title, _ in sections)
+    page = TEMPLATE.read_text(encoding="utf-8")
+    for name, text in (("FACTS", html.escape(found.facts())), ("LINKS", links), ("BODY", "\n".join(parts))):
+        page = page.replace(f"<!-- {name} -->", text)
+    return page
+
+
+def anchor(title: str) -> str:
+    """A section's place."""
+    return re.sub(r"\W+", "-", title.lower()).strip("-")
+
+
+def picture(path: Path, title: str) -> str:
+    """A picture, in the page itself."""
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    kind = "svg+xml" if path.suffix == ".svg" else "png"
+    alt = html.escape(f"{title}: {path.stem}", quote=True)
+    return f'<figure><img alt="{alt}" src="data:image/{kind};base64,{data}"></figure>'
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table that sorts."""
+    columns = columns_of(rows)
+    head = "".join(f'<th scope="col"><button type="button">{html.escape(name)}</button></th>' for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(shown(row.get(name)))}</td>" for name in columns) + "</tr>" for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def as_markdown(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
+    """The same as text."""
+    lines = ["# What was measured", "", found.facts(), ""]
+    for title, items in sections:
+        lines += [f"## {title}", ""]
+        for item in items:
+            lines += [f"### {item.title}", "", item.text, ""]
+            lines += [f"(picture: {path.name})" for path in item.pictures]
+            for rows in item.tables:
+                if rows:
+                    lines += [*markdown(rows), ""]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A Markdown table."""
+    columns = columns_of(rows)
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return lines + ["| " + " | ".join(shown(row.get(name)) for name in columns) + " |" for row in rows]

@@ -1,0 +1,200 @@
+"""``python -m benchmarks all``, ``report``, ``peers``: cells that are done stay done, and the page has everything."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks import peers
+from benchmarks.command_line import main
+from benchmarks.report import all_cells
+from benchmarks.report.cells import CELLS, Cell
+from benchmarks.report.found import Found, rows_of_markdown
+from benchmarks.report.papers import SECTIONS
+from chromium_for_tests import Browser
+
+FACTS = {"processor": "one", "cores": 2, "numpy": "2"}
+
+
+# ---- all
+
+
+def test_a_finished_cell_is_not_run_again_and_failures_are_rows(tmp_path, monkeypatch, capsys):
+    cells = {
+        "good": Cell("good", ("kernels", "--help"), ("kernels", "--help")),
+        "bad": Cell("bad", ("kernels", "--no-such-option"), ("kernels", "--no-such-option")),
+        "full only": Cell("full only", ("kernels",)),
+    }
+    monkeypatch.setattr(all_cells, "CELLS", cells)
+    argv = ["all", "--quick", "--output", str(tmp_path)]
+    assert main([*argv, "--list"]) == 0
+    assert "full only" not in capsys.readouterr().out
+    asked = []
+    ended = all_cells.ended
+    monkeypatch.setattr(all_cells, "ended", lambda argv, *rest: asked.append(argv[1]) or ended(argv, *rest))
+    for _ in range(2):
+        assert main(argv) == 0
+    assert asked == ["--help", "--no-such-option", "--no-such-option"]
+    lines = [json.loads(line) for line in (tmp_path / "cells.jsonl").read_text().splitlines()]
+    assert [line["status"] for line in lines] == ["done", "failed", "failed"]
+    assert "--no-such-option" in lines[1]["said"]
+    assert lines[0]["machine"]["numpy"] == np.__version__
+    assert main([*argv, "--again", "--cells", "go*"]) == 0
+    assert asked[3:] == ["--help"]
+
+
+def test_a_cell_ends_at_its_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(all_cells, "CELLS", {"slow": Cell("slow", ("prediction", "--seconds", "60"))})
+    assert main(["all", "--limit", "0.2", "--output", str(tmp_path)]) == 0
+    record = json.loads((tmp_path / "cells" / "slow" / "done.json").read_text())
+    assert record["status"] == "time limit"
+    assert all_cells.done(tmp_path, all_cells.CELLS["slow"], False) is None
+
+
+def test_every_cell_is_a_benchmark_with_options_it_knows():
+    from benchmarks.command_line import build_parser
+
+    for cell in CELLS.values():
+        for argv in filter(None, (cell.argv, cell.quick)):
+            assert build_parser(argv).parse_args(argv).name == argv[0]
+    assert sum(bool(cell.quick) for cell in CELLS.values()) >= 10
+
+
+# ---- report
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder as `all` leaves it, of made-up numbers."""
+    from matplotlib.figure import Figure
+
+    def cell(name, files, pictures=(), status="done"):
+        folder = tmp_path / "cells" / name.replace(" ", "-")
+        folder.mkdir(parents=True)
+        record = {"cell": name, "status": status, "begun": "2026-01-01", "machine": FACTS, "argv": [], "seconds": 1}
+        (folder / "done.json").write_text(json.dumps(record))
+        for file, content in files.items():
+            (folder / file).write_text(json.dumps(content))
+        for picture in pictures:
+            figure = Figure(figsize=(6, 2))
+            figure.subplots().plot([1, 2, 3])
+            figure.savefig(folder / picture)
+
+    table = "| method | seconds |\n|---|---|\n| exact | 3.5 |\n| <b>few</b> | 12 |\n| some | – |"
+    line = {"part": "scaling", "data": "board", "rows": 3000, "method": "exact", "test error %": "5.0"}
+    papers = {**line, "method": "violated r=400, paper's steps", "test error %": "5.3 ± 0.1"}
+    cell("sampled-cuts", {"sampled-cuts.json": {"tables": {"Table 1: x": table}, "table": [line, papers]}},
+         [f"sampled-cuts-figure-{i}.png" for i in range(1, 8)])  # fmt: skip
+    share, vary = "BSCA is there after this share of BSGD's time", "± of {}'s last epochs %"
+    rows = [{"data": "board", "B": 50, share: 0.25, vary.format("bsca"): 0.1, vary.format("bsgd"): 0.5}]
+    plain = [{"data": "board", "B": 50, "method": m, "plain %": e} for m, e in (("bsca", 6.0), ("our-bsca", 5.0))]
+    limits = [{"data": "board", "method": "bsca", "observed": 0.33, "limit": 0.3, "shares": [1, 2]}]
+    budget = {"table_1": [{"data": "board"}], "acceptance": rows, "table": plain, "lemma_2": limits}
+    cell("budget board", {"budget.json": budget}, ["budget-board.png"])
+    cell("budget susy", {}, status="failed")
+    grown = {"data": "gaussians", "noise": None, "method": "exact", "from n": 300, "to n": 1200, "growth": 3.9}
+    cell("cross-training gaussians", {"cross-training.json": {"growth": [grown], "table": []}},
+         ["cross-training-gaussians.png"])  # fmt: skip
+    shape = {"n_train": 90, "n_features": 2, "n_classes": 2, "settled": False, "data": "board"}
+    fits = [
+        {**shape, "method": "SVC()", "ours": True, "status": "done", "test_error": 0.1, "seconds": 0.5},
+        {**shape, "method": "trees", "ours": False, "status": "done", "test_error": 0.2, "seconds": 2.0},
+        {**shape, "method": "Falkon", "ours": False, "status": "not installed", "said": "No module named 'falkon'"},
+        {"data": "moon", "status": "no data", "said": "moon is not on this machine"},
+    ]
+    cell("peers board", {"peers.json": {"records": fits}}, ["peers-board.png"])
+    return tmp_path
+
+
+def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_path):
+    out = tmp_path / "page"
+    assert main(["report", "--results", str(results), "--output", str(out)]) == 0
+    page, text = ((out / name).read_text() for name in ("report.html", "report.md"))
+    for title in SECTIONS:
+        assert title in text
+    for part in (
+        *(f"Figure {i}:" for i in range(1, 8)),
+        "within half a point of it: violated r=400, paper's steps",
+        "Lacking: budget susy (failed).",
+        "it gets to BSGD's last error in 1 of 1 cases, in 1 of them in half of the time or less; its last epochs vary "
+        "less in 1.",
+        "ours errs no more than the paper's form in 1 of 1 cases; its errors are -1.00 points",
+        "within 10 % of the lemma's limits",
+        "exact: 3.90 times from 300 to 1,200 rows",
+        "On 1 of 1 sets a model of ours errs no more than all peers",
+        "Least error, ours: 10.00 % in 0.5 s (SVC()); others: 20.00 % in 2 s (trees).",
+        "No module named 'falkon'",
+        "moon is not on this machine",
+        "Not measured in this run.",
+    ):
+        assert part in text, part
+    assert page.count("<img ") == 7 + 1 + 1 + 1
+    assert "&lt;b&gt;few" in page
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    assert main(["report", "--results", str(tmp_path / "none"), "--output", str(out)]) == 1
+
+
+def test_the_page_in_a_browser_is_whole_narrow_and_wide_and_sorts(results, tmp_path):
+    out = tmp_path / "page"
+    assert main(["report", "--results", str(results), "--output", str(out)]) == 0
+    with Browser(tmp_path) as browser:
+        for width in (1280, 400):
+            browser.call(
+                "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+            )
+            browser.open((out / "report.html").as_uri())
+            browser.wait_until("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            assert browser.evaluate("document.images.length") == 10
+            assert browser.evaluate("[...document.images].every(image => image.width <= innerWidth)")
+            assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        column = "[...document.querySelector('table').tBodies[0].rows].map(row => row.cells[1].textContent).join()"
+        assert browser.evaluate(column) == "3.5,12,–"
+        browser.evaluate("document.querySelectorAll('th')[1].click()")
+        assert browser.evaluate(column) == "3.5,12,–"
+        browser.evaluate("document.querySelectorAll('th')[1].click()")
+        assert browser.evaluate(column) == "–,12,3.5"
+        assert browser.errors == []
+        assert all(url.startswith(("file:", "data:", "about:")) for url in browser.requests)
+
+
+def test_found_reads_markdown(results):
+    assert rows_of_markdown("| a | b |\n|---|---|\n| 1 | x |") == [{"a": "1", "b": "x"}]
+    assert rows_of_markdown("nothing") == []
+    assert Found(results).of("budget") == ["budget board", "budget susy"]
+
+
+# ---- peers
+
+
+def test_peers_are_measured_each_in_a_process_that_can_be_ended(tmp_path, capsys):
+    argv = ["peers", "--quick", "--sets", "checkerboard", "phoneme", "--output", str(tmp_path)]
+    methods = ["max_basis=25", "Nystroem(50) + LinearSVC", "SVC on 500 rows", "Falkon"]
+    assert main([*argv[:4], *argv[5:], "--methods", *methods, "--max-seconds", "100"]) == 0
+    records = {record["method"]: record for record in json.loads((tmp_path / "peers.json").read_text())["records"]}
+    assert [records[name]["status"] for name in methods] == ["done", "done", "done", "not installed"]
+    assert [records[name].get("n_vectors") for name in methods[:2]] == [25, 50]
+    assert records["SVC on 500 rows"]["n_vectors"] <= 500
+    assert 0 < records["max_basis=25"]["test_error"] < 0.5
+    assert records["max_basis=25"]["ours"]
+    assert not records["SVC on 500 rows"]["ours"]
+    assert (tmp_path / "peers-checkerboard.png").stat().st_size > 0
+
+
+def test_a_method_that_takes_too_long_is_a_row(monkeypatch):
+    server = peers.Server("checkerboard", 500)
+    assert server.start() == (500, 2, 2)
+    found = server.ask("HistGradientBoosting, 300", 1e-3)
+    assert found["status"] == "time limit"
+    assert server.process is None
+    server.stop()
+
+
+def test_a_front_has_the_least_error_of_every_cost():
+    points = [(1.0, 5.0), (2.0, 6.0), (2.0, 4.0), (3.0, 4.0), (0.5, 9.0)]
+    assert peers.front(points) == [(0.5, 9.0), (1.0, 5.0), (2.0, 4.0)]
+    own = [{"ours": True, "seconds": 0.1, "test_error": 0.2}, {"ours": True, "seconds": 5.0, "test_error": 0.1}]
+    other = [{"ours": False, "seconds": 2.0, "test_error": 0.15}]
+    assert peers.is_never_beaten(own)
+    assert not peers.is_never_beaten(own + other)
+    assert peers.is_never_beaten([*own, {"ours": False, "seconds": 6.0, "test_error": 0.1}])
