@@ -251,7 +251,7 @@ def test_a_disk_that_fills_up_while_saving_leaves_the_old_model(capsys, here):
         ("--random-state 4294967296", "argument --random-state: must be an integer from 0 to 2**32 - 1"),
         ("--set step", "argument --set: must be NAME=VALUE, found 'step'"),
         ("--sample-size 10", "sample_size: parameters of a solver need --solver NAME, auto chooses one itself"),
-        ("--solver exact-cuts --set size=10", "exact-cuts has no parameter 'size'; it has keep=best, max_idle=20, over"),
+        ("--solver exact-cuts --set size=10", "exact-cuts has no parameter 'size'; it has keep=best, max_idle=20"),
         ("--solver uniform-cuts --tol-relative 1", "uniform-cuts has no parameter 'tol_relative'; it has final_"),
         ("--solver exact-cuts --max-basis 10", "exact-cuts has no parameter 'max_basis'"),
         ("--max-basis 0", "argument --max-basis: must be an integer >= 1"),
