@@ -37,8 +37,6 @@ std::atomic<int64_t> times_shared{0}, times_woken{0};
 // the core.
 constexpr int LOOKS = 200, OFFERS = 40;
 constexpr int PAUSE_MICROSECONDS = 20;
-// An offer that takes longer was taken: somebody wants the core. With nobody there it takes half a microsecond.
-constexpr int64_t TAKEN_NANOSECONDS = 50000;
 
 inline void relax() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -99,6 +97,8 @@ inline int64_t nanoseconds() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
+// An offer that takes longer was taken: somebody wants the core. With nobody there it takes half a microsecond.
+constexpr int64_t TAKEN_NANOSECONDS = 50000;
 // Let another process have the core, and say whether one took it.
 inline bool offer_core() {
     const int64_t begun = nanoseconds();
