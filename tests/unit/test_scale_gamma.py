@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import threadpoolctl
 
 from slimsvm.estimators._shared import validation
 from slimsvm.estimators._shared.validation import scale_gamma
@@ -57,3 +58,13 @@ def test_a_variance_that_is_no_number_is_told(size):
             scale_gamma(X, None)
     else:  # nothing but zeros, as far as squares can tell
         assert scale_gamma(X, None) == 1.0
+
+
+def test_the_same_bits_with_any_number_of_blas_threads():
+    rng = np.random.default_rng(0)
+    for n in (100_000, 300_000, 500_000):
+        X, found = rng.normal(size=(n, 2)), []
+        for threads in (1, 2):
+            with threadpoolctl.threadpool_limits(threads):
+                found.append(scale_gamma(X, None))
+        assert found[0] == found[1]

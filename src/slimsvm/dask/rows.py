@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.dask.cluster import Cluster
 from slimsvm.rows import Rows, as_rows, find_not_finite
 from slimsvm.tasks import Examples
@@ -169,11 +170,13 @@ def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.nd
 
 
 def _on_rows(packed: bytes, block: np.ndarray, *own: Any) -> Any:
-    return pickle.loads(packed)(as_rows(_aligned(block)), *map(_aligned, own))
+    with one_blas_thread():  # as in a fit
+        return pickle.loads(packed)(as_rows(_aligned(block)), *map(_aligned, own))
 
 
 def _apart(packed: bytes, *own: Any) -> Any:
-    return pickle.loads(packed)(*map(_aligned, own))
+    with one_blas_thread():
+        return pickle.loads(packed)(*map(_aligned, own))
 
 
 def _aligned(item: Any) -> Any:

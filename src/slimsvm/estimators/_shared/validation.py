@@ -270,11 +270,16 @@ def _moments_of(block: Any, weights: np.ndarray) -> tuple[float, float, float]:
     if not total:
         return 0.0, 0.0, 0.0
     if is_sparse(block):
-        sums = [float(weights @ np.asarray(part.sum(axis=1)).ravel()) for part in (block, block.power(2))]
+        sums = [_weighted(weights, np.asarray(part.sum(axis=1)).ravel()) for part in (block, block.power(2))]
         return total, sums[0] / total, sums[1] - sums[0] ** 2 / total
-    mean = float(weights @ block.sum(axis=1)) / total
+    mean = _weighted(weights, block.sum(axis=1)) / total
     block -= mean
-    return total, mean, float(weights @ np.square(block, out=block).sum(axis=1))
+    return total, mean, _weighted(weights, np.square(block, out=block).sum(axis=1))
+
+
+def _weighted(weights: np.ndarray, values: np.ndarray) -> float:
+    """Σ weights · values, without BLAS, whose sums depend on how many threads it has."""
+    return float((weights * values).sum())
 
 
 def takes_label_sets(solver: Any) -> bool:
