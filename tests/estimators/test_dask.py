@@ -25,13 +25,15 @@ from distributed import Client, LocalCluster
 
 from slimsvm.dask import SVC, SVR
 
+# Clusters leave sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 N = 3_000
 SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -168,7 +170,7 @@ SCHEDULER = """
 import time
 from distributed import LocalCluster
 if __name__ == "__main__":
-    options = {'processes': False, 'protocol': 'tcp://', 'dashboard_address': None}
+    options = {'processes': False, 'protocol': 'tcp://', 'dashboard_address': ':0'}
     cluster = LocalCluster(n_workers=1, threads_per_worker=1, **options)
     print(cluster.scheduler_address, flush=True)
     time.sleep(300)

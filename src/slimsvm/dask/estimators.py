@@ -158,7 +158,7 @@ class SVC(DaskMachine):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from slimsvm.dask import SVC
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     X = da.random.default_rng(0).normal(size=(2000, 3), chunks=(700, 3))
     ...     y = X[:, 0] * X[:, 1] > 0
     ...     clf = SVC(max_basis=20, C=10.0, random_state=0).fit(X, y)
