@@ -31,6 +31,7 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC
 
+from benchmarks.shared.fronts import front
 from slimsvm import SVC, LowRank
 from slimsvm.cli import options
 from slimsvm.cli.output import CommandError, say
@@ -342,15 +343,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 # ---- fronts
 
 
-def front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of (cost, error) those that none undercuts in both, by rising cost."""
-    best: list[tuple[float, float]] = []
-    for cost, error in sorted(points):
-        if not best or error < best[-1][1]:
-            best.append((cost, error))
-    return best
-
-
 PANELS = (("seconds", "seconds of the fit"), ("predict_us", "microseconds of a row"), ("n_vectors", "vectors"))
 
 
@@ -377,15 +369,3 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
         paths.append(folder / f"peers-{name.replace(' ', '-')}.png")
         figure.savefig(paths[-1], dpi=110)
     return paths
-
-
-def is_never_beaten(records: list[dict[str, Any]], least_seconds: float = 1.0) -> bool:
-    """Whether at every time of a fit from ``least_seconds`` on some model of ours errs no more than all others."""
-    ends = sorted({max(least_seconds, r["seconds"]) for r in records})
-
-    def best(is_ours: bool, seconds: float) -> float:
-        return min(
-            (r["test_error"] for r in records if r["ours"] == is_ours and r["seconds"] <= seconds), default=np.inf
-        )
-
-    return all(best(True, seconds) <= best(False, seconds) for seconds in ends)

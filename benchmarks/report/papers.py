@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import is_never_beaten
 from benchmarks.report.found import Found, Rows
+from benchmarks.shared.fronts import is_never_beaten
 
 Item = tuple[str, str, list[Rows], list[Path]]
 NOTHING = "Not measured in this run."

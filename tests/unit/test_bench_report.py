@@ -12,6 +12,7 @@ from benchmarks.report import all_cells
 from benchmarks.report.cells import CELLS, Cell
 from benchmarks.report.found import Found, rows_of_markdown
 from benchmarks.report.papers import SECTIONS
+from benchmarks.shared.fronts import front, is_never_beaten
 from chromium_for_tests import Browser
 
 FACTS = {"processor": "one", "cores": 2, "numpy": "2"}
@@ -192,9 +193,9 @@ def test_a_method_that_takes_too_long_is_a_row(monkeypatch):
 
 def test_a_front_has_the_least_error_of_every_cost():
     points = [(1.0, 5.0), (2.0, 6.0), (2.0, 4.0), (3.0, 4.0), (0.5, 9.0)]
-    assert peers.front(points) == [(0.5, 9.0), (1.0, 5.0), (2.0, 4.0)]
+    assert front(points) == [(0.5, 9.0), (1.0, 5.0), (2.0, 4.0)]
     own = [{"ours": True, "seconds": 0.1, "test_error": 0.2}, {"ours": True, "seconds": 5.0, "test_error": 0.1}]
     other = [{"ours": False, "seconds": 2.0, "test_error": 0.15}]
-    assert peers.is_never_beaten(own)
-    assert not peers.is_never_beaten(own + other)
-    assert peers.is_never_beaten([*own, {"ours": False, "seconds": 6.0, "test_error": 0.1}])
+    assert is_never_beaten(own)
+    assert not is_never_beaten(own + other)
+    assert is_never_beaten([*own, {"ours": False, "seconds": 6.0, "test_error": 0.1}])
