@@ -31,7 +31,7 @@ NEVER_KEPT, NEVER_GATHERED = 64, 160
 # Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
 GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
 # Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
-WHOLE_SET = 8192
+WHOLE_SET = 4096
 # Numbers of lines that one thread adds up, or copies, in a microsecond, about.
 ADDED, COPIED = 2000, 500
 
