@@ -11,7 +11,7 @@ import numpy as np
 
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.dask.cluster import Cluster
-from slimsvm.rows import Rows, as_rows, find_not_finite
+from slimsvm.rows import Rows, as_rows, find_not_finite, say_not_finite
 from slimsvm.tasks import Examples
 
 
@@ -57,13 +57,7 @@ class DaskRows(Rows):
     def _check_finite(self, found: list[Any], bounds: np.ndarray) -> None:
         for i, bad in enumerate(found):
             if bad is not None:
-                row, column, value = bad
-                name = column if self.feature_names is None else self.feature_names[column]
-                what = "NaN" if np.isnan(value) else "infinity (inf)"
-                raise ValueError(
-                    f"X contains {what} at row {bounds[i] + row}, column {name!r}, which is row {row} of partition "
-                    f"{i}; only finite numbers are accepted"
-                )
+                raise ValueError(say_not_finite(bad, int(bounds[i]), f"partition {i}", self.feature_names))
 
     def _cut(self, partitions: list[Any], bounds: np.ndarray, lo: int, hi: int) -> Any:
         """The rows lo, …, hi − 1 as one array on a worker."""

@@ -4,6 +4,7 @@ from slimsvm.rows.arrays import (
     FLOATS,
     MAX_SPARSE_FEATURES,
     Block,
+    ChosenRows,
     DenseRows,
     Rows,
     SparseRows,
@@ -15,8 +16,9 @@ from slimsvm.rows.arrays import (
     is_text,
     parts_of,
     plain_floats,
+    say_not_finite,
 )
-from slimsvm.rows.blocks import Blocks, ChosenRows
+from slimsvm.rows.blocks import Blocks
 
 __all__ = [
     "FLOATS",
@@ -35,4 +37,5 @@ __all__ = [
     "is_text",
     "parts_of",
     "plain_floats",
+    "say_not_finite",
 ]

@@ -44,8 +44,11 @@ class Rows(ABC):
         Number of values stored: n_rows * n_features, or that of a sparse matrix's entries.
     dtype : numpy.dtype
         Type the values are stored in.
+    feature_names : list of str or None
+        What the columns are called, where they are called something.
     """
 
+    feature_names: list[str] | None = None
     n_rows: int
     n_features: int
     is_sparse: bool
@@ -107,6 +110,31 @@ class RowRange(Rows):
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
         """See `Rows.slice`."""
         return self._rows.slice(self._lo + lo, self._lo + hi, dtype)
+
+
+class ChosenRows(Rows):
+    """Some of the rows of another, which are not copied.
+
+    Parameters
+    ----------
+    rows : Rows
+    index : int64 ndarray of shape (n,)
+    """
+
+    def __init__(self, rows: Rows, index: np.ndarray):
+        self._rows, self._index = rows, index
+        self.n_rows, self.n_features = len(index), rows.n_features
+        self.is_sparse, self.in_memory, self.dtype = rows.is_sparse, rows.in_memory, rows.dtype
+        self.has_random_access = rows.has_random_access
+        self.n_stored = rows.n_stored * len(index) // max(1, rows.n_rows)
+
+    def take(self, index: np.ndarray, dtype: Any) -> Block:
+        """See `Rows.take`."""
+        return self._rows.take(self._index[index], dtype)
+
+    def slice(self, lo: int, hi: int, dtype: Any) -> Block:
+        """See `Rows.slice`."""
+        return self._rows.take(self._index[lo:hi], dtype)
 
 
 class DenseRows(Rows):
@@ -174,6 +202,28 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
             row, column = np.argwhere(~np.isfinite(block))[0]
             return lo + int(row), int(column), block[row, column]
     return None
+
+
+def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: list[str] | None) -> str:
+    """What is wrong with a number that `find_not_finite` found in a part of the rows.
+
+    Parameters
+    ----------
+    found : (row of the part, column, value)
+    first : int
+        Number of the part's first row among all rows.
+    where : str
+        What the part is called.
+    names : list of str or None
+        Of the columns.
+    """
+    row, column, value = found
+    name = column if names is None else names[column]
+    what = "NaN" if np.isnan(value) else "infinity (inf)"
+    return (
+        f"X contains {what} at row {first + row}, column {name!r}, which is row {row} of {where}; only finite numbers "
+        "are accepted"
+    )
 
 
 def in_pieces(n: int, size: int) -> Iterator[slice]:

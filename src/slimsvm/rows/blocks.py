@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.rows.arrays import CHECKED_VALUES, Block, Rows, as_rows, find_not_finite, is_sparse
+from slimsvm.rows.arrays import CHECKED_VALUES, Block, Rows, as_rows, find_not_finite, is_sparse, say_not_finite
 from slimsvm.rows.block_store import BlockStore
+from slimsvm.rows.labelled import made_by, read_labels, where_is
 
 CACHE_BYTES = 256_000_000
 
@@ -36,7 +37,7 @@ class Blocks(Rows):
     names : sequence of str or None, default=None
         What messages call the blocks, such as their files.
     columns : sequence of str or None, default=None
-        Names of the features, for messages.
+        Names of the features, for messages and for ``feature_names_in_`` of what is fitted.
     n_stored : int or None, default=None
         Values stored in all blocks, if these are sparse. None: where ``n_rows`` is given all are made once to count.
     cache_bytes : int, default=256_000_000
@@ -94,9 +95,8 @@ class Blocks(Rows):
         cache_bytes: int = CACHE_BYTES,
     ):
         self._sources = [source if callable(source) else self._held(source, i) for i, source in enumerate(blocks)]
-        for what, given in (("n_rows", n_rows), ("names", names)):
-            if given is not None and len(given) != len(self._sources):
-                raise ValueError(f"{what} must have an entry for each of the {len(self._sources)} blocks, {len(given)}")
+        _check_entries("n_rows", n_rows, len(self._sources))
+        _check_entries("names", names, len(self._sources))
         self._names = names
         self.feature_names = None if columns is None else list(columns)
         self._store = BlockStore(self._made, len(self._sources), cache_bytes)
@@ -104,6 +104,54 @@ class Blocks(Rows):
         self.bounds = np.zeros(1, np.int64)
         self._like: Rows | None = None
         self._count(n_rows, n_stored)
+
+    @classmethod
+    def with_labels(
+        cls,
+        blocks: Iterable[Any],
+        *,
+        names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> Any:
+        """Rows, and their labels (and weights), of blocks that come with them: ``fit(*Blocks.with_labels(blocks))``.
+
+        Parameters
+        ----------
+        blocks : sequence of (tuple or callable)
+            (X, y) or (X, y, weights) of some rows, or functions without arguments that return one. All are gone through
+            once, for labels and weights, which stay in memory; functions are called again when their rows are read.
+        names, columns, cache_bytes
+            As of `Blocks`.
+
+        Returns
+        -------
+        (Blocks, labels) or (Blocks, labels, weights)
+
+        Raises
+        ------
+        ValueError
+            As of `Blocks`; or a block has not one label (and weight) for each of its rows, or labels of another kind
+            than those before it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import SVC, Blocks
+        >>> def block(seed):
+        ...     X = np.random.default_rng(seed).normal(size=(500, 2))
+        ...     return X, np.where(X[:, 0] * X[:, 1] > 0, "in", "out")
+        >>> X, y = Blocks.with_labels([lambda seed=seed: block(seed) for seed in range(3)])
+        >>> X, y.shape
+        (Blocks(1500 rows, 2 features, 3 dense blocks of float64), (1500,))
+        >>> bool(SVC(max_basis=20, C=10.0, random_state=0).fit(X, y).score(X, y) > 0.95)
+        True
+        """
+        blocks = list(blocks)
+        _check_entries("names", names, len(blocks))
+        found = read_labels(blocks, names)
+        options: Any = {"names": names, "columns": columns, "n_stored": found.n_stored, "cache_bytes": cache_bytes}
+        return found.of(cls(found.blocks, found.n_rows, **options))
 
     @classmethod
     def from_parquet(
@@ -302,16 +350,10 @@ class Blocks(Rows):
     def _checked(self, i: int, n_rows: int | None, first: int) -> Rows:
         """Block i, made and looked at; ``first`` is the number of its first row."""
         source = self._sources[i]
-        where = f"block {i}" + ("" if self._names is None else f" ({self._names[i]})")
+        where = where_is(i, self._names)
         made = source
         if callable(source):
-            try:
-                made = source()
-            except MemoryError:
-                raise
-            except Exception as error:
-                kind = ValueError if isinstance(error, ValueError) else RuntimeError
-                raise kind(f"{where} could not be made: {error}") from error
+            made = made_by(source, where)
             made = self._found(made, where)
         if n_rows is not None and made.n_rows != n_rows:
             raise ValueError(
@@ -329,12 +371,8 @@ class Blocks(Rows):
             found = find_not_finite(block.slice(lo, hi, block.dtype))
             if found is not None:
                 row, column, value = found
-                name = column if self.feature_names is None else self.feature_names[column]
-                what = "NaN" if np.isnan(value) else "infinity (inf)"
-                raise ValueError(
-                    f"X contains {what} at row {first + lo + row}, column {name!r}, which is row {lo + row} of "
-                    f"{where}; only finite numbers are accepted"
-                )
+                whole = lo + row, column, value
+                raise ValueError(say_not_finite(whole, first, where, self.feature_names))
 
     def _found(self, made: Any, where: str) -> Rows:
         """What a function returned, as rows."""
@@ -361,29 +399,9 @@ class Blocks(Rows):
                 )
 
 
-class ChosenRows(Rows):
-    """Some of the rows of another, which are not copied.
-
-    Parameters
-    ----------
-    rows : Rows
-    index : int64 ndarray of shape (n,)
-    """
-
-    def __init__(self, rows: Rows, index: np.ndarray):
-        self._rows, self._index = rows, index
-        self.n_rows, self.n_features = len(index), rows.n_features
-        self.is_sparse, self.in_memory, self.dtype = rows.is_sparse, rows.in_memory, rows.dtype
-        self.has_random_access = rows.has_random_access
-        self.n_stored = rows.n_stored * len(index) // max(1, rows.n_rows)
-
-    def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """See `Rows.take`."""
-        return self._rows.take(self._index[index], dtype)
-
-    def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """See `Rows.slice`."""
-        return self._rows.take(self._index[lo:hi], dtype)
+def _check_entries(what: str, given: Sequence[Any] | None, n_blocks: int) -> None:
+    if given is not None and len(given) != n_blocks:
+        raise ValueError(f"{what} must have an entry for each of the {n_blocks} blocks, found {len(given)}")
 
 
 def _arrow() -> Any:
