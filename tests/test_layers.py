@@ -23,7 +23,7 @@ ORDER = [
     ["cuts", "bases", "budget"],
     ["solvers.rounding", "solvers.progress"],
     ["solvers.base"],
-    ["solvers.checks", "solvers.chunks"],
+    ["solvers.checks", "solvers.chunks", "solvers.halfway"],
     ["solvers.cutting", "solvers.decomposition"],
     ["solvers.in_span", "solvers.online", "solvers.balls", "solvers.certificate"],
     ["solvers.learned"],

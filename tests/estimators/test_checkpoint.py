@@ -139,6 +139,6 @@ def test_what_is_wrong_is_said(tmp_path):
         Checkpoint("a", every=0)
     with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
         machine(BSCA).set_callbacks(Checkpoint(tmp_path / "nowhere" / "a.slim")).fit(X, y)
-    with pytest.raises(ValueError, match="a model after every iteration, 'bsca' or 'bsgd', found 'exact-cuts'"):
+    with pytest.raises(ValueError, match="'bsca', 'bsgd', 'refine' or 'low-rank', found 'exact-cuts'"):
         SVC(solver="exact-cuts").set_callbacks(Checkpoint(tmp_path / "a.slim")).fit(X[:40], y[:40])
     assert os.listdir(tmp_path) == []

@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+import slimsvm
+from slimsvm import SVR, Checkpoint
 from slimsvm.cli import main
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -95,3 +97,54 @@ def test_what_is_missing_is_named(rows, tmp_path, capsys):
         assert code != 0
         assert message in err
         assert not (tmp_path / "model.slim").exists()
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_fit_that_was_killed_goes_on(rows, tmp_path, capsys, monkeypatch):
+    X, y = rows
+    write_parquet(tmp_path / "rows.parquet", X, kind=y)
+    saved, models = tmp_path / "run.slim", [tmp_path / f"{i}.slim" for i in range(2)]
+    command = ["train", tmp_path / "rows.parquet", models[0], "--label", "kind", *FEW[:-1]]
+    assert run(capsys, *command)[0] == 0
+
+    written = Checkpoint.on_fit_task_end
+
+    def killed(self, estimator, context, *, fitted_estimator):
+        written(self, estimator, context, fitted_estimator=fitted_estimator)
+        if context.task_name == "step" or context.task_id == 2:
+            raise Killed
+
+    command[2:3] = [models[1], "--checkpoint", saved]
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "on_fit_task_end", killed)
+        with pytest.raises(Killed):
+            run(capsys, *command)
+    assert saved.exists()
+    assert not models[1].exists()
+    code, _, err = run(capsys, *command)
+    assert code == 0
+    assert "run.slim: the fit goes on from there" in err
+    assert not saved.exists()
+    one, other = (slimsvm.load(model) for model in models)
+    assert other.basis_coef_.tobytes() == one.basis_coef_.tobytes()
+    assert (other.objective_, other.get_params()) == (one.objective_, one.get_params())
+
+
+def test_a_checkpoint_of_something_else_is_refused(rows, tmp_path, capsys):
+    X, y = rows
+    write_parquet(tmp_path / "rows.parquet", X, kind=y)
+    SVR(max_basis=2).fit(X[:50], X[:50, 0]).save(tmp_path / "run.slim")
+    model = tmp_path / "model.slim"
+    command = ["train", tmp_path / "rows.parquet", model, "--label", "kind", "--checkpoint"]
+    for path, message in (
+        (tmp_path / "run.slim", "run.slim: is a checkpoint of SVR, this fit is one of SVC"),
+        (tmp_path / "nowhere" / "run.slim", "there is no folder"),
+        ("a-{iteration}", "path without braces"),
+    ):
+        code, _, err = run(capsys, *command, path, *FEW)
+        assert code != 0
+        assert message in err
+    assert not model.exists()

@@ -19,6 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from slimsvm.cli import options
+from slimsvm.cli.checkpoints import add_option as add_checkpoint
+from slimsvm.cli.checkpoints import checkpointed
 from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set
 from slimsvm.cli.forms import FORMS, ROWS, read_form, usual_task
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
@@ -198,6 +200,7 @@ def _add_solver_options(group: Any) -> None:
         help="stop after about this time (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model "
         "so far",
     )
+    add_checkpoint(group)
     group.add_argument(
         "--precision",
         choices=("auto", "float32", "float64"),
@@ -237,8 +240,9 @@ def run(args: argparse.Namespace) -> int:
         check_labels(train, args.task)
     scalers = fit_scaler(args.scale, train)
     train = scaled(train, scalers)
-    seconds = fit(estimator, train)
-    save(estimator, args.model, scalers)
+    with checkpointed(estimator, args.checkpoint, args.quiet):
+        seconds = fit(estimator, train)
+        save(estimator, args.model, scalers)
     report = describe_fit(estimator, train, seconds)
     report |= {} if args.scale is None else {"scale": args.scale}
     if test is not None and test.y is not None:
@@ -348,7 +352,7 @@ def fit(estimator: Any, train: Part) -> float:
 def save(estimator: Any, path: str, scalers: Pipeline | None = None) -> None:
     """Save the model; an older file of its name survives a failure."""
     # How many threads and what to show is this command's business, not the model's.
-    estimator.set_params(n_jobs=None, verbose=False)
+    estimator.set_params(n_jobs=None, verbose=False, warm_start=False)
     try:
         save_model(estimator if scalers is None else Pipeline([*scalers.steps, ("machine", estimator)]), path)
     except OSError as error:

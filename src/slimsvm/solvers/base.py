@@ -310,7 +310,9 @@ class Run(Protocol):
 
         An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
         runs with a true attribute ``ends_in_passes``. Others plan their time themselves. Of a run with a true attribute
-        ``has_models`` `finish` may be asked after every step, and the run goes on. A run with a limit of its own says
+        ``has_models`` `finish` may be asked after every step, and the run goes on. ``so_far()`` is a quick answer, with
+        an objective of NaN and a state from which a fit goes on to the same bits (`solvers.halfway`); a run whose steps
+        have parts calls ``between`` after each, where somebody set it. A run with a limit of its own says
         in ``spent`` which one it has come to. A run with a bound says in ``dual_point()`` which dual point it is
         that of, or in ``sure_bound()`` what is sure of it (`solvers.rounding`), once `finish` was asked. What a bar
         shows is ``doing``, in words for users, with ``share_done`` or ``distance(record)`` (`solvers.progress`).

@@ -10,19 +10,26 @@ from slimsvm.estimators._shared.validation import check_at_least
 
 
 class Checkpoint:
-    """A callback (`set_callbacks`) that writes the model after every epoch of `BSCA` or `BSGD` to a file.
+    """A callback (`set_callbacks`) that writes the model to a file while a fit goes on, from which it can be resumed.
 
-    The file is what ``save`` writes after the fit, with what a warm start needs besides: after an interruption
-    ``slimsvm.load(path).set_params(warm_start=True).fit(X, y)`` goes on from there, with the dual variables, the steps
-    and the random numbers of the fit that ended. A file is replaced only once the new one is complete.
+    It writes after every epoch of `BSCA` or `BSGD`, every sweep of `Refine` (``max_basis`` a number), and every step
+    over all rows by which `Refine` and `LowRank` solve for coefficients. A file is replaced only once the new one is
+    complete, so that it is there whatever ends the process, and is what ``save`` writes after the fit with what a warm
+    start needs besides: ``slimsvm.load(path).set_params(warm_start=True).fit(X, y)`` goes on from there.
+
+    `Refine` and `LowRank` end with the same bits as a fit that nothing interrupted, for the same rows, labels, weights
+    and parameters; others are refused. ``history_``, ``n_iter_`` and ``n_kernel_evals_`` are of what was done since,
+    and ``max_seconds`` counts anew. While coefficients are solved for, the file has 8 bytes for each row and output
+    beside the model. `BSCA` and `BSGD` go on with the dual variables, the steps and the random numbers of the fit that
+    ended, which is another one than a fit in one piece.
 
     Parameters
     ----------
     path : str or path-like
-        "{iteration}" in it becomes the number of the epoch (of the trial, for `OneClassSVM`), so that all are kept;
-        format specifications such as "{iteration:03d}" are Python's.
+        "{iteration}" in it becomes the number of the epoch, sweep or step (of the trial, for `OneClassSVM`), so that
+        all are kept; format specifications such as "{iteration:03d}" are Python's.
     every : int, default=1
-        Iterations from one writing to the next.
+        Iterations from one writing to the next; steps in which coefficients are solved for are all written.
 
     Raises
     ------
@@ -69,13 +76,16 @@ class Checkpoint:
         """Nothing is there to write."""
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
-        """Write the model of the iteration that ended."""
-        iteration = context.task_id + 1
-        if context.task_name != "iteration" or iteration % self.every:
+        """Write the model of the iteration that ended, or of a step of one."""
+        if context.task_name not in ("iteration", "step"):
+            return
+        is_step = context.task_name == "step"
+        iteration = (context.parent if is_step else context).task_id + 1
+        if iteration % self.every and not is_step:
             return
         if fitted_estimator is None:
             raise ValueError(
-                "Checkpoint needs a solver with a model after every iteration, 'bsca' or 'bsgd', found "
-                f"{estimator.solver!r}"
+                "Checkpoint needs a solver with a model after every iteration, 'bsca', 'bsgd', 'refine' or 'low-rank', "
+                f"found {estimator.solver!r}"
             )
         save(fitted_estimator, self.path.format(iteration=iteration), with_state=True)

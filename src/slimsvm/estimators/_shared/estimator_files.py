@@ -10,12 +10,13 @@ from sklearn.pipeline import Pipeline
 
 from slimsvm.deploy.plain_model import multi_class_of
 from slimsvm.estimators._shared.scalers import Steps, pack_scalers, unpack_scalers
-from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack_stream, unpack_stream
+from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack, pack_stream, unpack, unpack_stream
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.rows import is_sparse
 from slimsvm.solvers import SOLVERS, Compact, Solver
 from slimsvm.solvers.budgeted.box_dual import BudgetState
+from slimsvm.solvers.halfway import Halfway
 from slimsvm.tasks import TASKS, Examples, Task
 
 PLAIN = (str, int, float, bool, type(None))
@@ -25,27 +26,33 @@ STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: str = "") -> None:
     """Write a fitted estimator, and what the next chunk of a stream goes on from; see its ``save``.
 
-    With what a warm start needs, where a budgeted solver left it and ``with_state`` asks for it. Steps of a pipeline
+    With what a warm start needs, where the solver left it and ``with_state`` asks for it. Steps of a pipeline
     before the estimator, which has this name in it, are ``scalers``.
     """
     header, arrays = file_parts(estimator, scalers, name)
     if (stream := pack_stream(estimator, arrays)) is not None:
         header["stream"] = stream
-    if with_state:
-        state = estimator._state
-        header["state"] = {
-            "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken,
-            "n_changed": state.n_changed, "task": _plain(state.task), "random": state.random,
-        }  # fmt: skip
-        basis = {"": state.basis}
-        if is_sparse(state.basis):
-            header["state"]["shape"] = list(state.basis.shape)
-            basis = {"_" + name: getattr(state.basis, name) for name in CSR_PARTS}
-        arrays |= {f"state_basis{name}": part for name, part in basis.items()}
-        arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
-        arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
+    if with_state and isinstance(estimator._state, Halfway):
+        header["halfway"] = pack(estimator._state, arrays)
+    elif with_state and estimator._state is not None:
+        _pack_budget(estimator._state, header, arrays)
     # A reader that knows of no scaling would predict from rows as they are.
     write_model(path, header, arrays, version=2 if scalers else 1)
+
+
+def _pack_budget(state: BudgetState, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """What a budgeted solver goes on from."""
+    header["state"] = {
+        "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken,
+        "n_changed": state.n_changed, "task": _plain(state.task), "random": state.random,
+    }  # fmt: skip
+    basis = {"": state.basis}
+    if is_sparse(state.basis):
+        header["state"]["shape"] = list(state.basis.shape)
+        basis = {"_" + name: getattr(state.basis, name) for name in CSR_PARTS}
+    arrays |= {f"state_basis{name}": part for name, part in basis.items()}
+    arrays |= {f"state_{name}": getattr(state, name) for name in STATE_ARRAYS if getattr(state, name) is not None}
+    arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
 
 
 def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -90,6 +97,8 @@ def read_estimator(path, by_name: dict[str, type]):
             estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
         if "state" in header:
             estimator._state = _state(header["state"], arrays)
+        if "halfway" in header:
+            estimator._state = unpack(header["halfway"], arrays)
     except (KeyError, TypeError) as error:
         raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
     for name, value in fitted.items():

@@ -53,26 +53,44 @@ class _Iterations:
         self.machine, self.context, self.seen, self.index = machine, context, seen, index
         self.run: Any = None
         self.history: list[dict[str, Any]] = []
+        self.iteration: Any = None  # that is under way, where it is of several steps
 
     def watch(self, run: Any) -> None:
         """See `Solver.solve`."""
         self.run = run
+        if hasattr(run, "between"):
+            run.between = self.between
 
     def __call__(self, record: dict[str, Any]) -> Any:
         self.history.append(record)
-        subtask = self.context.subcontext(task_name="iteration")
-        subtask.call_on_fit_task_begin(**self.seen)
-        return subtask.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
+        iteration = self.iteration or self.begun(self.context, "iteration", 0)
+        self.iteration = None
+        return iteration.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
+
+    def between(self) -> None:
+        """Tell of a step within an iteration."""
+        self.iteration = self.iteration or self.begun(self.context, "iteration", None)
+        step = self.begun(self.iteration, "step", 0)
+        step.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
+
+    def begun(self, parent: Any, name: str, max_subtasks: int | None) -> Any:
+        """A task that the callbacks have been told of."""
+        task = parent.subcontext(task_name=name, max_subtasks=max_subtasks)
+        task.call_on_fit_task_begin(**self.seen)
+        return task
 
     def fitted(self) -> dict[str, Any] | None:
         """Attributes of the estimator as if the fit had stopped here."""
+        stopped = copy(self.machine)
+        if hasattr(self.run, "so_far"):
+            stopped._keep(replace(self.run.so_far(), history=list(self.history)), self.index)
+            return dict(vars(stopped))
         if not getattr(self.run, "has_models", False):
             return None
         counter = self.run.kernel_rows.counter
         n_evals = counter.n
         fit = self.run.finish(solvers.Status.STOPPED, list(self.history))
         counter.add(n_evals - counter.n)  # what callbacks ask for is not the fit's
-        stopped = copy(self.machine)
         stopped._keep(fit, self.index)
         return dict(vars(stopped))
 

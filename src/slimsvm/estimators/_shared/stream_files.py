@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.budgeted.one_class_chunks import OneClassState
+from slimsvm.solvers.halfway import GENERATORS, Halfway, generator_at
 from slimsvm.solvers.online.lasvm_chunks import OnlineState
 from slimsvm.tasks import TASKS, Examples, Task
 
 CSR_PARTS = ("data", "indices", "indptr")
-KNOWN = {known.__name__: known for known in (BudgetState, OneClassState, OnlineState, Examples)}
-GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+KNOWN = {known.__name__: known for known in (BudgetState, OneClassState, OnlineState, Examples, Halfway)}
 
 
 def pack_stream(machine: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
@@ -29,22 +29,20 @@ def pack_stream(machine: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] |
     random = machine._stream_parts[2].bit_generator.state
     if random["bit_generator"] not in GENERATORS:
         return None
-    return {"state": _pack(machine._stream, arrays), "random": _pack(random, arrays), "centre": float(machine._centre)}
+    return {"state": pack(machine._stream, arrays), "random": pack(random, arrays), "centre": float(machine._centre)}
 
 
 def unpack_stream(machine: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Give a machine the stream that `pack_stream` described."""
-    random = _unpack(header["random"], arrays)
-    if random["bit_generator"] not in GENERATORS:
-        raise KeyError(random["bit_generator"])
-    bits = getattr(np.random, random["bit_generator"])()
-    bits.state = random
-    machine._stream = _unpack(header["state"], arrays)
-    machine._stream_parts = machine.model_.kernel, None, np.random.Generator(bits)
+    random = unpack(header["random"], arrays)
+    generator = generator_at(random)
+    machine._stream = unpack(header["state"], arrays)
+    machine._stream_parts = machine.model_.kernel, None, generator
     machine._centre = header["centre"]
 
 
-def _pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """JSON of a value, whose arrays join ``arrays``."""
     if isinstance(value, np.ndarray):
         return {"array": _stored(value, arrays)}
     if is_sparse(value):
@@ -63,7 +61,7 @@ def _pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _items(values: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    return {"items": {name: _pack(value, arrays) for name, value in values.items()}}
+    return {"items": {name: pack(value, arrays) for name, value in values.items()}}
 
 
 def _stored(array: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
@@ -76,8 +74,8 @@ def _stored(array: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
     return name
 
 
-def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """What `_pack` was given."""
+def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """What `pack` was given."""
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -88,7 +86,7 @@ def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return rows
     if "hex" in value:
         return bytes.fromhex(value["hex"])
-    items = {name: _unpack(item, arrays) for name, item in value["items"].items()}
+    items = {name: unpack(item, arrays) for name, item in value["items"].items()}
     if "task" in value:
         return TASKS[value["task"]](**items)
     return KNOWN[value["known"]](**items) if "known" in value else items

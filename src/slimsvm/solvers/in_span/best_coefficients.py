@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.checks import check_smoothable, warn_of_a_gap
 from slimsvm.solvers.in_span.finish_by_cuts import finish_by_cuts
-from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
+from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
 
 # Gaps asked for, and cuts that a finish may take.
@@ -44,6 +45,8 @@ def best_coefficients(
     rng: np.random.Generator,
     deadline: float = np.inf,
     tau: float | None = None,
+    halfway: dict[str, Any] | None = None,
+    after_step: Callable[[ConvexFinish], None] | None = None,
 ) -> Coefficients:
     """Solve the convex problem in coefficients, intercept and plain parameters over a model's basis.
 
@@ -65,6 +68,8 @@ def best_coefficients(
         Cuts end at this value of `time.perf_counter`.
     tau : float or None
         What smoothed losses begin with, where it is known from a like problem.
+    halfway, after_step
+        As of `fit_coefficients`, by Newton's method.
 
     Warns
     -----
@@ -77,7 +82,8 @@ def best_coefficients(
     tol_relative = problem.tolerances(tol_relative, model.n_basis)[1]
     if is_smoothed:
         start: Any = model.coef, model.intercept
-        found = fit_coefficients(problem, kernel_rows, model.basis, start, tol_relative, rng=rng, tau=tau)
+        newton: Any = {"rng": rng, "tau": tau, "halfway": halfway, "after_step": after_step}
+        found = fit_coefficients(problem, kernel_rows, model.basis, start, tol_relative, **newton)
         if found.objective - found.bound_in_basis > tol_relative * abs(found.objective):
             other = fit_coefficients(problem, kernel_rows, model.basis, None, tol_relative, rng=rng)
             bound = max(found.bound_in_basis, other.bound_in_basis)

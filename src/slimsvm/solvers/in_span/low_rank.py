@@ -21,16 +21,18 @@ Parts: `bases`, `solvers.in_span.whitened_span` (coordinates, in memory or compu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm.bases import get_basis
+from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
+from slimsvm.solvers.halfway import Halfway, asked_of, generator_at
 from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, subspace
 
 Array = np.ndarray
@@ -49,13 +51,15 @@ class LowRankRun:
 
     doing = "solving for coefficients"
 
-    def __init__(self, problem: Problem, solver: LowRank, state: LowRankState | None):
+    def __init__(self, problem: Problem, solver: LowRank, state: LowRankState | Halfway | None):
         self.problem, self.solver = problem, solver
         self.kernel_rows = problem.bind()
-        rng = problem.generator()
-        if state is None:
-            self.basis, self.basis_rows = self._choose(rng)
-            start = None
+        self.rng, start, newton = problem.generator(), None, None
+        if isinstance(state, Halfway):
+            self.basis, self.basis_rows = state.values["basis"], state.values["basis_rows"]
+            self.rng, newton = generator_at(state.values["random"]), state.values["newton"]
+        elif state is None:
+            self.basis, self.basis_rows = self._choose(self.rng)
         else:
             self.basis, self.basis_rows = state.model.basis, self._still_rows(state)
             self._check_size(state.model.n_basis, state.model.basis.shape[1], "the earlier fit")
@@ -66,7 +70,7 @@ class LowRankRun:
                 )
         space = subspace(problem, self.kernel_rows, self.basis)
         self.tolerances = problem.tolerances(solver.tol_relative, space.n_vectors)
-        self.finisher = ConvexFinish(problem, space, rng, *self.tolerances, start)
+        self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, halfway=newton)
         self.bound, self.converged = -np.inf, False
 
     def distance(self, record: dict[str, Any]) -> float | None:
@@ -127,6 +131,25 @@ class LowRankRun:
             self.bound, self.converged = self.finisher.bound, self.finisher.converged
         return record
 
+    @made_once
+    def _asked(self) -> dict[str, Any]:
+        return asked_of(self.problem, self.solver)
+
+    def so_far(self) -> Fit:
+        """The best point as a model whose objective nobody has computed, and where the run is; see `Run`."""
+        newton, state = self.finisher.halfway(), None
+        if newton is not None:
+            random = self.rng.bit_generator.state
+            values = {"basis": self.basis, "basis_rows": self.basis_rows, "random": random, "newton": newton}
+            state = Halfway(self._asked, values)
+        counters = {"kernel_evals": self.kernel_rows.counter.n}
+        model = self._model(*self.finisher.whole.coefficients(self.finisher.best.found.u))
+        return Fit(model, Status.STOPPED, np.nan, None, [], counters, state)
+
+    def _model(self, coef: Array, intercept: Array) -> KernelExpansion:
+        dtype = np.dtype(self.kernel_rows.dtype).name
+        return KernelExpansion(self.basis, coef, intercept, np.zeros(0), self.problem.kernel, dtype)
+
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best point as a model, without the vectors that lie in the span of the others."""
         finisher, evals = self.finisher, self.kernel_rows.counter.n
@@ -140,15 +163,13 @@ class LowRankRun:
         coef, intercept = finisher.whole.coefficients(u)
         used = coef.any(axis=1)
         rows = None if self.basis_rows is None else self.basis_rows[used]
-        dtype = np.dtype(self.kernel_rows.dtype).name
-        kernel = self.problem.kernel
-        model = KernelExpansion(self.basis[used], coef[used], intercept, np.zeros(0), kernel, dtype)
+        whole = self._model(coef, intercept)
+        model = replace(whole, basis=self.basis[used], coef=coef[used])
         counters = {
             "kernel_evals": evals,
             "report_kernel_evals": self.kernel_rows.counter.n - evals,
             "bound_in_basis": self.bound if np.isfinite(self.bound) else None,
         }
-        whole = KernelExpansion(self.basis, coef, intercept, np.zeros(0), kernel, dtype)
         return Fit(model, status, objective, None, history, counters, LowRankState(whole, self.basis_rows), rows)
 
     def _objective(self, u: Array) -> float:
@@ -203,11 +224,13 @@ class LowRank(Solver):
         self.basis = basis
         self.tol_relative = tol_relative
 
-    def start(self, problem: Problem, state: LowRankState | None = None) -> LowRankRun:
+    def start(self, problem: Problem, state: LowRankState | Halfway | None = None) -> LowRankRun:
         """Check parameters and set the run up."""
         check_count("max_basis", self.max_basis)
         check_number("tol_relative", self.tol_relative, "a positive number", positive=True)
-        if state is not None and not isinstance(state, LowRankState):
+        if isinstance(state, Halfway):
+            state.check(problem, self)
+        elif state is not None and not isinstance(state, LowRankState):
             raise ValueError(f"LowRank can only be warm-started from a LowRank fit, found {type(state).__name__}")
         check_smoothable(problem)
         return LowRankRun(problem, self, state)

@@ -148,6 +148,14 @@ class RowPasses:
         work = partial(_residual, self.task, smoothed.tau)
         return _joined(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
 
+    def joined(self, scores: Parts) -> Array:
+        """Scores of all rows in one array."""
+        return _joined(self.space.each(_same, scores))
+
+    def parted(self, scores: Array) -> Parts:
+        """Scores of all rows, in parts."""
+        return self.space.place([np.ascontiguousarray(part) for part in np.split(scores, self.starts[1:])])
+
     @property
     def _nothing(self) -> Parts:
         return [None] * len(self.starts)
@@ -169,6 +177,10 @@ def _moved(step: float, scores: Array, along: Array) -> Array:
 
 def _shifted(shift: float, scores: Array) -> Array:
     return scores + shift
+
+
+def _same(scores: Array) -> Array:
+    return scores
 
 
 def _smoothed_sums(

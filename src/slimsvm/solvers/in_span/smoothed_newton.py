@@ -23,6 +23,7 @@ Parts: `solvers.in_span.whitened_span` (coordinates), `solvers.in_span.row_passe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,6 +99,8 @@ class ConvexFinish:
     start : (coef (k, m), intercept (m,)) or None
     tau : float or None
         The first τ, where one is known from a like problem.
+    halfway : dict or None
+        Go on from there, as `halfway` said it of a run that was cut off.
 
     Attributes
     ----------
@@ -117,6 +120,7 @@ class ConvexFinish:
         tol_relative: float,
         start: tuple[Array, Array] | None = None,
         tau: float | None = None,
+        halfway: dict[str, Any] | None = None,
     ):
         check_smoothable(problem)
         self.prices, self.kept_tau = prices_to(problem.C), tau
@@ -130,6 +134,9 @@ class ConvexFinish:
         self.penalty = np.ones((space.rank + 1, 1))
         self.penalty[-1] = 0.0 if self.free else 1.0
         self._see(space, problem.examples)
+        if halfway is not None:
+            self._go_back(halfway)
+            return
         size = problem.examples.n_rows // SAMPLE_STEP
         if start is None and size >= MIN_SAMPLE:
             index = np.sort(rng.choice(problem.examples.n_rows, size, replace=False))
@@ -192,6 +199,42 @@ class ConvexFinish:
         del self.prices[:-1]
         while self.on_the_way:
             self.go_on()
+
+    def halfway(self) -> dict[str, Any] | None:
+        """Arrays from which `ConvexFinish` goes on as if nothing had been; None while steps are taken on a sample."""
+        if self.on_sample:
+            return None
+        best, values, smoothed = self.best.found, self.values, self.values.smoothed
+        kept_tau = np.nan if self.kept_tau is None else self.kept_tau
+        others = {} if best is self.point else {"best_scores": self.passes.joined(best.scores)}
+        return {
+            "numbers": np.array(
+                [self.problem.C, kept_tau, self.tau, self.effort, self.decrement, self.bound, self.best.objective]
+            ),
+            "counts": np.array([len(self.prices), self.idle, self.n_steps, self.converged]),
+            "u": self.point.u,
+            "scores": self.passes.joined(self.point.scores),
+            "best_u": best.u,
+            "gradient": values.gradient,
+            "values": np.array([values.objective, values.smoothed_objective, values.bound, values.smoothing_gap]),
+            "sums": np.array([smoothed.loss, smoothed.value, *smoothed.dual, smoothed.product, smoothed.tau]),
+            **others,
+        }
+
+    def _go_back(self, halfway: dict[str, Any]) -> None:
+        """Be where another run was."""
+        C, kept_tau, self.tau, self.effort, self.decrement, self.bound, objective = halfway["numbers"].tolist()
+        n_prices, self.idle, self.n_steps, converged = halfway["counts"].tolist()
+        self.problem, self.prices = replace(self.problem, C=C), self.prices[len(self.prices) - n_prices :]
+        self.kept_tau, self.converged = None if np.isnan(kept_tau) else kept_tau, bool(converged)
+        self.point = best = Point(halfway["u"], self.passes.parted(halfway["scores"]))
+        if "best_scores" in halfway:
+            best = Point(halfway["best_u"], self.passes.parted(halfway["best_scores"]))
+        self.best = Best(objective, best)
+        loss, value, first, second, product, tau = halfway["sums"].tolist()
+        kept = [None] * len(self.passes.starts)
+        smoothed = SmoothedRows(loss, value, (first, second), product, self.point.scores, tau, kept)
+        self.values = Values(smoothed, halfway["gradient"], *halfway["values"].tolist())
 
     def _judge(self, bound: float) -> None:
         """Take the bound, and see whether the present rows are done with."""
@@ -366,6 +409,8 @@ def fit_coefficients(
     max_steps: int = 200,
     rng: np.random.Generator | None = None,
     tau: float | None = None,
+    halfway: dict[str, Any] | None = None,
+    after_step: Callable[[ConvexFinish], None] | None = None,
 ) -> Coefficients:
     """Solve the convex problem in the coefficients of a given basis: the last act of every solver with a small basis.
 
@@ -383,8 +428,10 @@ def fit_coefficients(
     max_steps : int, default=200
     rng : numpy.random.Generator or None
         Draws the rows of samples; None: one made of the problem's random_state.
-    tau : float or None
+    tau, halfway
         As of `ConvexFinish`.
+    after_step : callable or None
+        Told of every step.
 
     Returns
     -------
@@ -398,11 +445,13 @@ def fit_coefficients(
     rng = problem.generator() if rng is None else rng
     with one_blas_thread():
         space = subspace(problem, kernel_rows, basis)
-        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start, tau)
+        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start, tau, halfway)
         n_steps = 0
         while n_steps < max_steps and (finish.on_the_way or not finish.converged):
             finish.step()
             n_steps += 1
+            if after_step is not None:
+                after_step(finish)
         if finish.on_the_way:
             finish.arrive()
         coef, intercept = space.coefficients(finish.best.found.u)

@@ -39,6 +39,12 @@ class Expansion:
     log_scale: Array
     plain: Array
 
+    @classmethod
+    def zeros(cls, shape: tuple[int, int, int], n_plain: int) -> Expansion:
+        """For k vectors of d features and m outputs, shape = (d, k, m), everything 0."""
+        d, k, m = shape
+        return cls(np.zeros((k, d)), np.zeros((k, m)), np.zeros(m), np.zeros(d), np.zeros(n_plain))
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -69,6 +75,15 @@ class Schedule:
     def done(self) -> bool:
         """Whether the last sweep has been asked for."""
         return self.left == 0
+
+    def halfway(self) -> Array:
+        """What `go_back` is given."""
+        return np.array([self.left, self.progress, self.n_averaged], np.float64)
+
+    def go_back(self, halfway: Array) -> None:
+        """Be where another schedule was."""
+        left, self.progress, n_averaged = halfway.tolist()
+        self.left, self.n_averaged = int(left), int(n_averaged)
 
     def sweep(self, n_batches: int) -> tuple[Array, Array]:
         """Factors of the rates, and shares of the running mean, of the next sweep's steps."""
@@ -147,6 +162,21 @@ class Descent:
         """Halve all step sizes, and forget the moments of the gradients as at the first step."""
         self.adam.slow_down()
         self.n_steps = 0
+
+    def halfway(self) -> dict[str, Any]:
+        """What `go_back` is given: parameters, moments of their gradients, rates."""
+        adam = self.adam
+        own = {"flat": self.parameters.flat, "first": adam.first, "second": adam.second, "mean": adam.mean}
+        own = {name: values.copy() for name, values in own.items()}
+        return own | {"rates": vars(adam.rates), "n_steps": self.n_steps}
+
+    def go_back(self, halfway: dict[str, Any]) -> None:
+        """Be where another descent was."""
+        self.set(halfway["flat"])
+        for name in ("first", "second", "mean"):
+            getattr(self.adam, name)[:] = halfway[name]
+        self.adam.set_rates(Rates(**halfway["rates"]))
+        self.n_steps = halfway["n_steps"]
 
     # -- what has been learned ------------------------------------------------------------------------------------
 

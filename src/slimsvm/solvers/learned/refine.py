@@ -29,26 +29,29 @@ finish.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm.kernels import KernelRows
+from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number
+from slimsvm.solvers.halfway import Halfway, asked_of, generator_at
 from slimsvm.solvers.in_span.best_coefficients import (
     NEWTON_TOLERANCE,
     best_coefficients,
     check_finish,
     has_smoothed_rows,
 )
-from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
+from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
 from slimsvm.solvers.learned.adam import Rates
-from slimsvm.solvers.learned.basis_descent import Descent, Schedule
+from slimsvm.solvers.learned.basis_descent import Descent, Expansion, Schedule
 from slimsvm.solvers.learned.batch_gradient import check_kernel, known_loss
 from slimsvm.solvers.learned.first_basis import expansion_of
 from slimsvm.solvers.learned.learning_rows import LEARNING_ROWS, learning_part, part_of
@@ -109,10 +112,13 @@ class RefineRun:
     """A descent on one problem; a step is a sweep over the rows, the last one also finishes the coefficients."""
 
     doing = "learning vectors"
+    # Called between steps of the finish, which is one with the last step of the run.
+    between: Callable[[], Any] | None = None
 
-    def __init__(self, problem: Problem, solver: Refine, model: KernelExpansion | None):
+    def __init__(self, problem: Problem, solver: Refine, model: KernelExpansion | None, halfway: Halfway | None = None):
         self.whole, self.solver, self.begun = problem, solver, time.perf_counter()
-        self.rng = problem.generator()
+        self.rng = problem.generator() if halfway is None else generator_at(halfway.values["drawn_by"])
+        self.drawn_by = self.rng.bit_generator.state
         self.problem = problem = learning_part(problem, self.rng)
         self.kernel_rows = problem.bind()
         check_kernel(self.kernel_rows, solver.learn_metric)
@@ -123,7 +129,10 @@ class RefineRun:
         n, batch_size = problem.examples.n_examples, solver.batch_size
         if batch_size == "auto":
             batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
-        start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
+        if halfway is not None:
+            start = Expansion.zeros(tuple(halfway.values["shape"]), problem.task.n_plain)
+        else:
+            start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
         rates, norm_tiles = self._rates(start.basis), self._norm_tiles(len(start.coef))
         self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, solver.learn_metric, norm_tiles)
         k = len(start.coef)
@@ -138,6 +147,13 @@ class RefineRun:
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
         self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, solver.averaging), n_epochs, 0
         self.best, self.n_restarts = Best(self.unit, self.descent.parameters.flat.copy()), 0
+        self.record: dict[str, Any] = {}
+        # Where the sweeps ended, once coefficients are solved for: over which vectors, and the run that does.
+        self.swept: dict[str, Any] | None = None
+        self.solved_for: tuple[KernelExpansion, ConvexFinish] | None = None
+        self.newton: dict[str, Any] | None = None
+        if halfway is not None:
+            self._go_back(halfway.values)
 
     @property
     def share_done(self) -> float:
@@ -201,6 +217,13 @@ class RefineRun:
 
     def step(self) -> dict[str, Any]:
         """One sweep, and after the last one the finish."""
+        if not self.schedule.done:
+            self.record = self._sweep()
+        if self.schedule.done:
+            self._finish(self.record)
+        return self.record
+
+    def _sweep(self) -> dict[str, Any]:
         begun = time.perf_counter()
         factors, shares = self.schedule.sweep(self.n_batches)
         order = self.rng.permutation(self.problem.examples.n_examples)
@@ -220,8 +243,6 @@ class RefineRun:
         self.n_swept += 1
         self._watch(value)
         self._fit_into_time(time.perf_counter() - begun)
-        if self.schedule.done:
-            self._finish(record)
         return record
 
     def _watch(self, value: float) -> None:
@@ -246,14 +267,25 @@ class RefineRun:
         """Solve for the coefficients of the learned basis; a descent cut short by max_iter has not converged."""
         self.converged = not self.is_cut_short
         if self.solver.finish:
+            self._pause()
             model, rows = self._learned()
-            model, tau = self._near(model, rows)
+            newton, tau = self.newton, None
+            if newton is None:
+                model, tau = self._near(model, rows)
             model, rows = self._among_all(model, rows)
+            self.swept = self._where()
             if self.problem is not self.whole:
                 self._leave_sample(model, rows)
             problem = replace(self.whole, kernel=model.kernel)
             deadline = np.inf if problem.max_seconds is None else self.begun + problem.max_seconds
-            found = best_coefficients(problem, rows, model, self.solver.tol_relative, self.rng, deadline, tau)
+
+            def after_step(finish: ConvexFinish) -> None:
+                self.solved_for = model, finish
+                self._pause()
+
+            options: Any = {"halfway": newton, "after_step": after_step}
+            tol_relative = self.solver.tol_relative
+            found = best_coefficients(problem, rows, model, tol_relative, self.rng, deadline, tau, **options)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
 
@@ -261,13 +293,16 @@ class RefineRun:
         """The model as it has been learned so far, and the rows seen through its kernel."""
         if self.learned is not None:
             return self.learned, self.kernel_rows
-        flat = self.descent.adam.mean if self.schedule.n_averaged else None
-        learned = self.descent.expansion(flat)
-        kernel, rows = self.descent.kernel(learned.log_scale), self.kernel_rows
-        if kernel != rows.kernel:
-            rows = self._bound(replace(self.problem, kernel=kernel), rows)
-        dtype = np.dtype(rows.dtype).name
-        return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype), rows
+        model, rows = self._present(), self.kernel_rows
+        if model.kernel != rows.kernel:
+            rows = self._bound(replace(self.problem, kernel=model.kernel), rows)
+        return replace(model, dtype=np.dtype(rows.dtype).name), rows
+
+    def _present(self) -> KernelExpansion:
+        """The model of the descent."""
+        learned = self.descent.expansion(self.descent.adam.mean if self.schedule.n_averaged else None)
+        kernel, dtype = self.descent.kernel(learned.log_scale), np.dtype(self.kernel_rows.dtype).name
+        return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype)
 
     def _near(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, float | None]:
         """Of vectors learned from a sample, the model with the best coefficients for it, and the τ these ended with:
@@ -305,6 +340,54 @@ class RefineRun:
         rows = problem.bind()
         rows.counter = like.counter
         return rows
+
+    # -- where it is ----------------------------------------------------------------------------------------------
+
+    def _pause(self) -> None:
+        if self.between is not None:
+            self.between()
+
+    def _where(self) -> dict[str, Any]:
+        """Everything that `_go_back` needs between two sweeps."""
+        return {
+            "drawn_by": self.drawn_by,
+            "shape": list(self.descent.shape),
+            "descent": self.descent.halfway(),
+            "schedule": self.schedule.halfway(),
+            "counts": [self.n_swept, self.n_restarts],
+            "best": np.array([self.best.objective]),
+            "best_found": self.best.found,
+            "record": self.record,
+            "random": self.rng.bit_generator.state,
+            "newton": None,
+        }
+
+    def _go_back(self, values: dict[str, Any]) -> None:
+        """Be where another run was."""
+        self.descent.go_back(values["descent"])
+        self.schedule.go_back(values["schedule"])
+        self.n_swept, self.n_restarts = values["counts"]
+        self.best = Best(float(values["best"][0]), values["best_found"])
+        self.record, self.newton = values["record"], values["newton"]
+        self.rng = generator_at(values["random"])
+
+    @made_once
+    def _asked(self) -> dict[str, Any]:
+        return asked_of(self.whole, self.solver)
+
+    def so_far(self) -> Fit:
+        """The model as it is, whose objective nobody has computed, and where the run is; see `Run`."""
+        counters, newton = {"kernel_evals": self.kernel_rows.counter.n}, None
+        if self.solved_for is not None:
+            model, finish = self.solved_for
+            coef, intercept = finish.whole.coefficients(finish.best.found.u)
+            model, newton = replace(model, coef=coef, intercept=intercept), finish.halfway()
+        else:
+            model = self._present()
+        values = self._where() if self.swept is None else self.swept
+        if newton is not None:
+            values = values | {"newton": newton, "random": self.rng.bit_generator.state}
+        return Fit(model, Status.STOPPED, np.nan, None, [], counters, Halfway(self._asked, values))
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model with its objective over all rows."""
@@ -432,7 +515,7 @@ class Refine(Solver):
         self.finish = finish
         self.tol_relative = tol_relative
 
-    def start(self, problem: Problem, state: RefineState | None = None) -> RefineRun:
+    def start(self, problem: Problem, state: RefineState | Halfway | None = None) -> RefineRun:
         """Check parameters and set the run up."""
         check_count("max_basis", self.max_basis)
         for name in ("epochs", "batch_size"):
@@ -451,6 +534,9 @@ class Refine(Solver):
                 f"Refine needs a loss that is a sum over examples; that of {type(task).__name__} is over all rows at "
                 "once: solver='cpsp' trains it with few vectors"
             )
+        if isinstance(state, Halfway):
+            state.check(problem, self)
+            return RefineRun(problem, self, None, state)
         if state is not None and not isinstance(state, RefineState):
             raise ValueError(f"Refine can only be warm-started from a Refine fit, found {type(state).__name__}")
         if self.finish:
