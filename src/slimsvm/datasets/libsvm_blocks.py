@@ -15,6 +15,7 @@ from slimsvm.datasets.files import DataError, open_content
 from slimsvm.datasets.readers import DENSE_FROM, whole_numbers
 from slimsvm.datasets.svmlight import ZeroBased, parse_svmlight
 from slimsvm.rows import Blocks
+from slimsvm.rows.stamps import Stamp
 
 BLOCK_BYTES, CACHE_BYTES = 1 << 24, 256_000_000
 # Columns that are allowed for while the number of features is not known.
@@ -27,6 +28,7 @@ class _TextFile:
     def __init__(self, path: str | os.PathLike):
         self.name = os.fspath(path)
         self._file: IO[bytes] | None = None
+        self._stamp: Stamp | None = None
 
     def __del__(self) -> None:
         if self._file is not None:
@@ -35,7 +37,7 @@ class _TextFile:
     def pieces(self, n_bytes: int) -> Iterator[tuple[int, bytes]]:
         """Offset and content of pieces of about that size, which end with a line."""
         with open_content(self.name) as file:
-            offset = 0
+            self._stamp, offset = Stamp.of(self.name), 0
             while content := file.read(n_bytes):
                 content += file.readline()
                 yield offset, content
@@ -49,6 +51,8 @@ class _TextFile:
         content = self._file.read(n_bytes)
         if len(content) < n_bytes:
             raise DataError(f"{self.name}: ends after {offset + len(content)} bytes of text, had {offset + n_bytes}")
+        if self._stamp is not None:
+            self._stamp.check()
         return content
 
 

@@ -146,15 +146,27 @@ class DenseRows(Rows):
         self._X = X
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype
-        self.in_memory = not _is_mapped(X)
+        self.in_memory = _map_of(X) is None
         self.n_stored = self.n_rows * self.n_features
+
+    def look(self) -> None:
+        """Refuse a memory map whose file has become shorter: to read on would end the process.
+
+        Raises
+        ------
+        ValueError
+            Says which sizes these are.
+        """
+        look_at_map(self._X)
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
         """See `Rows.take`."""
+        self.look()
         return np.ascontiguousarray(self._X[index], dtype=dtype).view(np.ndarray)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
         """See `Rows.slice`."""
+        self.look()
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
     def plain(self) -> np.ndarray | None:
@@ -195,6 +207,7 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
         return None
     step = max(1, CHECKED_VALUES // max(1, X.shape[1]))
     for lo in range(0, X.shape[0], step):
+        look_at_map(X)
         block = X[lo : lo + step]
         with np.errstate(over="ignore", invalid="ignore"):
             total = block.sum()  # finite only if all values are; a sum of large ones may be infinite all the same
@@ -241,10 +254,11 @@ def parts_of(n: int) -> list[tuple[int, int]]:
 def plain_floats(X: np.ndarray) -> np.ndarray | None:
     """X as an array that compiled code reads without a copy: C-contiguous floats; None if it is no such.
 
-    Compiled code has one version for each type of float; one more for arrays that may not be written to is spared.
+    Compiled code has one version for each type of float; one more for arrays that may not be written to is spared. Of
+    a memory map None: its file is looked at before each block.
     """
     flags = X.flags
-    is_plain = X.dtype in FLOATS and flags.c_contiguous and flags.aligned and flags.writeable
+    is_plain = X.dtype in FLOATS and flags.c_contiguous and flags.aligned and flags.writeable and _map_of(X) is None
     return X.view(np.ndarray) if is_plain else None
 
 
@@ -268,13 +282,32 @@ def as_csr(X: Any) -> sp.csr_array:
     return converted
 
 
-def _is_mapped(X: np.ndarray) -> bool:
+def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
+    """The memory map that an array's values are in; one that says nothing of its file as the array that has it."""
     base: Any = X
+    found = None
     while base is not None:
-        if isinstance(base, (np.memmap, mmap.mmap)):
-            return True
+        if isinstance(base, mmap.mmap):
+            return base
+        found = base if isinstance(base, np.memmap) else found
         base = getattr(base, "base", None)
-    return False
+    return found
+
+
+def look_at_map(X: np.ndarray) -> None:
+    """Refuse an array in a memory map whose file has become shorter; see `DenseRows.look`."""
+    found = _map_of(X)
+    if not isinstance(found, mmap.mmap):
+        return
+    try:
+        size = found.size()
+    except (OSError, ValueError):  # there is no file, or nobody knows which
+        return
+    if size < len(found):
+        raise ValueError(
+            f"the file of a memory map has become shorter while it was in use: it has {size} bytes, {len(found)} are "
+            "mapped"
+        )
 
 
 def as_rows(X: Any) -> Rows:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.rows.arrays import in_pieces
+from slimsvm.rows.stamps import Stamp
 
 # Columns are put side by side in tiles that the processor's cache holds.
 TILE_VALUES = 1 << 17
@@ -52,13 +53,14 @@ def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> lis
     for path in _files(paths):
         try:
             with parquet.ParquetFile(path) as file:
-                schema, metadata = file.schema_arrow, file.metadata
+                schema, metadata, stamp = file.schema_arrow, file.metadata, Stamp.of(path)
         except (ArrowException, OSError) as error:
             raise ValueError(f"{path}: cannot be read as Parquet: {error}") from error
         n_groups = metadata.num_row_groups
         for i in range(n_groups):
-            read = partial(_read_group, path, i, n_groups)
-            parts.append(Part(f"{path}, row group {i}", schema, metadata.row_group(i).num_rows, read))
+            n_rows = metadata.row_group(i).num_rows
+            read = partial(_read_group, stamp, i, n_groups, n_rows)
+            parts.append(Part(f"{path}, row group {i}", schema, n_rows, read))
     if not parts:
         raise ValueError(f"{os.fspath(paths) if isinstance(paths, str | os.PathLike) else 'the files'}: hold no rows")
     return parts
@@ -78,13 +80,16 @@ def _files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]
     return files
 
 
-def _read_group(path: Path, i: int, n_groups: int, columns: list[str]) -> Any:
+def _read_group(stamp: Stamp, i: int, n_groups: int, n_rows: int, columns: list[str]) -> Any:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(stamp.path) as file:
         if file.num_row_groups != n_groups:
             raise ValueError(f"the file has {file.num_row_groups} row groups now, and had {n_groups}")
-        return file.read_row_group(i, columns=columns, use_threads=False)
+        table = file.read_row_group(i, columns=columns, use_threads=False)
+    if table.num_rows == n_rows:  # others are noticed by who asked for these
+        stamp.check()
+    return table
 
 
 def table_parts(tables: Any) -> list[Part]:

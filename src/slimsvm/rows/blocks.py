@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.rows.arrays import CHECKED_VALUES, Block, Rows, as_rows, find_not_finite, is_sparse, say_not_finite
+from slimsvm.rows.arrays import (
+    CHECKED_VALUES,
+    Block,
+    DenseRows,
+    Rows,
+    as_rows,
+    find_not_finite,
+    is_sparse,
+    say_not_finite,
+)
 from slimsvm.rows.block_store import BlockStore
 from slimsvm.rows.labelled import made_by, read_labels, where_is
 
@@ -335,6 +344,11 @@ class Blocks(Rows):
         source = self._sources[i]
         if callable(source):
             return self._store.get(i)
+        if isinstance(source, DenseRows):
+            try:
+                source.look()
+            except ValueError as error:
+                raise ValueError(f"{where_is(i, self._names)}: {error}") from None
         return source if self._is_checked[i] else self._made(i)
 
     def _made(self, i: int) -> Rows:
