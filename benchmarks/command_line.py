@@ -47,8 +47,10 @@ BENCHES = {
     ),
     "budget": Bench("benchmarks.budget.command", "BSCA and BSGD within budgets of vectors: test error against seconds"),
     "peers": Bench("benchmarks.peers", "what users would take instead: error against seconds and vectors"),
+    "scaling": Bench("benchmarks.scaling", "seconds against rows, ours and what users would take instead: exponents"),
     "all": Bench("benchmarks.report.all_cells", "every experiment, cell by cell; what is done is not run again"),
     "report": Bench("benchmarks.report.page", "the page of what `all` measured"),
+    "tables": Bench("benchmarks.report.doc_tables", "README's and the docs' tables, written from committed results"),
     "structured": Bench("benchmarks.structured.command", "sequences, and measures over all rows: words, chunks, F1"),
     "ocr-letters": Bench("benchmarks.ocr_letters", "handwritten words: learned vectors beside cuts and pursuit"),
 }

@@ -209,6 +209,8 @@ METHODS: dict[str, Make] = {
     **{f'gamma="learn", max_basis={k}': ours(max_basis=k, gamma="learn") for k in (50, 200, 500)},
     'C="validate", gamma="learn", max_basis=200': ours(C="validate", gamma="learn", max_basis=200),
     'C="validate", gamma="validate"': ours(C="validate", gamma="validate"),
+    **{f'kernel="{kernel}", C="validate", gamma="validate"': ours(kernel=kernel, C="validate", gamma="validate")
+       for kernel in ("laplacian", "matern32")},
     "LowRank(200)": ours(solver=LowRank(200)),
     "scikit-learn SVC": lambda of, rows: SklearnSVC(C=of.C, gamma=of.gamma, cache_size=1000),
     **{f"SVC on {n:,} rows": part_of_rows(n) for n in (500, 1000, 2000, 4000, 8000, 16_000)},
@@ -226,7 +228,7 @@ METHODS: dict[str, Make] = {
     "xRFM": with_rows_held_out,
     "Falkon": other("falkon", "Falkon"),
 }  # fmt: skip
-OURS = ("SVC()", "max_basis", "gamma", "C=", "LowRank")
+OURS = ("SVC()", "max_basis", "gamma", "C=", "kernel", "LowRank")
 QUICK_METHODS = (
     "SVC()", "max_basis=25", "max_basis=100", 'max_basis="auto"', 'gamma="learn", max_basis=50', "scikit-learn SVC",
     "SVC on 500 rows", "Nystroem(200) + LinearSVC", "scikit-learn-intelex SVC", "HistGradientBoosting, 100",

@@ -90,7 +90,30 @@ def sampled_cells() -> list[Cell]:
     ]
 
 
+def own_cells() -> list[Cell]:
+    """What README and docs/measured.md show: ours beside scikit-learn and scikit-learn-intelex."""
+    beside = "--methods slimsvm scikit-learn scikit-learn-intelex --threads 2 --slow-max-n 200000"
+    sets = "checkerboard ijcnn1 cod-rna mnist-38 money-fx adult"
+    few = ("few-vectors", "--sets", "ijcnn1", "cod-rna", "adult", "two classes", "five classes")
+    few_methods = "--max-seconds 5 --methods SVC() max_basis=100"
+    quick = ("few-vectors", "--sets", "two classes", "--max-rows", "2000", "--sizes", "25")
+    return [
+        Cell("few-vectors", few, quick),
+        Cell("defaults", ("defaults",), tuple(["defaults", "--sets", "moons", "diabetes", "--max-rows", "2000"])),
+        Cell("exact", tuple(f"exact --sets {sets} {beside}".split()), tuple(["exact", "--quick", "--threads", "1"])),
+        Cell("scaling", ("scaling",), tuple(f"scaling --sets cod-rna --sizes 1000 2000 4000 {few_methods}".split())),
+        Cell("exact covtype", tuple(f"exact --sets covtype --max-n 20000 {beside}".split())),
+    ]
+
+
 CELLS = {
     cell.name: cell
-    for cell in (*sampled_cells(), *budget_cells(), *cross_training_cells(), *subspace_cells(), *peer_cells())
+    for cell in (
+        *own_cells(),
+        *peer_cells(),
+        *cross_training_cells(),
+        *budget_cells(),
+        *sampled_cells(),
+        *subspace_cells(),
+    )
 }

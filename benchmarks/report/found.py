@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ class Found:
     def __init__(self, folder: Path):
         self.cells: dict[str, dict[str, Any]] = {}
         self.folders: dict[str, Path] = {}
+        self._drawn: dict[str, list[Path]] = {}
         for path in sorted(folder.glob("cells/*/done.json")):
             record = json.loads(path.read_text(encoding="utf-8"))
             self.cells[record["cell"]] = record
@@ -53,7 +55,20 @@ class Found:
 
     def pictures(self, kind: str, pattern: str) -> list[Path]:
         """Pictures of the benchmark's cells."""
-        return [path for cell in self.of(kind) for path in sorted(self.folders[cell].glob(pattern))]
+        paths = [path for cell in self.of(kind) for path in self._drawn.get(cell, self.folders[cell].glob("*.png"))]
+        return sorted(path for path in paths if path.match(pattern))
+
+    def draw_what_lacks(self, folder: Path, draw: Callable[[str, dict[str, Any], Path], list[Path]]) -> None:
+        """Draw the pictures of cells that have numbers alone, such as those that are committed, into a folder.
+
+        ``draw(name, results, folder)`` draws those of a benchmark and says where they are.
+        """
+        for cell, path in self.folders.items():
+            results = self.results(cell)
+            if results and not any(path.glob("*.png")):
+                own = folder / path.name
+                own.mkdir(parents=True, exist_ok=True)
+                self._drawn[cell] = draw(results["bench"], results, own)
 
     def facts(self) -> str:
         """The machine, versions, and how much was done."""

@@ -10,10 +10,13 @@ import argparse
 import base64
 import html
 import re
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.command_line import BENCHES, draw
 from benchmarks.report.found import Found
 from benchmarks.report.papers import SECTIONS
 from slimsvm.cli.output import CommandError, say
@@ -46,8 +49,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     found = Found(Path(args.results))
     if not found.cells:
         raise CommandError(f"{args.results}: no cells of `python -m benchmarks all` are there")
+    with tempfile.TemporaryDirectory() as drawn:
+        found.draw_what_lacks(Path(drawn), pictures_of)
+        return written(found, Path(args.output))
+
+
+def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
+    """The pictures of a benchmark, drawn again from its numbers."""
+    return draw(getattr(import_module(BENCHES[name].module), "plot", None), results, folder)
+
+
+def written(found: Found, folder: Path) -> dict[str, Any]:
+    """Write both files; what they have."""
     sections = [(title, [Item(*item) for item in make(found)]) for title, make in SECTIONS.items()]
-    folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("report.html", as_html(sections, found)), ("report.md", as_markdown(sections, found))):
         (folder / name).write_text(text, encoding="utf-8")

@@ -280,7 +280,14 @@ def peers(found: Found) -> list[Item]:
         f"On {len(sets) - len(beaten)} of {len(sets)} sets a model of ours errs no more than all peers at every time "
         f"of a fit from one second on. On the others some peer errs less: {', '.join(beaten) or 'none'}."
     )
-    return [("In short", said(sets, text), [], []), *items]
+    return [("In short", said(sets, text), [], []), growth_of_peers(found), *items]
+
+
+def growth_of_peers(found: Found) -> Item:
+    """Seconds against rows."""
+    rows = found.rows("scaling", "table")
+    told = "; ".join(f"{row['data']}, {row['method']}: n^{row['exponent']}" for row in rows if row.get("exponent"))
+    return ("Seconds against rows", said(rows, f"Exponents: {told}."), [rows], found.pictures("scaling", "scaling-*"))
 
 
 def best_of(records: Rows) -> str:
