@@ -267,6 +267,32 @@ def test_partial_fit_takes_one_block_at_a_time():
         SVC(solver="bsgd", max_basis=10, gamma=0.1).partial_fit(rows, y)
 
 
+def test_a_fit_says_which_block_it_reads(capsys):
+    X = some_rows(900)
+    rows = Blocks([partial(np.array, X[lo : lo + 300]) for lo in (0, 300, 600)], names=["a.npy", "b.npy", "c.npy"])
+    y = np.arange(900) % 2
+    kept = {"max_basis": 5, "random_state": 0}
+    quiet = SVC(**kept).fit(rows, y)
+    assert capsys.readouterr().err == ""
+    loud = SVC(verbose=1, **kept).fit(ChosenRows(rows, np.arange(900)), y)
+    assert loud.basis_coef_.tobytes() == quiet.basis_coef_.tobytes()
+    shown = capsys.readouterr().err
+    assert "reading rows: " in shown
+    assert " of 3 blocks" in shown
+    assert "block 0 (a.npy)" in shown
+    assert "learning vectors" in shown
+    assert rows._listener is None
+    heard = []
+    rows.tell(lambda *facts: heard.append(facts))
+    as_rows(rows).map(lambda part: part.slice(0, part.n_rows, np.float32))
+    assert heard == [(i, 3, f"block {i} ({name}.npy)") for i, name in enumerate("abc")]
+    assert pickle.loads(pickle.dumps(rows))._listener is None
+    bad = Blocks([X[:300], with_value(X[300:], 7, np.nan)[:0], X[300:]])
+    with pytest.raises(ValueError, match="max_basis"):
+        SVC(max_basis=-1, verbose=1).fit(bad, y)
+    assert bad._listener is None
+
+
 def test_rows_are_rows():
     rows = Blocks(GOOD)
     assert as_rows(rows) is rows

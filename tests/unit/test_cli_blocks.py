@@ -59,6 +59,20 @@ def test_parquet_and_folders_of_it(rows, tmp_path, capsys):
     assert (np.array(found[0]) == y).mean() > 0.9
 
 
+def test_what_is_read_is_shown(rows, tmp_path, capsys):
+    X, y = rows
+    write_parquet(tmp_path / "rows.parquet", X, kind=y)
+    data, model = tmp_path / "rows.parquet", tmp_path / "model.slim"
+    for command in (["train", data, model, "--label", "kind", *FEW[:-1]], ["predict", model, data, "--label", "kind"]):
+        code, _, err = run(capsys, *command)
+        assert code == 0, err
+        assert "reading rows: " in err
+        assert "of 9 blocks" in err
+        code, _, err = run(capsys, *command, "--quiet")
+        assert code == 0
+        assert "reading" not in err
+
+
 def test_patterns_of_libsvm_text(rows, tmp_path, capsys):
     X, y = rows
     lines = [

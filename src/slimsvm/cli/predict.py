@@ -21,6 +21,7 @@ from slimsvm.cli.output import CommandError, print_json, say
 from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
+from slimsvm.solvers.progress import reading
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
-    parser.add_argument("--quiet", action="store_true", help="do not tell the error on standard error")
+    parser.add_argument("--quiet", action="store_true", help="neither progress nor the error on standard error")
     parser.add_argument("--n-jobs", type=options.jobs, default=None, help="threads (default: all cores)")
     add_reading_options(parser)
 
@@ -49,11 +50,12 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
     part = read_form(form_of(estimator), args.data, args, estimator.n_features_in_, labels_needed=False, test=True)
     part = scaled(part, scalers)
-    predicted, lengths = predict(estimator, part), part.extra.get("lengths")
-    scores = None
-    if args.scores:
-        keywords = {} if lengths is None else {"lengths": lengths}
-        scores = estimator.decision_function(part.X, **keywords).reshape(part.n_rows, -1)
+    scores, lengths = None, part.extra.get("lengths")
+    with reading(part.X, not args.quiet):
+        predicted = predict(estimator, part)
+        if args.scores:
+            keywords = {} if lengths is None else {"lengths": lengths}
+            scores = estimator.decision_function(part.X, **keywords).reshape(part.n_rows, -1)
     report: dict[str, Any] = {"model": args.model, "data": part.name, "n_rows": part.n_rows}
     report |= measure(estimator, part, predicted)
     if not args.quiet and not args.json and len(report) > 3:

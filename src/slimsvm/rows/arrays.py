@@ -88,6 +88,12 @@ class Rows(ABC):
         """
         return [function(RowRange(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
 
+    def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
+        """Tell someone from now on, or no one, which block is asked for: its number, how many there are, and what
+        messages call it. Rows without blocks have nothing to tell.
+        """
+        return
+
     @property
     def exact_dtype(self) -> np.dtype:
         """Float type that loses nothing of the stored values: float32 for types it can hold, otherwise float64."""
@@ -102,6 +108,10 @@ class RowRange(Rows):
         self.n_rows, self.n_features, self.dtype = hi - lo, rows.n_features, rows.dtype
         self.is_sparse, self.in_memory, self.has_random_access = rows.is_sparse, rows.in_memory, rows.has_random_access
         self.n_stored = rows.n_stored * self.n_rows // max(1, rows.n_rows)
+
+    def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
+        """See `Rows.tell`."""
+        self._rows.tell(listener)
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
         """See `Rows.take`."""
@@ -127,6 +137,10 @@ class ChosenRows(Rows):
         self.is_sparse, self.in_memory, self.dtype = rows.is_sparse, rows.in_memory, rows.dtype
         self.has_random_access = rows.has_random_access
         self.n_stored = rows.n_stored * len(index) // max(1, rows.n_rows)
+
+    def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
+        """See `Rows.tell`."""
+        self._rows.tell(listener)
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
         """See `Rows.take`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,7 @@ class Blocks(Rows):
 
     in_memory = False
     has_random_access = False
+    _listener: Callable[[int, int, str], None] | None = None
 
     def __init__(
         self,
@@ -271,6 +272,13 @@ class Blocks(Rows):
             "Blocks.slice(lo, hi, dtype) is the array of some rows"
         )
 
+    def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
+        """See `Rows.tell`."""
+        self._listener = listener
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_listener"}
+
     def take(self, index: np.ndarray, dtype: Any) -> Block:
         """See `Rows.take`: every block that the rows are in is made once."""
         index = np.asarray(index, np.int64)
@@ -341,7 +349,9 @@ class Blocks(Rows):
 
     def _block(self, i: int) -> Rows:
         """Block i: as it was given, kept, or made anew."""
-        source = self._sources[i]
+        source, listener = self._sources[i], self._listener
+        if listener is not None:
+            listener(i, self.n_blocks, where_is(i, self._names))
         if callable(source):
             return self._store.get(i)
         if isinstance(source, DenseRows):

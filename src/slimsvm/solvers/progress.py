@@ -7,11 +7,15 @@ seconds count likewise, and the bar shows what ends first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite, log
 from typing import Any
 
+from slimsvm.rows import Rows
+
 FORMAT = "{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining}{postfix}"
+BLOCK_FORMAT = "{desc}: {n_fmt} of {total_fmt} blocks|{bar:20}|{postfix}"
 
 
 def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]:
@@ -21,6 +25,34 @@ def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]
     from tqdm import tqdm
 
     return tqdm(things, desc=doing, bar_format=FORMAT)
+
+
+@contextmanager
+def reading(rows: Any, verbose: int) -> Iterator[None]:
+    """Show, where ``verbose`` asks for it, which of their blocks a pass over the rows has come to."""
+    if not verbose or not isinstance(rows, Rows):
+        yield
+        return
+    from tqdm import tqdm
+
+    bar: Any = None
+
+    def listener(i: int, n_blocks: int, name: str) -> None:
+        nonlocal bar
+        if bar is None:
+            bar = tqdm(desc="reading rows", total=n_blocks, unit="block", leave=False, bar_format=BLOCK_FORMAT)
+        bar.set_postfix_str(name, refresh=False)
+        if i + 1 < bar.n:
+            bar.reset()
+        bar.update(i + 1 - bar.n)
+
+    rows.tell(listener)
+    try:
+        yield
+    finally:
+        rows.tell(None)
+        if bar is not None:
+            bar.close()
 
 
 class Bar:

@@ -39,6 +39,7 @@ from slimsvm.estimators._shared.validation import (
 )
 from slimsvm.estimators._shared.written import Written
 from slimsvm.rows import ChosenRows, Rows, as_rows
+from slimsvm.solvers.progress import reading
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -309,18 +310,24 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         shift: float = 0.0,
     ) -> solvers.Fit:
         """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
-        problem = self._with_chosen(self._set_up(X, examples, task, weights))
-        self.C_ = problem.C
-        state = getattr(self, "_state", None) if self.warm_start else None
-        earlier = self.__dict__.pop("_earlier", None)
-        if earlier is not None and isinstance(self.solver_, solvers.Exact) and not is_chosen(self.gamma):
-            state = earlier.get("state")
-            problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
-        context = self._init_callback_context(max_subtasks=problem.max_iter)
-        seen = {"estimator": self, "X": X, "y": y, "metadata": {} if weights is None else {"sample_weight": weights}}
-        context.call_on_fit_task_begin(**seen)
-        self._centre = shift
-        fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
+        with reading(X, self.verbose):
+            problem = self._with_chosen(self._set_up(X, examples, task, weights))
+            self.C_ = problem.C
+            state = getattr(self, "_state", None) if self.warm_start else None
+            earlier = self.__dict__.pop("_earlier", None)
+            if earlier is not None and isinstance(self.solver_, solvers.Exact) and not is_chosen(self.gamma):
+                state = earlier.get("state")
+                problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
+            context = self._init_callback_context(max_subtasks=problem.max_iter)
+            seen = {
+                "estimator": self,
+                "X": X,
+                "y": y,
+                "metadata": {} if weights is None else {"sample_weight": weights},
+            }
+            context.call_on_fit_task_begin(**seen)
+            self._centre = shift
+            fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:
