@@ -1,6 +1,7 @@
 """Rows in blocks: every solver finds the same bits as with the same rows in one piece, or says why it takes none."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +60,15 @@ def test_same_bits_wherever_blocks_end_or_a_refusal(name, form, kernel, data, tm
     for n_blocks in (3, 10, 37):
         rows = in_blocks(whole, n_blocks)
         assert bits_of(fitted(solver, rows, y, kernel=kernel), rows) == expected
+
+
+def test_the_page_names_those_that_take_blocks_and_those_that_do_not():
+    page = (Path(__file__).parents[2] / "docs" / "blocks.md").read_text(encoding="utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith("| `max_basis=`")]
+    taking, refusing = line.strip("|").split(" | ")
+    classes = {name: SOLVERS[name].__name__ for name in SOLVERS}
+    named = [{name for name, known in classes.items() if f"`{known}`" in cell} for cell in (taking, refusing)]
+    assert named == [set(SOLVERS) - set(NO_BLOCKS), set(NO_BLOCKS)]
 
 
 def test_the_others_say_why_they_take_no_blocks(data):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import naive
 from block_rows_cases import in_blocks
-from slimsvm import SVC, SVR, Refine, SequenceSVM
+from slimsvm import CPSP, SVC, SVR, Refine, SequenceSVM
 from slimsvm.kernels import RBF
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem
@@ -70,6 +70,49 @@ def test_objective_and_bound_are_those_of_all_rows(weighted, data):
     assert clf.objective_ == pytest.approx(own + 2.0 * weights @ hinge, rel=1e-5)
     # Coefficients of the sample alone are not as good for all rows.
     assert clf.objective_ - clf.counters_["bound_in_basis"] < 1e-3 * clf.objective_
+
+
+PURSUITS = {"auto": {}, "sweeps": {"sweeps": 3}, "rows": {"preimage": "training-rows"}}
+
+
+@pytest.mark.parametrize("name", PURSUITS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_pursuit_seeks_vectors_on_the_sample(name, form, data, monkeypatch):
+    X, y = data
+    whole, kept = form(X), {"gamma": 0.4, "C": 2.0, "random_state": 0, "solver": CPSP(12, **PURSUITS[name])}
+    one, rows = SVC(**kept).fit(whole, y), in_blocks(whole, 10)
+    taken, take = [], rows.take
+    monkeypatch.setattr(rows, "take", lambda index, dtype: taken.append(len(index)) or take(index, dtype))
+    other = SVC(**kept).fit(rows, y)
+    for clf in (one, other):
+        clf.found = clf.basis_coef_.tobytes(), clf.intercept_.tobytes(), clf.decision_function(X[:100]).tobytes()
+    assert (other.found, other.objective_) == (one.found, one.objective_)
+    assert 800 in taken
+    assert len(taken) < 10
+    assert other.n_basis_ <= 12
+    scores = one.decision_function(whole)
+    hinge = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * scores).sum()
+    own = one.model_.norm_squared() + float(one.intercept_ @ one.intercept_)
+    assert one.objective_ == pytest.approx(0.5 * own + 2.0 * hinge, rel=1e-5)
+    assert one.objective_ - one.counters_["bound_in_basis"] < 2e-2 * one.objective_
+    assert one.lower_bound_ is None
+    assert [record["objective"] for record in one.history_[:-1]] == [None] * (len(one.history_) - 1)
+    assert one.history_[-1]["objective"] == one.objective_
+
+
+def test_a_pursuit_that_is_stopped_or_goes_on(data):
+    X, y = data
+    few = fitted(X, y, solver=CPSP(12), max_basis=None, max_iter=1)
+    scores = few.decision_function(X)
+    hinge = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * scores).sum()
+    norm = few.model_.norm_squared() + float(few.intercept_ @ few.intercept_)
+    assert few.objective_ == pytest.approx(0.5 * norm + hinge, rel=1e-5)
+    more = few.set_params(warm_start=True, max_iter=100).fit(X, y)
+    assert more.objective_ < 0.5 * norm + hinge
+    with pytest.raises(ValueError, match=r"same rows|labels, weights or the loss"):
+        more.fit(X, 1 - y)
+    exact = SVC(solver=CPSP(12, record_delta=True), random_state=0, gamma=0.4).fit(X, y)  # of all rows
+    assert 0 < exact.lower_bound_ <= exact.objective_
 
 
 def test_interrupted_or_without_a_finish_the_objective_is_that_of_all_rows(data):

@@ -21,6 +21,7 @@ and Cholesky factor; a preimage strategy of `bases.preimage`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -34,6 +35,8 @@ from slimsvm.solvers.checks import check_number
 from slimsvm.solvers.cutting.cut_solvers import CuttingPlaneSolver
 from slimsvm.solvers.cutting.loop import CuttingPlaneRun, Plan
 from slimsvm.solvers.learned.closing_descent import most_lost, n_sweeps
+from slimsvm.solvers.learned.learning_rows import learning_part
+from slimsvm.solvers.learned.over_all_rows import OverAllRows
 from slimsvm.solvers.learned.principal_directions import search_for
 from slimsvm.solvers.learned.pursuit import PursuitPlan, PursuitRun, PursuitState
 
@@ -190,6 +193,12 @@ class CPSP(CuttingPlaneSolver):
         Whether a fit goes on until the basis is full, also where the tolerance is met with fewer vectors. False, with
         cutting planes, is the paper's rule, which ends there.
 
+    Notes
+    -----
+    By Newton's method, of more than a million rows, or than fit into a quarter of ``memory_limit`` (but for 100,000),
+    vectors are sought on a sample of so many, as `Refine` does; coefficients, objective and bound are those of all
+    rows. With ``record_delta``, and with cutting planes, all rows are gone through all the time.
+
     Examples
     --------
     >>> from slimsvm import CPSP, SVC
@@ -230,7 +239,7 @@ class CPSP(CuttingPlaneSolver):
         self.directions = directions
         self.record_delta = record_delta
 
-    def make_run(self, problem: Problem, state: CutsState | None) -> CPSPRun | PursuitRun:
+    def make_run(self, problem: Problem, state: CutsState | None) -> CPSPRun | PursuitRun | OverAllRows:
         """A run by Newton's method, or one over projected cuts."""
         preimage = get_preimage(self.preimage)
         preimage.check(problem.kernel, problem.rows.is_sparse)
@@ -252,17 +261,18 @@ class CPSP(CuttingPlaneSolver):
         sweeps = n_sweeps(self.sweeps, problem, preimage, self.max_basis)
         search = search_for(self.directions, self.max_basis, problem, preimage)
         if newton:
+            tol_relative = np.inf if self.tol_relative is None else self.tol_relative
             plan = PursuitPlan(
                 preimage,
                 self.max_basis,
                 self.vectors_per_cut,
-                tol_relative=np.inf if self.tol_relative is None else self.tol_relative,
+                tol_relative=tol_relative,
                 record_delta=self.record_delta,
                 sweeps=sweeps,
                 most_lost=most_lost(self.max_basis) if isinstance(self.sweeps, str) else np.inf,
                 search=search,
             )
-            return PursuitRun(problem, plan, state)
+            return self._pursuit(problem, plan, state)
         if sweeps and self.sweeps != "auto":
             raise ValueError(
                 f"sweeps={self.sweeps!r} needs method='newton', found cutting planes; use sweeps=0 or Refine"
@@ -272,6 +282,23 @@ class CPSP(CuttingPlaneSolver):
                 f"directions={self.directions!r} needs method='newton', found cutting planes; use directions=0"
             )
         return CPSPRun(problem, self, state)
+
+    def _pursuit(self, problem: Problem, plan: PursuitPlan, state: Any) -> PursuitRun | OverAllRows:
+        """A run by Newton's method, of very many rows on a sample: δ and its bound need all of them."""
+        rng = problem.generator()
+        sample = problem if plan.record_delta else learning_part(problem, rng)
+        if sample is problem:
+            return PursuitRun(problem, plan, state)
+        if state is not None:
+            state.check(problem.task, problem.examples)
+            state = replace(state, examples=sample.examples)
+        run = PursuitRun(replace(sample, random_state=rng), plan, state)
+
+        def state_of(fit: Fit, model: KernelExpansion) -> PursuitState:
+            return replace(fit.state, examples=problem.examples, model=model)
+
+        tol_relative = min(plan.tol_relative, 1.0)
+        return OverAllRows(problem, run, lambda: run.newton.tau, tol_relative, rng, state_of)
 
     def _is_newton(self, problem: Problem) -> bool:
         has_smoothed = problem.task.is_smoothable and problem.examples.offsets is None
