@@ -43,7 +43,7 @@ Array = np.ndarray
 MOST_ROWS, QUICK_ROWS, TEST_ROWS = 60_000, 3000, 20_000
 # Rows of the fit before the one that is timed; rows whose prediction is timed.
 WARM_UP_ROWS, TIMED_ROWS = 1000, 5000
-SECONDS, QUICK_SECONDS = 300.0, 20.0
+SECONDS, QUICK_SECONDS = 120.0, 20.0
 
 
 class Rows(NamedTuple):

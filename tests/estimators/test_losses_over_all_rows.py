@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
@@ -184,3 +185,15 @@ def test_ordinary_tolerances_are_shares_of_the_objective():
         assert allowed_gap(share, 100.0, np.inf) == share * 100.0
     assert allowed_gap(0.01, 5982.0, 6000.0) == pytest.approx(1.8)
     assert allowed_gap(0.01, 6000.0, 6000.0) == pytest.approx(0.06)
+
+
+def test_few_vectors_that_tell_many_classes_apart_no_better_than_one_class_would_are_warned_of():
+    X, y = make_classification(1500, 20, n_informative=10, n_redundant=0, n_classes=30, random_state=11)
+    few = SVC(C=10.0, max_basis=10, random_state=0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"10 vectors is right on \d\.\d % .* 30 classes need more vectors"
+    ) as said:
+        few.fit(X, y)
+    assert said[0].filename == __file__
+    assert few.score(X, y) < 0.06
+    assert few.set_params(max_basis=200).fit(X, y).score(X, y) > 0.2

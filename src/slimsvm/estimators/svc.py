@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +25,9 @@ from slimsvm.estimators._shared.validation import (
     found_classes,
     takes_label_sets,
 )
+from slimsvm.rows import as_rows
+
+SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be right more often than one class for all
 
 
 class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
@@ -256,6 +261,12 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         ------
         ValueError
             A parameter or a value in X or y is out of range; the message names it.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A limit ended the fit; or ``max_basis`` vectors tell several classes apart no better than one class for all
+            rows would.
         """
         if self.probability and self.probability != "deprecated":  # the default of scikit-learn's SVC
             raise ValueError(
@@ -283,7 +294,28 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self.multi_class_ = "ovo" if fit.solved.task.class_pairs() else "crammer-singer"
         if fit.basis_rows is not None:
             self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=len(self.classes_)).astype(np.int32)
+        if self.max_basis is not None and self.multi_class_ == "crammer-singer" and len(self.classes_) > 2:
+            self._warn_of_chance(as_rows(X), codes)
         return self
+
+    def _warn_of_chance(self, rows, codes):
+        """Warn where few vectors err on training rows no less than one class for all of them would.
+
+        Crammer and Singer's loss is least for the model that is 0 where no model of so few vectors has its margins.
+        """
+        if not rows.in_memory:
+            return
+        some = np.unique(np.linspace(0, rows.n_rows - 1, SEEN_ROWS, dtype=np.int64))
+        scores = self.model_.scores(rows.take(some, self.model_.dtype), self.n_jobs)
+        right, most = np.mean(scores.argmax(axis=1) == codes[some]), np.bincount(codes[some]).max() / len(some)
+        if right <= most:
+            warnings.warn(
+                f"the model of {self.n_basis_} vectors is right on {100 * right:.1f} % of the training rows, one class "
+                f"for all would be on {100 * most:.1f} %; {len(self.classes_)} classes need more vectors (max_basis), "
+                'or pairs of classes (multi_class="ovo")',
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _class_weights(self, y, weights):
         """A positive factor for each class."""
