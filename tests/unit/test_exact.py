@@ -163,6 +163,22 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, p
     assert sum(found) > 2
 
 
+@pytest.mark.parametrize("step_time", [0.0, 1e9])
+def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(step_time, monkeypatch):
+    for size in ("COMPUTED_SET", "LARGEST_SET"):
+        monkeypatch.setattr(kernel_cache, size, 64)
+    monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
+    monkeypatch.setattr(kernel_cache, "STEP_TIME", step_time)
+    monkeypatch.setattr(exact, "ALL_IF_FREE", 2.0)
+    X, y = classes(500, d=10)
+    problem = problem_of(X, y, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1), n_jobs=1)
+    fit, with_two_threads = Exact().solve(problem), Exact().solve(replace(problem, n_jobs=2))
+    np.testing.assert_array_equal(fit.model.coef, with_two_threads.model.coef)
+    assert fit.lower_bound == pytest.approx(fit.objective, rel=1e-3)
+    values = fit.counters["kernel_evals"] / len(y) ** 2
+    assert values < 3 if step_time == 0.0 else values > 5
+
+
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
 @pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "lines"), ("targets", "never")])
 def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept, monkeypatch):

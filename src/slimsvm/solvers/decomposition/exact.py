@@ -123,6 +123,7 @@ class ExactRun:
         self.leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
         self.latest = np.zeros(0, np.int64)  # working set before, as rows
         self.goal, self.share = problem.tol, 1.0
+        self.is_whole = False  # working sets proved dearer than all active rows at a time
         self.activate()
         if len(first) < n:
             highest, lowest = self.dual.extremes(*self.slopes())
@@ -208,6 +209,7 @@ class ExactRun:
         self.lo_active, self.hi_active = self.dual.lo[active], self.dual.hi[active]
         self.place_of = np.full(len(self.v), -1)
         self.place_of[active] = np.arange(len(active))
+        self.begun = self.kernel_rows.counter.n, self.n_steps
 
     def slopes(self) -> tuple[Array, Array]:
         """Derivatives at the active rows."""
@@ -215,13 +217,13 @@ class ExactRun:
 
     @property
     def size(self) -> int:
-        """Rows in a working set: all active ones if they fit, and at least half are not at a bound or all are few."""
+        """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
         n = len(self.v_active)
         if not self.by_rule:
             return self.largest
         free = (self.v_active > self.lo_active) & (self.v_active < self.hi_active) & (self.v_active != 0)
         is_easy = len(self.v) == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
-        if n <= self.cache.n_slots and (is_easy or np.count_nonzero(free) >= ALL_IF_FREE * n):
+        if n <= self.cache.n_slots and (is_easy or self.is_whole or np.count_nonzero(free) >= ALL_IF_FREE * n):
             return n
         return max(2, int(min(self.largest, self.cache.best_size) * self.share))
 
@@ -282,6 +284,9 @@ class ExactRun:
             self.g_active = g
         else:
             self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
+            n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
+            n_lines = int(np.count_nonzero(self.v_active))
+            self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, n_lines)
         self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
         self.value += max(gain, 0.0)
 

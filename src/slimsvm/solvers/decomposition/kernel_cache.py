@@ -34,6 +34,9 @@ GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
 WHOLE_SET = 4096
 # Numbers of lines that one thread adds up, or copies, in a microsecond, about.
 ADDED, COPIED = 2000, 500
+# Nanoseconds that a kernel value takes: of any row, and for each of its numbers; and that a step takes for each row of
+# its working set.
+VALUE_TIME, NUMBER_TIME, STEP_TIME = 0.14, 0.0174, 2.0
 
 
 def kernel_values(
@@ -110,6 +113,14 @@ class Recomputed:
     def whole_size(self) -> int:
         """Most active rows that are one working set at first."""
         return WHOLE_SET
+
+    def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
+        """Whether values computed for working sets took longer than their steps would have among all active rows.
+
+        That takes kernel lines, too, which are computed once.
+        """
+        of_value = VALUE_TIME + NUMBER_TIME * numbers_per_value(self.kernel_rows)
+        return of_value * n_values > len(self.active) * (STEP_TIME * n_steps + of_value * n_lines)
 
     def block(self, places: Array) -> KernelBlock:
         """Kernel values among the active rows at places; those of all are made when they are asked for."""
@@ -277,6 +288,10 @@ class KernelCache:
     def whole_size(self) -> int:
         """Most active rows that are one working set at first."""
         return 0
+
+    def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
+        """Whether all active rows should be one working set: lines are kept as it is."""
+        return False
 
     def block(self, places: Array) -> KernelBlock:
         """Kernel values among the active rows at places."""
