@@ -300,6 +300,7 @@ class ConvexFinish:
 
         def slope(step: float) -> float:
             nonlocal there, smoothed
+            there, smoothed = self.point, self.values.smoothed  # lets go of the scores of the step before
             there = self._at(step, along)
             smoothed = self._smooth(there.scores, self.tau, along.scores)
             return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * smoothed.product)
