@@ -286,13 +286,14 @@ class CPSP(CuttingPlaneSolver):
     def _pursuit(self, problem: Problem, plan: PursuitPlan, state: Any) -> PursuitRun | OverAllRows:
         """A run by Newton's method, of very many rows on a sample: δ and its bound need all of them."""
         rng = problem.generator()
+        problem = replace(problem, random_state=rng)  # made once, which may draw from one that others share
         sample = problem if plan.record_delta else learning_part(problem, rng)
         if sample is problem:
             return PursuitRun(problem, plan, state)
         if state is not None:
             state.check(problem.task, problem.examples)
             state = replace(state, examples=sample.examples)
-        run = PursuitRun(replace(sample, random_state=rng), plan, state)
+        run = PursuitRun(sample, plan, state)
 
         def state_of(fit: Fit, model: KernelExpansion) -> PursuitState:
             return replace(fit.state, examples=problem.examples, model=model)
