@@ -1,39 +1,33 @@
 """`slimsvm.dask`: the bits of blocks on one machine, whatever becomes of partitions and workers; what is refused."""
 
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
 from block_rows_cases import in_blocks
-from slimsvm import LowRank, Refine
+from slimsvm import Blocks, LowRank, Refine
 
 pytest.importorskip("distributed")
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
 
+from dask_cases import SETTINGS, N, bits, dask_array, file_of, fitted, in_small_parts, rows_and_labels, uneven
 from slimsvm.dask import SVC, SVR
+from slimsvm.dask.cluster import Cluster
+from slimsvm.dask.labels import vector_of
+from slimsvm.dask.rows import DaskRows
 
 # Clusters leave sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-N = 3_000
-SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed (socket|transport|event loop):ResourceWarning")
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+    with LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -45,52 +39,36 @@ def client(cluster):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr("slimsvm.rows.arrays.PASS_ROWS", 700)
-    monkeypatch.setattr("slimsvm.solvers.in_span.row_passes.KEPT_ROWS", 0)
-    monkeypatch.setattr("slimsvm.solvers.learned.learning_rows.LEARNING_ROWS", 900)
-    monkeypatch.setattr("slimsvm.solvers.learned.refine.NEAR_ROWS", (300, 900))
+    in_small_parts(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 4)).astype(np.float32)
-    return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=N) > 0, "yes", "no")
+    return rows_and_labels()
 
 
-def uneven(n_parts, seed=0):
-    cuts = np.sort(np.random.default_rng(seed).choice(np.arange(1, N), n_parts - 1, replace=False))
-    return tuple(np.diff(np.concatenate([[0], cuts, [N]])).tolist())
+# Too little for kernel values of all rows, which a cluster does not keep either: files say how many were computed.
+LITTLE_MEMORY = {"memory_limit": 0.1}
 
 
-def dask_array(X, n_parts):
-    return da.from_array(X, chunks=(uneven(n_parts), *X.shape[1:]))
-
-
-def fitted(estimator, X, y, *args, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator(**(SETTINGS | options)).fit(X, y, *args)
-
-
-def bits(clf):
-    model = clf.model_
-    return model.basis.tobytes(), model.coef.tobytes(), model.intercept.tobytes(), clf.objective_
-
-
-@pytest.mark.parametrize("solver", ["auto", "low-rank"])
-def test_the_bits_of_blocks_on_one_machine(solver, client, data, tmp_path):
+def test_low_rank_has_the_bits_of_one_machine(client, data):
     X, y = data
-    # Too little for kernel values of all rows, which a cluster does not keep either: files say how many were computed.
-    options = {"solver": solver, "memory_limit": 0.1}
-    one = fitted(slimsvm.SVC, X, y, **options)
-    assert bits(fitted(slimsvm.SVC, in_blocks(X, 10), y, **options)) == bits(one)
-    for n_parts in (3, 37):
-        other = fitted(SVC, dask_array(X, n_parts), da.from_array(y, chunks=500), **options)
-        assert bits(other) == bits(one)
-    one.save(tmp_path / "one.slim")
-    other.to_local().save(tmp_path / "other.slim")
-    assert (tmp_path / "one.slim").read_bytes() == (tmp_path / "other.slim").read_bytes()
+    options = {"solver": "low-rank"} | LITTLE_MEMORY
+    assert bits(fitted(SVC, dask_array(X, 5), y, **options)) == bits(fitted(slimsvm.SVC, X, y, **options))
+
+
+def test_rows_stay_where_they_are(client, data, monkeypatch):
+    """What is taken from the workers: samples, and rows near the margin."""
+
+    X, y = data
+    taken, take = [], DaskRows.take
+    monkeypatch.setattr(
+        DaskRows, "take", lambda self, index, dtype: taken.append(len(index)) or take(self, index, dtype)
+    )
+    monkeypatch.setattr(DaskRows, "slice", None)
+    far = 1e3 * X  # so far apart that a box about them does not say whether float32 will do
+    fitted(SVC, dask_array(far, 5), y, gamma=1.0)
+    assert max(taken) < N
 
 
 @pytest.mark.parametrize(
@@ -151,66 +129,6 @@ def test_scores_of_many_classes(client, data):
     np.testing.assert_array_equal(scores.compute(), clf.to_local().decision_function(X))
 
 
-def test_a_killed_worker_changes_nothing(cluster, client, data):
-    X, y = data
-    expected = bits(fitted(slimsvm.SVC, X, y))
-    asked, delays = dask_array(X, 7), (0.05, 0.4)
-    for i, delay in enumerate(delays):
-        fit: dict = {}
-        thread = threading.Thread(target=lambda fit=fit: fit.update(bits=bits(fitted(SVC, asked, y))))
-        thread.start()
-        time.sleep(delay)
-        os.kill(list(cluster.workers.values())[i].pid, signal.SIGKILL)
-        thread.join(120)
-        assert fit["bits"] == expected
-        client.wait_for_workers(2, timeout=60)
-
-
-SCHEDULER = """
-import time
-from distributed import LocalCluster
-if __name__ == "__main__":
-    options = {'processes': False, 'protocol': 'tcp://', 'dashboard_address': ':0'}
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, **options)
-    print(cluster.scheduler_address, flush=True)
-    time.sleep(300)
-"""
-
-
-def test_a_scheduler_that_is_gone_is_one_clear_error(data):
-    X, y = data
-    process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", SCHEDULER], stdout=subprocess.PIPE, text=True)
-    client = None
-    try:
-        client = Client(process.stdout.readline().strip(), set_as_default=False, timeout=20)
-        clf = SVC(client=client, **SETTINGS)
-        failed: list[Exception] = []
-
-        def fit():
-            try:
-                while True:  # until there is no scheduler
-                    clf.fit(dask_array(X, 5), y)
-            except Exception as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=fit)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            thread.start()
-            time.sleep(1.0)
-            process.kill()
-            thread.join(60)
-        assert not thread.is_alive()
-        assert isinstance(failed[0], ConnectionError)
-        assert "the Dask scheduler" in str(failed[0])
-    finally:
-        process.kill()
-        process.stdout.close()
-        process.wait()
-        if client is not None:
-            client.close(timeout=1)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -231,13 +149,89 @@ def test_what_is_wrong_with_a_partition_is_named(change, message, client, data):
         parts[2][103, 1] = np.nan
     else:
         parts = [np.full(part.shape, "a") for part in parts]
-    import dask
-
     lazy = [da.from_delayed(dask.delayed(part), shape=(1000, 4), dtype=np.float32) for part in parts]
     clf = SVC(**SETTINGS)
     with pytest.raises((TypeError, ValueError), match=message):
         clf.fit(da.concatenate(lazy), y)
     assert not hasattr(clf, "classes_")
+
+
+def frame_of(parts):
+    frames = [dask.delayed(part) for part in parts]
+    return dd.from_delayed(frames, meta=parts[0].iloc[:0], verify_meta=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda part: part[list("badc")],
+            r"partition 1 has the columns \['b', 'a', 'd', 'c'\], expected",
+        ),
+        (lambda part: part.assign(b="text"), r"found (object|str) in column 'b' of partition 1"),
+        (lambda part: part.astype(np.float64), r"partition 1 has 4 columns of float64, expected are 4 of float32"),
+        (lambda part: part.assign(c=np.where(part.a < -9, 0, np.inf)).astype(np.float32), r"inf.*row 1500, column 'c'"),
+    ],
+)
+def test_what_is_wrong_with_a_dataframe_is_named(change, message, client, data):
+    frame, y = pd.DataFrame(data[0], columns=list("abcd")), data[1]
+    with pytest.raises((TypeError, ValueError), match=message):
+        SVC(**SETTINGS).fit(frame_of([frame[:1500], change(frame[1500:])]), y)
+
+
+def test_columns_of_types_that_know_what_is_missing(client, data):
+    frame, y = pd.DataFrame(data[0], columns=list("abcd")), data[1]
+    parts = [frame[:1500].astype("Float32"), frame[1500:].astype("Float32")]
+    assert bits(fitted(SVC, frame_of(parts), y)) == bits(fitted(slimsvm.SVC, frame, y))
+    parts[1].iloc[7, 2] = pd.NA
+    with pytest.raises(ValueError, match=r"NaN at row 1507, column 'c', which is row 7 of partition 1"):
+        SVC(**SETTINGS).fit(frame_of(parts), y)
+
+
+def test_a_partition_that_cannot_be_made_is_named(client, data):
+    X, y = data
+
+    def made(i):
+        if i == 1:
+            raise OSError("no such file")
+        return X[:1000]
+
+    parts = [da.from_delayed(dask.delayed(made)(i), (1000, 4), np.float32) for i in range(3)]
+    with pytest.raises(RuntimeError, match="partition 1 of X could not be made: no such file"):
+        SVC(**SETTINGS).fit(da.concatenate(parts), y)
+
+
+def test_labels_that_only_the_last_partition_has(client, data):
+    X, _ = data
+    labels = np.where(np.arange(N) < N - 40, np.where(X[:, 0] > 0, "a", "b"), "rare").astype(object)
+    series = dd.from_pandas(pd.Series(labels), npartitions=4)
+    unknown = series.astype("category")
+    known = dd.from_pandas(pd.Series(labels, dtype="category"), npartitions=4)
+    without_sizes = da.from_array(labels, chunks=500)
+    without_sizes = without_sizes[without_sizes != "none"]  # chunks of unknown size
+    for given in (series, unknown, known, without_sizes):
+        np.testing.assert_array_equal(vector_of("y", given, Cluster(client)), labels)
+    found = fitted(SVC, dask_array(X, 3), unknown)
+    assert found.classes_.tolist() == ["a", "b", "rare"]
+    assert bits(found) == bits(fitted(slimsvm.SVC, X, labels))
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        (
+            ["no", "yes"] * 500,
+            r"y has values of <U3 in partition 2, expected are such as the int64 of partition 0",
+        ),
+        ([0.5, np.nan] * 500, r"y contains NaN at row 2001, which is row 1 of partition 2"),
+        ([0, 1] * 400, "inconsistent numbers of samples"),
+    ],
+)
+def test_what_is_wrong_with_labels_is_named(last, message, client, data):
+    first = [da.from_array(np.arange(1000) % 2, chunks=1000)] * 2
+    delayed = da.from_delayed(dask.delayed(np.array)(last), (len(last),), np.int64)
+    with pytest.raises(ValueError, match=message):
+        SVC(**SETTINGS).fit(dask_array(data[0], 3), da.concatenate([*first, delayed]))
 
 
 def test_empty_partitions_and_labels_of_the_last_one(client, data):
@@ -285,3 +279,22 @@ def test_parameters_as_scikit_learn_has_them():
     assert repr(clf).startswith("slimsvm.dask.SVC(C=3.0")
     with pytest.raises(TypeError):
         SVC(maximum=3)
+
+
+def test_the_same_file_from_all_that_rows_are_in(cluster, client, data, tmp_path, monkeypatch):
+    """The last test here: workers go."""
+    X, y = data
+    expected = file_of(fitted(slimsvm.SVC, X, y, **LITTLE_MEMORY), tmp_path / "one.slim")
+    mapped = np.memmap(tmp_path / "X", np.float32, "w+", shape=X.shape)
+    mapped[:] = X
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame.assign(y=y).to_parquet(tmp_path / "X.parquet", row_group_size=800)
+    rows, labels = Blocks.from_parquet(tmp_path / "X.parquet", label="y")
+    rows.feature_names = None  # which an array has not
+    for same in ((mapped, y), (in_blocks(X, 10), y), (rows, np.asarray(labels))):
+        assert file_of(fitted(slimsvm.SVC, *same, **LITTLE_MEMORY), tmp_path / "other.slim") == expected
+    for n_workers, n_parts, tasks_per_thread in ((4, 37, 1), (2, 3, 4), (1, 10, 2)):
+        cluster.scale(n_workers)
+        monkeypatch.setattr("slimsvm.dask.rows.TASKS_PER_THREAD", tasks_per_thread)
+        other = fitted(SVC, dask_array(X, n_parts), da.from_array(y, chunks=500), **LITTLE_MEMORY)
+        assert file_of(other.to_local(), tmp_path / "other.slim") == expected

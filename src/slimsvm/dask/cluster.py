@@ -35,21 +35,59 @@ def client_of(given: Any) -> Any:
         ) from None
 
 
+@contextmanager
+def large_graphs() -> Iterator[None]:
+    """Labels and bases travel with tasks, so that they can be brought to another worker again: no warning of that."""
+    from dask import config
+
+    with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+        yield
+
+
 class Cluster:
     """Tasks by one client. A task that is lost with its worker runs again there where one is left: it is pure."""
 
     def __init__(self, client: Any):
         self.client = client
 
+    def n_threads(self) -> int:
+        """Threads of all workers that are there now, at least 1."""
+        with self.heard():
+            return max(1, sum(self.client.nthreads().values()))
+
     def submit(self, function: Callable[..., Any], *own: Any) -> Any:
         """A future of function(*own), where own may be futures."""
-        with self.heard():
-            return self.client.submit(function, *own, key=f"slimsvm-{uuid4().hex}", pure=False)
+        return self.submit_all(function, *([item] for item in own))[0]
+
+    def submit_all(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+        """A future of function(*own) for each line of the columns, in one message."""
+        name, run = function.__name__.strip("_"), uuid4().hex
+        keys = [f"slimsvm-{name}-{run}-{i}" for i in range(len(columns[0]))]
+        with self.heard(), large_graphs():
+            return self.client.map(function, *columns, key=keys, pure=False)
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """Futures of what is delayed."""
+        with self.heard(), large_graphs():
+            return self.client.compute(delayed)
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """What futures hold, in order."""
         with self.heard():
             return self.client.gather(futures)
+
+    def gather_partitions(self, name: str, futures: list[Any], partitions: list[Any]) -> list[Any]:
+        """As `gather`, of what depends on one partition each: where that could not be made, the error says which."""
+        try:
+            return self.gather(futures)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            failed = [i for i, partition in enumerate(partitions) if partition.status == "error"]
+            if not failed:
+                raise
+            kind = ValueError if isinstance(error, ValueError) else RuntimeError
+            raise kind(f"partition {failed[0]} of {name} could not be made: {error}") from error
 
     @contextmanager
     def heard(self) -> Iterator[None]:

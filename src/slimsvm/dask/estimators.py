@@ -9,7 +9,8 @@ import numpy as np
 
 from slimsvm import estimators
 from slimsvm.dask.cluster import Cluster, client_of
-from slimsvm.dask.rows import DaskRows, vector_of
+from slimsvm.dask.labels import vector_of
+from slimsvm.dask.rows import DaskRows
 from slimsvm.solvers import LowRank, Refine
 
 
@@ -78,13 +79,11 @@ class DaskMachine:
         self._check_solver()
         cluster = Cluster(client_of(self.client))
         rows = DaskRows(X, cluster)
-        weights = vector_of(sample_weight, cluster)
+        weights = vector_of("sample_weight", sample_weight, cluster)
         if weights is not None and not (np.asarray(weights) > 0).all():
             raise ValueError("sample_weight must be > 0 in every row: leave rows of weight 0 out of the collection")
         local = copy(self._local)  # a fit that fails changes nothing
-        local.fit(rows, vector_of(y, cluster), weights)
-        if rows.feature_names is not None:
-            local.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        local.fit(rows, vector_of("y", y, cluster), weights)
         self._local = local
         return self
 

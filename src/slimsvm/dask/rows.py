@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
+import cloudpickle
 import numpy as np
 
-from slimsvm.core.threads import one_blas_thread
+from slimsvm.core import isa
 from slimsvm.dask.cluster import Cluster
-from slimsvm.rows import Rows, as_rows, find_not_finite, say_not_finite
-from slimsvm.tasks import Examples
+from slimsvm.dask.partitions import partitions_of
+from slimsvm.dask.work import Made, Work, on_parts, packed_items, placed_items, taken
+from slimsvm.rows import Rows
+
+# Parts are worked on several at a time, up to so many rows and bytes of them, where every thread of the workers still
+# has so many tasks: a task costs about a millisecond, and the last ones should not be waited for long.
+TASK_ROWS, TASK_BYTES, TASKS_PER_THREAD = 1 << 20, 1 << 28, 4
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Results that stay with the workers: the future of a `Made` for each task."""
+
+    futures: list[Any]
 
 
 class DaskRows(Rows):
     """Rows of a Dask array or dataframe.
 
-    Parts of 262,144 rows lie with the workers; passes are tasks, one for each part, whose sums come back.
+    They lie with the workers in blocks of one or several parts; passes are tasks, one for each block, whose sums come
+    back.
 
     Parameters
     ----------
@@ -41,151 +56,96 @@ class DaskRows(Rows):
 
     def __init__(self, X: Any, cluster: Cluster):
         self.cluster = cluster
-        partitions, self.feature_names = blocks_of(X, cluster)
-        shapes = cluster.gather([cluster.submit(_described, part) for part in partitions])
-        self.dtype, self.n_features = _alike(shapes)
-        sizes = [shape[0] for shape, _ in shapes]
-        bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.n_rows = int(bounds[-1])
-        if not self.n_rows:
-            raise ValueError(f"X must have rows, found {len(sizes)} partitions without any")
+        found = partitions_of(X, cluster)
+        self.dtype, self.n_features, self.feature_names = found.dtype, found.n_features, found.names
+        self.n_rows = int(found.bounds[-1])
         self.n_stored = self.n_rows * self.n_features
-        found = cluster.gather([cluster.submit(_bad_number, part) for part in partitions])
-        self._check_finite(found, bounds)
-        self._parts = [self._cut(partitions, bounds, lo, hi) for lo, hi in self.parts()]
+        self._tasks = self._grouped(self.parts())
+        self._starts = np.array([parts[0][0] for parts in self._tasks])
+        self._blocks = [found.cut(parts[0][0], parts[-1][1]) for parts in self._tasks]
+        self._has_warned = False
 
-    def _check_finite(self, found: list[Any], bounds: np.ndarray) -> None:
-        for i, bad in enumerate(found):
-            if bad is not None:
-                raise ValueError(say_not_finite(bad, int(bounds[i]), f"partition {i}", self.feature_names))
-
-    def _cut(self, partitions: list[Any], bounds: np.ndarray, lo: int, hi: int) -> Any:
-        """The rows lo, …, hi − 1 as one array on a worker."""
-        first, last = np.searchsorted(bounds, [lo, hi - 1], side="right") - 1
-        cuts, pieces = [], []
-        for i in range(first, last + 1):
-            if bounds[i] < bounds[i + 1]:
-                cuts.append((max(0, lo - int(bounds[i])), min(hi, int(bounds[i + 1])) - int(bounds[i])))
-                pieces.append(partitions[i])
-        return self.cluster.submit(_joined, cuts, self.dtype, *pieces)
+    def _grouped(self, parts: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+        """The parts of each task."""
+        rows = parts[0][1] - parts[0][0]
+        bytes_of_part = rows * self.n_features * self.dtype.itemsize
+        size = min(len(parts) // (TASKS_PER_THREAD * self.cluster.n_threads()), TASK_ROWS // rows)
+        size = max(1, min(size, TASK_BYTES // max(1, bytes_of_part)))
+        return [parts[i : i + size] for i in range(0, len(parts), size)]
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
-    def place(self, items: list[Any]) -> list[Any]:
-        """Something of each part, brought to a worker once; a lost one is brought there again."""
-        return [self.cluster.submit(pickle.loads, pickle.dumps(item)) for item in items]
+    def share(self, item: Any) -> Any:
+        """Something that passes want of it all, brought to each worker once."""
+        return self.cluster.submit(pickle.loads, cloudpickle.dumps(item))
 
-    def map(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
-        """See `Rows.map`: a task for each part."""
-        packed, own = pickle.dumps(function), zip(self._parts, *items, strict=True)
-        return self._results([self.cluster.submit(_on_rows, packed, *parts) for parts in own], keep)
+    def place(self, items: list[Any]) -> Kept:
+        """Examples or scores of each part, brought to a worker once; what is lost with it is brought there again."""
+        packed = [packed_items(own) for own in self._by_task(items)]
+        return Kept([self.cluster.submit(placed_items, own) for own in packed])
 
-    def each(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
+    def map(self, function: Callable[..., Any], *items: Any, keep: bool = False, shared: Any = None) -> Any:
+        """See `Rows.map`; items are lists with a value for each part, or what was kept. ``shared`` goes before rows."""
+        return self._done(function, items, keep, shared, self._blocks)
+
+    def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
         """As `map`, of items alone."""
-        packed, own = pickle.dumps(function), zip(*items, strict=True)
-        return self._results([self.cluster.submit(_apart, packed, *parts) for parts in own], keep)
+        return self._done(function, items, keep, None, [None] * len(self._tasks))
 
-    def _results(self, futures: list[Any], keep: bool) -> list[Any]:
-        return futures if keep else self.cluster.gather(futures)
+    def _done(self, function: Callable[..., Any], items: Any, keep: bool, shared: Any, blocks: list[Any]) -> Any:
+        own = [None if isinstance(item, Kept) else self._by_task(item) for item in items]
+        kept = [item.futures for item in items if isinstance(item, Kept)]
+        packed_function, packed = cloudpickle.dumps(function), []
+        for i, parts in enumerate(self._tasks):
+            bounds = [(lo - parts[0][0], hi - parts[0][0]) for lo, hi in parts]
+            columns = [None if column is None else column[i] for column in own]
+            packed.append(pickle.dumps(Work(packed_function, bounds, columns)))
+        futures = self.cluster.submit_all(on_parts, packed, [shared] * len(packed), blocks, *kept)
+        return Kept(futures) if keep else self._values(self.cluster.gather(futures))
+
+    def _by_task(self, items: list[Any]) -> list[list[Any]]:
+        ends = np.cumsum([len(parts) for parts in self._tasks])
+        return [items[end - len(parts) : end] for end, parts in zip(ends, self._tasks)]
+
+    def _values(self, found: list[Made]) -> list[Any]:
+        """Values of all parts, made with the same instructions or with a warning."""
+        others = {maker for made in found for maker in made.makers if maker[0] != isa()}
+        if others and not self._has_warned:
+            self._has_warned = True
+            whose = ", ".join(f"{other} on {address}" for other, address in sorted(others))
+            warnings.warn(
+                f"workers round otherwise than this process, which uses the instruction set {isa()}: {whose}. Results "
+                "may differ in their last digits from those of other runs: set SLIMSVM_ISA to one that all of them "
+                "have, here and for the workers",
+                stacklevel=2,
+            )
+        return [value for made in found for value in made.values]
 
     # -- rows here ----------------------------------------------------------------------------------------------------
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
         """See `Rows.take`."""
         index = np.asarray(index, np.int64)
-        starts = np.array([lo for lo, _ in self.parts()])
-        out, owner = np.empty((len(index), self.n_features), dtype), np.searchsorted(starts, index, side="right") - 1
+        out, owner = np.empty((len(index), self.n_features), dtype), self._owners(index)
         asked = np.unique(owner)
         places = [np.flatnonzero(owner == i) for i in asked]
-        futures = [self.cluster.submit(_taken, self._parts[i], index[at] - starts[i]) for i, at in zip(asked, places)]
+        own = [index[at] - self._starts[i] for i, at in zip(asked, places)]
+        futures = self.cluster.submit_all(taken, [self._blocks[i] for i in asked], own)
         for at, rows in zip(places, self.cluster.gather(futures)):
             out[at] = rows
         return out
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
         """See `Rows.slice`."""
-        return self.take(np.arange(lo, min(hi, self.n_rows)), dtype)
+        hi = max(lo, min(hi, self.n_rows))
+        if lo == hi:
+            return np.empty((0, self.n_features), dtype)
+        first, last = self._owners(np.array([lo, hi - 1]))
+        starts = self._starts[first : last + 1]
+        own = [slice(max(0, lo - int(start)), hi - int(start)) for start in starts]
+        futures = self.cluster.submit_all(taken, self._blocks[first : last + 1], own)
+        return np.ascontiguousarray(np.concatenate(self.cluster.gather(futures)), dtype)
 
-
-def blocks_of(X: Any, cluster: Cluster) -> tuple[list[Any], list[str] | None]:
-    """Futures of the partitions as arrays, one after another, and the names of columns."""
-    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        with cluster.heard():
-            futures = cluster.client.compute([part for part in X.to_delayed()])
-        return [cluster.submit(np.asarray, future) for future in futures], [str(name) for name in X.columns]
-    if not hasattr(X, "chunks") or not hasattr(X, "to_delayed"):
-        raise TypeError(f"X must be a dask array or dataframe, found {type(X).__name__}; slimsvm.SVC takes others")
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions (rows, features), found {X.ndim}")
-    if np.isnan(X.shape).any():
-        unknown = int(np.flatnonzero(np.isnan(X.chunks[0]))[0]) if np.isnan(X.chunks[0]).any() else 0
-        raise ValueError(f"X has chunks of unknown size, the first is chunk {unknown}: call X.compute_chunk_sizes()")
-    if len(X.chunks[1]) > 1:
-        X = X.rechunk({1: X.shape[1]})
-    with cluster.heard():
-        return cluster.client.compute(X.to_delayed().ravel().tolist()), None
-
-
-def vector_of(values: Any, cluster: Cluster) -> Any:
-    """Labels or weights of a Dask collection as an array in this process; others as they are."""
-    if not hasattr(values, "dask") and not hasattr(values, "to_delayed"):
-        return values
-    with cluster.heard():
-        return np.asarray(cluster.client.compute(values).result())
-
-
-def _alike(shapes: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[np.dtype, int]:
-    """Type and columns that all partitions with rows have."""
-    first = next((i for i, (shape, _) in enumerate(shapes) if shape[0]), 0)
-    like, dtype = shapes[first]
-    for i, (shape, own) in enumerate(shapes):
-        if len(shape) != 2:
-            raise ValueError(f"partition {i} has {len(shape)} dimensions, accepted are two (rows, features)")
-        if own.kind not in "buif":
-            raise TypeError(f"X must hold real numbers, found dtype {own} in partition {i}")
-        if shape[0] and (shape[1] != like[1] or own != dtype):
-            raise ValueError(
-                f"partition {i} has {shape[1]} columns of {own}, expected are {like[1]} of {dtype}, as in partition "
-                f"{first}"
-            )
-    return dtype, like[1]
-
-
-def _described(block: Any) -> tuple[tuple[int, ...], np.dtype]:
-    return block.shape, block.dtype
-
-
-def _bad_number(block: Any) -> tuple[int, int, Any] | None:
-    return find_not_finite(np.asarray(block))
-
-
-def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.ndarray:
-    return np.concatenate([np.asarray(piece[lo:hi], dtype) for (lo, hi), piece in zip(cuts, pieces)])
-
-
-def _on_rows(packed: bytes, block: np.ndarray, *own: Any) -> Any:
-    with one_blas_thread():  # as in a fit
-        return pickle.loads(packed)(as_rows(_aligned(block)), *map(_aligned, own))
-
-
-def _apart(packed: bytes, *own: Any) -> Any:
-    with one_blas_thread():
-        return pickle.loads(packed)(*map(_aligned, own))
-
-
-def _aligned(item: Any) -> Any:
-    """What came from another worker may begin at any byte: arrays, and those of examples, as compiled code has them.
-
-    Functions and what they hold are packed in one piece, which is read anew.
-    """
-    if isinstance(item, Examples):
-        further: Any = {
-            name: {key: _aligned(values) for key, values in getattr(item, name).items()}
-            for name in ("per_row", "per_example")
-        }
-        return replace(item, labels=_aligned(item.labels), weights=_aligned(item.weights), **further)
-    return np.require(item, requirements=["A"]) if isinstance(item, np.ndarray) else item
-
-
-def _taken(block: np.ndarray, index: np.ndarray) -> np.ndarray:
-    return block[index]
+    def _owners(self, index: np.ndarray) -> np.ndarray:
+        """The blocks that rows are in."""
+        return np.searchsorted(self._starts, index, side="right") - 1

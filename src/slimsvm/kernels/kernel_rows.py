@@ -186,9 +186,10 @@ class KernelRows:
         if self._radius is None:
             self._radius = 0.0
             if self._folding is not None and self._folding.norms:
-                everything = Selection(self.n_rows)
-                kept = [self._kept] if self._kept else (self._folded(part) for _, part in self._cut(everything))
-                farthest = max((float(-rows.rows.half.min()) for rows in kept if len(rows.rows.half)), default=0.0)
+                if self._kept is not None:
+                    farthest = _farthest(self._kept)
+                else:  # part by part, since rows may lie elsewhere
+                    farthest = max(self.rows.map(partial(_farthest_of, self.kernel, self.dtype, self.centre)))
                 self._radius = farthest * self._folding.steepness
         return self._radius
 
@@ -449,6 +450,17 @@ class KernelRows:
             folders.append(folder)
 
         run_tiles(work, len(parts), n_jobs)
+
+
+def _farthest(folded: FoldedRows) -> float:
+    """``|x - centre|^2 / 2`` of the farthest of some rows, folded."""
+    half = folded.rows.half
+    return float(-half.min()) if len(half) else 0.0
+
+
+def _farthest_of(kernel: Kernel, dtype: Any, centre: np.ndarray, rows: Rows) -> float:
+    own = KernelRows(kernel, rows, dtype=dtype, n_jobs=1, memory_limit=0, centre=centre)
+    return max((_farthest(own._folded(part)) for _, part in own._cut(Selection(own.n_rows))), default=0.0)
 
 
 def _sums(block_rows: int, has_box: bool, rows: Rows) -> tuple[np.ndarray, np.ndarray]:

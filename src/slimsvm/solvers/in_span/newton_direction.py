@@ -42,6 +42,7 @@ CHEAP, EXACT = Accuracy(1e-3, 4096, 0.05), Accuracy(1e-9, np.inf, 1e-3)
 def direction(
     passes: RowPasses,
     smoothed: SmoothedRows,
+    largest: float,
     gradient: Array,
     C: float,
     penalty: Array,
@@ -56,6 +57,8 @@ def direction(
     passes : RowPasses
     smoothed : SmoothedRows
         At the present point.
+    largest : float
+        Curvature of a row there.
     gradient : float64 ndarray of shape (r + 1, m)
     C : float
     penalty : float64 ndarray of shape (r + 1, 1)
@@ -67,7 +70,7 @@ def direction(
     """
     space = passes.space
     limit = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * space.rank)
-    n, index, curvature, share = passes.near_margin(smoothed, accuracy.negligible / effort**2, limit, rng)
+    n, index, curvature, share = passes.near_margin(smoothed, accuracy.negligible / effort**2 * largest, limit, rng)
     rows = space.whitened(index)
     curvature = (C * n / int(limit) if n > limit else C) * curvature
     if share is not None and (accuracy is EXACT or effort > WHOLE_EFFORT) and gradient.size <= MAX_WHOLE:

@@ -7,7 +7,7 @@ elsewhere they stay there, and only sums and the few rows of a direction come ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,8 @@ from slimsvm.solvers.in_span.whitened_span import Subspace
 from slimsvm.tasks import Examples, Smoothed, Task
 
 Array = np.ndarray
-Parts = list[Any]
+# A list with an entry for each part, or where these are elsewhere what stands for it.
+Parts = Any
 
 # Up to so many rows the smoothed losses of all are kept between passes; beyond, they are made again, which is quick.
 KEPT_ROWS = 1 << 21
@@ -34,8 +35,8 @@ class SmoothedRows:
         As in `tasks.Smoothed`, of all rows.
     product : float
         Σ residual · direction, where a direction was given.
-    scores : list
-        In parts.
+    scores
+        In parts; None where they were looked at along a direction.
     tau : float
     kept : list
         A `Smoothed` for each part, or None where they were not kept.
@@ -53,12 +54,13 @@ class SmoothedRows:
 @dataclass(frozen=True)
 class Slope:
     """Sums of the residuals a: Σ aᵢ scoresᵢ, and with (m,) entries each, or of their positive and their negative parts
-    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ.
+    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ; and the largest curvature of a row.
     """
 
     product: float
     coordinates: Array
     totals: Array
+    largest: float
 
 
 class RowPasses:
@@ -93,37 +95,44 @@ class RowPasses:
         """Scores that are all higher by a number."""
         return self.space.each(partial(_shifted, shift), scores, keep=True)
 
-    def smooth(self, scores: Parts, tau: float, along: Parts | None = None) -> SmoothedRows:
-        """Smoothed losses at scores, and the product of their residuals with a direction."""
+    def smooth(self, scores: Parts, tau: float) -> SmoothedRows:
+        """Smoothed losses at scores."""
         work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps)
-        found = self.space.each(work, scores, self.examples, along or self._nothing)
-        sums = np.array([sums for sums, _ in found])
-        total = sums[0] if len(sums) == 1 else _added(list(sums))
-        loss, value, dual, rest, product = total.tolist()
-        return SmoothedRows(loss, value, (dual, rest), product, scores, tau, [kept for _, kept in found])
+        return _smoothed_rows(self.space.each(work, scores, self.examples), scores, tau)
+
+    def smooth_along(self, scores: Parts, step: float, along: Parts, tau: float) -> SmoothedRows:
+        """Smoothed losses ``step`` times ``along`` away from scores, and their residuals' product with ``along``."""
+        work = partial(_smoothed_sums_along, self.task, tau, self.space.n_threads, self.keeps, step)
+        return _smoothed_rows(self.space.each(work, scores, self.examples, along), None, tau)
 
     def total(self, scores: Parts, tau: float, shift: float) -> float:
         """Σ of the residuals at scores that are all higher by ``shift``."""
         work = partial(_total, self.task, tau, self.space.n_threads, shift)
         return float(_added(self.space.each(work, scores, self.examples)))
 
-    def slope(self, smoothed: SmoothedRows, by_sign: bool) -> Slope:
-        """Sums of the residuals, of those above and below 0 apart where asked for."""
-        work = partial(_slope, self.task, smoothed.tau, by_sign)
-        found = self.space.map(work, smoothed.scores, self.examples, smoothed.kept)
-        product, sums, totals = (_added([part[i] for part in found]) for i in range(3))
-        return Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals)
+    def slope(self, scores: Parts, tau: float, by_sign: bool, known: SmoothedRows | None) -> tuple[SmoothedRows, Slope]:
+        """Smoothed losses at scores, unless they are known, and sums of the residuals: of those above and below 0 apart
+        where asked for.
+        """
+        work = partial(_slope, self.task, tau, by_sign, self.keeps)
+        found = self.space.map(work, scores, self.examples, self._nothing if known is None else known.kept)
+        if known is None:
+            smoothed = _smoothed_rows([part[:2] for part in found], scores, tau)
+        else:
+            smoothed = replace(known, scores=scores)
+        product, sums, totals = (_added([part[i] for part in found]) for i in range(2, 5))
+        largest = max(part[5] for part in found)
+        return smoothed, Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals, largest)
 
     def near_margin(
-        self, smoothed: SmoothedRows, share: float, limit: float, rng: np.random.Generator
+        self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator
     ) -> tuple[int, Array, Array, Array | None]:
-        """Rows whose curvature is above a share of the largest, drawn from these where they are more than ``limit``.
+        """Rows whose curvature is above the least, drawn from these where they are more than ``limit``.
 
         How many there are; their numbers, curvatures and soft argmax.
         """
         of = smoothed.scores, self.examples, smoothed.kept
         basics = self.task, smoothed.tau
-        least = share * max(self.space.each(partial(_largest, *basics), *of))
         counts = np.array(self.space.each(partial(_count, *basics, least), *of))
         n, ends = int(counts.sum()), np.cumsum(counts)
         chosen = np.arange(n) if n <= limit else np.sort(rng.choice(n, int(limit), replace=False))
@@ -184,11 +193,25 @@ def _same(scores: Array) -> Array:
 
 
 def _smoothed_sums(
-    task: Task, tau: float, n_threads: int, keep: bool, scores: Array, examples: Examples, along: Array | None
+    task: Task, tau: float, n_threads: int, keep: bool, scores: Array, examples: Examples
 ) -> tuple[list[float], Smoothed | None]:
-    smoothed = task.smooth(scores, tau, examples, n_threads)
-    product = 0.0 if along is None else float(np.vdot(smoothed.residual, along))
+    return _sums_of(task.smooth(scores, tau, examples, n_threads), None, keep)
+
+
+def _smoothed_sums_along(
+    task: Task, tau: float, n_threads: int, keep: bool, step: float, scores: Array, examples: Examples, along: Array
+) -> tuple[list[float], Smoothed | None]:
+    return _sums_of(task.smooth(_moved(step, scores, along), tau, examples, n_threads), along, keep)
+
+
+def _sums_of(smoothed: Smoothed, along: Array | None, keep: bool) -> tuple[list[float], Smoothed | None]:
+    product = 0.0 if along is None else _product(smoothed.residual, along)
     return [smoothed.loss, smoothed.value, *smoothed.dual, product], smoothed if keep else None
+
+
+def _product(a: Array, b: Array) -> float:
+    """Σ a b, without BLAS, whose sums depend on the processor more than SLIMSVM_ISA says."""
+    return float((a * b).sum())
 
 
 def _total(task: Task, tau: float, n_threads: int, shift: float, scores: Array, examples: Examples) -> float:
@@ -196,13 +219,21 @@ def _total(task: Task, tau: float, n_threads: int, shift: float, scores: Array, 
 
 
 def _slope(
-    task: Task, tau: float, by_sign: bool, seen: Seen, scores: Array, examples: Examples, kept: Smoothed | None
-) -> tuple[float, Array, Array]:
-    residual = _again(task, tau, scores, examples, kept, seen.n_threads).residual
-    product = float(np.vdot(residual, scores))
+    task: Task,
+    tau: float,
+    by_sign: bool,
+    keep: bool,
+    seen: Seen,
+    scores: Array,
+    examples: Examples,
+    kept: Smoothed | None,
+) -> tuple[list[float], Smoothed | None, float, Array, Array, float]:
+    smoothed = _again(task, tau, scores, examples, kept, seen.n_threads)
+    sums, residual = _sums_of(smoothed, None, keep), smoothed.residual
+    product, largest = _product(residual, scores), float(_sizes(smoothed).max(initial=0.0))
     if by_sign:
         residual = np.hstack([np.maximum(residual, 0.0), np.minimum(residual, 0.0)])
-    return product, seen.transposed(residual), residual.sum(axis=0)
+    return *sums, product, seen.transposed(residual), residual.sum(axis=0), largest
 
 
 def _again(
@@ -212,23 +243,20 @@ def _again(
     return task.smooth(scores, tau, examples, n_threads) if kept is None else kept
 
 
-def _sizes(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> Array:
-    return _again(task, tau, scores, examples, kept).curvature.sum(axis=1)
-
-
-def _largest(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> float:
-    return float(_sizes(task, tau, scores, examples, kept).max(initial=0.0))
+def _sizes(smoothed: Smoothed) -> Array:
+    """The rows' curvatures, of several outputs together."""
+    return smoothed.curvature.sum(axis=1)
 
 
 def _count(task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None) -> int:
-    return int(np.count_nonzero(_sizes(task, tau, scores, examples, kept) > least))
+    return int(np.count_nonzero(_sizes(_again(task, tau, scores, examples, kept)) > least))
 
 
 def _picked(
     task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None, chosen: Array
 ) -> tuple[Array, Array, Array | None]:
     smoothed = _again(task, tau, scores, examples, kept)
-    rows = np.flatnonzero(smoothed.curvature.sum(axis=1) > least)[chosen]
+    rows = np.flatnonzero(_sizes(smoothed) > least)[chosen]
     return rows, smoothed.curvature[rows], None if smoothed.share is None else smoothed.share[rows]
 
 
@@ -238,6 +266,12 @@ def _error(task: Task, scores: Array, examples: Examples) -> tuple[float, float]
 
 def _residual(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> Array:
     return _again(task, tau, scores, examples, kept).residual
+
+
+def _smoothed_rows(found: list[Any], scores: Parts, tau: float) -> SmoothedRows:
+    """Of the sums of the parts, and what is kept of them."""
+    loss, value, dual, rest, product = _added([np.array(sums) for sums, _ in found]).tolist()
+    return SmoothedRows(loss, value, (dual, rest), product, scores, tau, [kept for _, kept in found])
 
 
 def _added(parts: Parts) -> Any:

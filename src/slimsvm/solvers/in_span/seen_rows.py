@@ -77,11 +77,16 @@ class SeenElsewhere(Seen):
         self.n_rows, self.rank, self.n_threads = rows.n_rows, len(self._points), 1
 
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
-        """See `Seen.pieces`."""
-        for part in in_pieces(self.n_rows, self._block_rows if self.rank else self.n_rows):
-            yield part.start, part.stop, self._rows.block(self._points, rows=(part.start, part.stop))
+        """See `Seen.pieces`: all in the same memory, since workers of Dask give it back to the system at once, and new
+        memory takes longer than the values.
+        """
+        size = min(self.n_rows, self._block_rows if self.rank else self.n_rows)
+        values = np.empty((size, self.rank), self._rows.dtype)
+        for part in in_pieces(self.n_rows, size):
+            out = values[: part.stop - part.start]
+            yield part.start, part.stop, self._rows.block(self._points, rows=(part.start, part.stop), out=out)
 
 
-def seen_elsewhere(span: Span, function: Callable[..., Any], rows: Rows, *own: Any) -> Any:
+def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
     """function(seen, *own) of a part of the rows."""
     return function(SeenElsewhere(span, rows), *own)

@@ -84,6 +84,7 @@ class Values:
     smoothed_objective: float
     bound: float
     smoothing_gap: float
+    largest: float
 
 
 class ConvexFinish:
@@ -216,7 +217,9 @@ class ConvexFinish:
             "scores": self.passes.joined(self.point.scores),
             "best_u": best.u,
             "gradient": values.gradient,
-            "values": np.array([values.objective, values.smoothed_objective, values.bound, values.smoothing_gap]),
+            "values": np.array(
+                [values.objective, values.smoothed_objective, values.bound, values.smoothing_gap, values.largest]
+            ),
             "sums": np.array([smoothed.loss, smoothed.value, *smoothed.dual, smoothed.product, smoothed.tau]),
             **others,
         }
@@ -248,7 +251,7 @@ class ConvexFinish:
         self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
         self.effort = min(max(1.0, self.examples.n_rows / EFFORT_ROWS), FIRST_EFFORT)
         self.decrement = np.inf
-        mean_loss = self._smooth(self.point.scores, 1.0).loss / self.examples.total_weight
+        mean_loss = self.passes.smooth(self.point.scores, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
         # From a good start, begin with the τ that proves most of it; a rise that is rounding's proves nothing.
@@ -267,7 +270,8 @@ class ConvexFinish:
         """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
         now, C = self.values, self.problem.C
         accuracy = EXACT if self.thorough else CHEAP
-        du = direction(self.passes, now.smoothed, now.gradient, C, self.penalty, self.rng, accuracy, self.effort)
+        near = now.smoothed, now.largest, now.gradient
+        du = direction(self.passes, *near, C, self.penalty, self.rng, accuracy, self.effort)
         along = Point(du, self.passes.times(du))
         decrement = -float(np.sum(now.gradient * du))
         if decrement > SLOW * self.decrement:
@@ -291,19 +295,16 @@ class ConvexFinish:
             return FIRST_TOLERANCE * abs(self.best.objective)
         return min(self.tol, self.tol_relative * abs(self.best.objective) if np.isfinite(self.tol_relative) else np.inf)
 
-    def _smooth(self, scores: Parts, tau: float, along: Parts | None = None) -> SmoothedRows:
-        return self.passes.smooth(scores, tau, along)
-
     def _search(self, along: Point, decrement: float) -> tuple[Point, SmoothedRows | None]:
         """Where the smoothed objective's slope is small, and the loss there."""
-        there, smoothed = self.point, self.values.smoothed
+        there, smoothed = 0.0, self.values.smoothed
 
         def slope(step: float) -> float:
             nonlocal there, smoothed
-            there, smoothed = self.point, self.values.smoothed  # lets go of the scores of the step before
-            there = self._at(step, along)
-            smoothed = self._smooth(there.scores, self.tau, along.scores)
-            return float(np.sum(self.penalty * there.u * along.u) - self.problem.C * smoothed.product)
+            smoothed = self.values.smoothed  # lets go of what the step before kept
+            there, smoothed = step, self.passes.smooth_along(self.point.scores, step, along.scores, self.tau)
+            u = self.point.u + step * along.u
+            return float(np.sum(self.penalty * u * along.u) - self.problem.C * smoothed.product)
 
         small, bracket = self.slope_share * decrement, Bracket(0.0, -decrement, 1.0, slope(1.0))
         for _ in range(MAX_TRIALS):
@@ -311,12 +312,12 @@ class ConvexFinish:
                 break
             bracket.climb(2 * bracket.high, slope(2 * bracket.high))
         if bracket.value_high <= small:
-            return there, smoothed
+            return self._at(there, along), smoothed
         for _ in range(MAX_TRIALS):
             step = bracket.secant()
             value = slope(step)
             if abs(value) <= small:
-                return there, smoothed
+                return self._at(there, along), smoothed
             bracket.narrow(step, value)
         return self._at(bracket.low, along), None
 
@@ -329,10 +330,9 @@ class ConvexFinish:
         """Values at the present point and τ, where the loss may be known; the best so far."""
         if self.free:
             self._balance()
-        if self.free or smoothed is None:
-            smoothed = self._smooth(self.point.scores, self.tau)
+            smoothed = None
         C, u = self.problem.C, self.point.u
-        slope = self.passes.slope(smoothed, by_sign=self.free)
+        smoothed, slope = self.passes.slope(self.point.scores, self.tau, self.free, smoothed)
         smoothing_gap = C * (smoothed.loss - sum(smoothed.dual) + slope.product)
         z, dual = balanced(slope, smoothed.dual) if self.free else (slope.coordinates, sum(smoothed.dual))
         g = C * z
@@ -345,7 +345,9 @@ class ConvexFinish:
         self.idle = 0 if improved else self.idle + 1
         self.best = self.best.or_lower(objective, self.point)
         self._judge(max(self.bound, bound))
-        self.values = Values(smoothed, self.penalty * u - g, objective, norm + C * smoothed.value, bound, smoothing_gap)
+        gradient, smoothed_objective = self.penalty * u - g, norm + C * smoothed.value
+        found = objective, smoothed_objective, bound, smoothing_gap, slope.largest
+        self.values = Values(smoothed, gradient, *found)
 
     def _balance(self) -> None:
         """Move a free intercept to where the residuals cancel, so that they are a dual point."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -157,12 +157,12 @@ class Subspace:
         """Bounds of the parts that sums are made in."""
         return parts_of(self.n_rows)
 
-    def place(self, items: list[Any]) -> list[Any]:
+    def place(self, items: list[Any]) -> Any:
         """Something of each part brought to where the part is worked on."""
         rows: Any = self.kernel_rows.rows
         return rows.place(items) if self.is_remote else items
 
-    def map(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
+    def map(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
         """function(seen, *own) for each part of the rows as they are `Seen` from here, with its own items.
 
         ``keep`` leaves the results where they are made.
@@ -170,10 +170,10 @@ class Subspace:
         if self.is_remote:
             rows: Any = self.kernel_rows.rows
             self.kernel_rows.counter.add(self.n_rows * self.rank)
-            return rows.map(partial(seen_elsewhere, self._span(), function), *items, keep=keep)
+            return rows.map(partial(seen_elsewhere, function), *items, keep=keep, shared=self._shared_span)
         return [function(SeenHere(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
 
-    def each(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
+    def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
         """function(*own) for the items of each part, whose rows are not looked at."""
         if self.is_remote:
             rows: Any = self.kernel_rows.rows
@@ -189,17 +189,23 @@ class Subspace:
         return np.vstack([self._to_coef.T @ sums, self.constant * totals])
 
     def pieces(self, lo: int, hi: int) -> Iterator[tuple[int, int, Array]]:
-        """Kernel values of the rows lo, …, hi − 1 in pieces, whose bounds are counted from lo."""
+        """Kernel values of the rows lo, …, hi − 1 in pieces, whose bounds are counted from lo.
+
+        A piece may be written over by the next.
+        """
         if self._values is not None or not self.rank:
             yield 0, hi - lo, self._no_values(hi - lo) if self._values is None else self._values[lo:hi]
             return
+        values = np.empty((min(hi - lo, self.block_rows), self.rank), self.kernel_rows.dtype)
         for part in in_pieces(hi - lo, self.block_rows):
-            where = lo + part.start, lo + part.stop
-            yield part.start, part.stop, self.kernel_rows.block(self._points, rows=where)
+            where, out = (lo + part.start, lo + part.stop), values[: part.stop - part.start]
+            yield part.start, part.stop, self.kernel_rows.block(self._points, rows=where, out=out)
 
-    def _span(self) -> Span:
-        rows = self.kernel_rows
-        return Span(rows.kernel, self._kept_basis, rows.centre, rows.dtype, self.block_rows)
+    @cached_property
+    def _shared_span(self) -> Any:
+        """What others need to see their rows as this subspace does, brought to them once."""
+        seen, rows = self.kernel_rows, self.kernel_rows.rows
+        return rows.share(Span(seen.kernel, self._kept_basis, seen.centre, seen.dtype, self.block_rows))  # type: ignore
 
     def scores(self, u: Array) -> Array:
         """What `times` computes, summed in the kernel's own precision: several times as fast."""

@@ -1,0 +1,174 @@
+"""Partitions of Dask collections: looked at by workers before any work, and cut into blocks of other bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.dask.cluster import Cluster
+from slimsvm.rows import find_not_finite, say_not_finite
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Partitions with the workers, as arrays.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    arrays : list of futures
+    bounds : int64 ndarray of shape (len(arrays) + 1,)
+        Partition i has the rows bounds[i], …, bounds[i + 1] − 1.
+    n_features : int
+    dtype : numpy.dtype
+    names : list of str or None
+        Of the columns.
+    """
+
+    cluster: Cluster
+    arrays: list[Any]
+    bounds: np.ndarray
+    n_features: int
+    dtype: np.dtype
+    names: list[str] | None
+
+    def cut(self, lo: int, hi: int) -> Any:
+        """The rows lo, …, hi − 1 as one array on a worker."""
+        first, last = np.searchsorted(self.bounds, [lo, hi - 1], side="right") - 1
+        cuts, pieces = [], []
+        for i in range(first, last + 1):
+            start, stop = int(self.bounds[i]), int(self.bounds[i + 1])
+            if start < stop:
+                cuts.append((max(0, lo - start), min(hi, stop) - start))
+                pieces.append(self.arrays[i])
+        return self.cluster.submit(_joined, cuts, self.dtype, *pieces)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a worker says of a partition.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    bad : (row, column, value) or None
+        The first number that is not finite.
+    names : list of str or None
+        Columns that are not those of the collection.
+    text : (str, str) or None
+        A column that holds no numbers, and its type.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    bad: tuple[int, int, Any] | None = None
+    names: list[str] | None = None
+    text: tuple[str, str] | None = None
+
+
+def partitions_of(X: Any, cluster: Cluster) -> Partitions:
+    """Rows of a collection, all of whose partitions were looked at; see `DaskRows` for errors."""
+    futures, names = _computed(X, cluster)
+    arrays = futures if names is None else [cluster.submit(_values_of, future) for future in futures]
+    looks = cluster.gather_partitions("X", cluster.submit_all(_look, futures, [names] * len(futures)), futures)
+    for i, look in enumerate(looks):
+        _check_kind(i, look, names)
+    sizes = [look.shape[0] for look in looks]
+    if not sum(sizes):
+        raise ValueError(f"X must have rows, found {len(sizes)} partitions without any")
+    _check_alike(looks)
+    bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    _check_finite(looks, bounds, names)
+    like = next(look for look in looks if look.shape[0])
+    return Partitions(cluster, arrays, bounds, like.shape[1], like.dtype, names)
+
+
+def _computed(X: Any, cluster: Cluster) -> tuple[list[Any], list[str] | None]:
+    """Futures of the partitions, one after another, and the names of a dataframe's columns."""
+    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
+        return cluster.compute(list(X.to_delayed())), [str(name) for name in X.columns]
+    if not hasattr(X, "chunks") or not hasattr(X, "to_delayed"):
+        raise TypeError(f"X must be a dask array or dataframe, found {type(X).__name__}; slimsvm.SVC takes others")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (rows, features), found {X.ndim}")
+    if np.isnan(X.shape).any():
+        unknown = int(np.flatnonzero(np.isnan(X.chunks[0]))[0]) if np.isnan(X.chunks[0]).any() else 0
+        raise ValueError(f"X has chunks of unknown size, the first is chunk {unknown}: call X.compute_chunk_sizes()")
+    if len(X.chunks[1]) > 1:
+        X = X.rechunk({1: X.shape[1]})
+    return cluster.compute(X.to_delayed().ravel().tolist()), None
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _check_kind(i: int, look: Look, names: list[str] | None) -> None:
+    if look.names is not None:
+        raise ValueError(f"partition {i} has the columns {look.names}, expected are {names}")
+    if len(look.shape) != 2:
+        raise ValueError(f"partition {i} has {len(look.shape)} dimensions, accepted are two (rows, features)")
+    if look.text is not None:
+        raise TypeError(f"X must hold real numbers, found {look.text[1]} in column {look.text[0]!r} of partition {i}")
+    if look.shape[0] and look.dtype.kind not in "buif":
+        raise TypeError(f"X must hold real numbers, found dtype {look.dtype} in partition {i}")
+
+
+def _check_alike(looks: list[Look]) -> None:
+    """Columns and type are those of the first partition with rows."""
+    first = next(i for i, look in enumerate(looks) if look.shape[0])
+    like = looks[first]
+    for i, look in enumerate(looks):
+        if look.shape[0] and (look.shape[1] != like.shape[1] or look.dtype != like.dtype):
+            raise ValueError(
+                f"partition {i} has {look.shape[1]} columns of {look.dtype}, expected are {like.shape[1]} of "
+                f"{like.dtype}, as in partition {first}"
+            )
+
+
+def _check_finite(looks: list[Look], bounds: np.ndarray, names: list[str] | None) -> None:
+    for i, look in enumerate(looks):
+        if look.bad is not None:
+            raise ValueError(say_not_finite(look.bad, int(bounds[i]), f"partition {i}", names))
+
+
+# -- what workers do -------------------------------------------------------------------------------------------------
+
+
+def _look(part: Any, names: list[str] | None) -> Look:
+    if names is not None:
+        found = [str(name) for name in part.columns]
+        if found != names:
+            return Look(part.shape, np.dtype(object), names=found)
+        for name, dtype in part.dtypes.items():
+            if len(part) and _number_type(dtype) is None:
+                return Look(part.shape, np.dtype(object), text=(str(name), str(dtype)))
+        part = _values_of(part)
+    part = np.asanyarray(part)
+    has_numbers = part.ndim == 2 and part.dtype.kind in "buif"
+    return Look(part.shape, part.dtype, find_not_finite(part) if has_numbers else None)
+
+
+def _values_of(frame: Any) -> np.ndarray:
+    """Columns as one array of the type that holds them all; what is missing is NaN."""
+    types = [_number_type(dtype) for dtype in frame.dtypes]
+    if all(isinstance(dtype, np.dtype) for dtype in frame.dtypes) or None in types:
+        return np.asarray(frame)
+    has_gaps = bool(frame.isna().to_numpy().any())
+    common = np.result_type(*types, np.float32) if has_gaps else np.result_type(*types)
+    return frame.to_numpy(common, na_value=np.nan) if has_gaps else frame.to_numpy(common)
+
+
+def _number_type(dtype: Any) -> np.dtype | None:
+    """The NumPy type of a column of numbers, those of pandas and Arrow included."""
+    plain = getattr(dtype, "numpy_dtype", dtype)
+    return plain if isinstance(plain, np.dtype) and plain.kind in "buif" else None
+
+
+def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.ndarray:
+    if len(pieces) == 1:
+        (lo, hi), piece = cuts[0], np.asarray(pieces[0])
+        return np.ascontiguousarray(piece if hi - lo == len(piece) else piece[lo:hi].copy(), dtype)
+    return np.concatenate([np.asarray(piece[lo:hi], dtype) for (lo, hi), piece in zip(cuts, pieces)])
