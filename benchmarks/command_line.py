@@ -10,50 +10,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli import exit_code
 from slimsvm.cli.output import machine, print_json, say, table, write_json
-
-
-class Bench(NamedTuple):
-    """A benchmark's module, imported only when asked for, and what it measures."""
-
-    module: str
-    text: str
-
-
-BENCHES = {
-    "core": Bench("benchmarks.core.command", "two versions of the library side by side: seconds, and what came of it"),
-    "kernels": Bench("benchmarks.kernels", "kernel evaluations per second, beside SGEMM of the same shape"),
-    "prediction": Bench("benchmarks.prediction", "prediction of many rows, and of one beside SVC"),
-    "sampled-cuts": Bench("benchmarks.sampled_cuts.command", "exact and sampled cuts: the experiments of the paper"),
-    "subspace": Bench("benchmarks.subspace.command", "models of 10 to 2000 vectors against the exact SVM"),
-    "learned-bases": Bench("benchmarks.learned_bases", "learned vectors with their defaults: test error, seconds"),
-    "exact": Bench(
-        "benchmarks.exact.command", "the exact solver beside scikit-learn, LIBSVM and others: time, objective"
-    ),
-    "defaults": Bench("benchmarks.defaults", 'SVC(), SVR() and max_basis="auto" beside scikit-learn\'s, default C'),
-    "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
-    "fixed-point": Bench("benchmarks.fixed_point", "C headers in int16 beside the model in Python: test errors"),
-    "onnx": Bench("benchmarks.onnx_graphs", "ONNX graphs beside ONNX Runtime's SVMClassifier: time, error of scores"),
-    "search": Bench("benchmarks.search", "a grid over C and gamma by five folds beside scikit-learn's GridSearchCV"),
-    "cross-training": Bench(
-        "benchmarks.cross_training.command", "editing of training sets: the experiments of its paper"
-    ),
-    "budget": Bench("benchmarks.budget.command", "BSCA and BSGD within budgets of vectors: test error against seconds"),
-    "peers": Bench("benchmarks.peers", "what users would take instead: error against seconds and vectors"),
-    "scaling": Bench("benchmarks.scaling", "seconds against rows, ours and what users would take instead: exponents"),
-    "all": Bench("benchmarks.report.all_cells", "every experiment, cell by cell; what is done is not run again"),
-    "report": Bench("benchmarks.report.page", "the page of what `all` measured"),
-    "tables": Bench("benchmarks.report.doc_tables", "README's and the docs' tables, written from committed results"),
-    "structured": Bench("benchmarks.structured.command", "sequences, and measures over all rows: words, chunks, F1"),
-    "ocr-letters": Bench("benchmarks.ocr_letters", "handwritten words: learned vectors beside cuts and pursuit"),
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +58,9 @@ def run_benchmark(argv: list[str]) -> int:
         "bench": name,
         "seconds": time.perf_counter() - begun,
         "machine": machine(),
-        "options": {key: value for key, value in vars(options).items() if key != "name" and isinstance(value, PLAIN)},
+        "options": {
+            key: value for key, value in vars(options).items() if key not in UNTOLD and isinstance(value, PLAIN)
+        },
         **result,
     }
     path = Path(options.output) / f"{name}.json"
@@ -111,16 +76,4 @@ def run_benchmark(argv: list[str]) -> int:
 
 
 PLAIN = (str, int, float, bool, list, tuple, type(None))
-
-
-def draw(plot: Callable[[Any, Path], Any] | None, result: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw the figures of a benchmark that has some."""
-    if plot is None:
-        return []
-    if find_spec("matplotlib") is None:
-        say("no plots: matplotlib is not installed (pip install 'slimsvm[plots]')")
-        return []
-    from matplotlib import style
-
-    style.use("tableau-colorblind10")
-    return [Path(path) for path in plot(result, folder)]
+UNTOLD = ("name", "output")  # options that say nothing of what was measured

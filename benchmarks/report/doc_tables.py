@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.few_vectors import AUTO, EXACT, THEIRS
 from benchmarks.report.all_cells import ROOT
 from benchmarks.report.found import Found, Rows
 from benchmarks.shared.fronts import is_never_beaten
@@ -23,6 +22,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 PLACE = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
+# Names of `few-vectors` and `defaults`.
+AUTO, EXACT, THEIRS = 'SVC(max_basis="auto")', "SVC()", "scikit-learn SVC"
 # How C and γ of a set of `few-vectors` and `exact` are written.
 SETTINGS = {
     "ijcnn1": "ijcnn1, {}, C = 32, γ = 2",

@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.command_line import BENCHES, draw
 from benchmarks.report.found import Found
 from benchmarks.report.papers import SECTIONS
+from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
 TEMPLATE = Path(__file__).with_name("page.html")

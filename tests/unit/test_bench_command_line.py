@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import slimsvm
-from benchmarks import command_line
-from benchmarks.command_line import BENCHES, main
+from benchmarks.command_line import main
+from benchmarks.shared import registry
+from benchmarks.shared.registry import BENCHES
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def toy_bench(monkeypatch):
 
     module = types.SimpleNamespace(__doc__="A toy.", add_arguments=add_arguments, run=run, plot=plot)
     monkeypatch.setitem(sys.modules, "toy_bench", module)
-    monkeypatch.setitem(command_line.BENCHES, "toy", command_line.Bench("toy_bench", "squares"))
+    monkeypatch.setitem(BENCHES, "toy", registry.Bench("toy_bench", "squares"))
     return module
 
 
@@ -48,7 +49,7 @@ def test_bench_prints_a_table_and_writes_everything(capsys, tmp_path, toy_bench)
 
 
 def test_bench_without_matplotlib_says_so(capsys, tmp_path, toy_bench, monkeypatch):
-    monkeypatch.setattr(command_line, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     assert main(["toy", "--output", str(tmp_path)]) == 0
     assert "no plots: matplotlib is not installed" in capsys.readouterr().err
     assert not (tmp_path / "toy.png").exists()

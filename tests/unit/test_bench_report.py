@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import peers
 from benchmarks.command_line import main
+from benchmarks.peers.measuring import Server
 from benchmarks.report import all_cells
 from benchmarks.report.cells import CELLS, Cell
 from benchmarks.report.found import Found, rows_of_markdown
@@ -183,7 +183,7 @@ def test_peers_are_measured_each_in_a_process_that_can_be_ended(tmp_path, capsys
 
 
 def test_a_method_that_takes_too_long_is_a_row(monkeypatch):
-    server = peers.Server("checkerboard", 500)
+    server = Server("checkerboard", 500)
     assert server.start() == (500, 2, 2)
     found = server.ask("HistGradientBoosting, 300", 1e-3)
     assert found["status"] == "time limit"

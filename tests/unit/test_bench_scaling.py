@@ -3,7 +3,7 @@
 import json
 
 from benchmarks.command_line import main
-from benchmarks.scaling import exponent
+from benchmarks.peers.scaling import exponent
 
 
 def test_every_size_is_measured_and_drawn(tmp_path):

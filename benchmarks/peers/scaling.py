@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import METHODS, SETS, Server
+from benchmarks.peers.measuring import Server
+from benchmarks.peers.methods import METHODS
+from benchmarks.peers.sets import SETS
 from slimsvm.cli import options
 from slimsvm.cli.output import say
 from slimsvm.datasets import DataError

