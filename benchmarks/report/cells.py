@@ -93,7 +93,7 @@ def sampled_cells() -> list[Cell]:
 def own_cells() -> list[Cell]:
     """What README and docs/measured.md show: ours beside scikit-learn and scikit-learn-intelex."""
     beside = "--methods slimsvm scikit-learn scikit-learn-intelex --threads 2 --slow-max-n 200000"
-    sets = "checkerboard ijcnn1 cod-rna mnist-38 money-fx adult"
+    sets = "checkerboard ijcnn1 mnist-38 money-fx"
     few = ("few-vectors", "--sets", "ijcnn1", "cod-rna", "adult", "two classes", "five classes")
     few_methods = "--max-seconds 5 --methods SVC() max_basis=100"
     quick = ("few-vectors", "--sets", "two classes", "--max-rows", "2000", "--sizes", "25")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_rows, multi
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
+from slimsvm.lazy import made_once
 from slimsvm.rows import in_pieces, parts_of
 from slimsvm.solvers.in_span.seen_rows import SeenHere, Span, seen_elsewhere
 
@@ -201,7 +202,7 @@ class Subspace:
             where, out = (lo + part.start, lo + part.stop), values[: part.stop - part.start]
             yield part.start, part.stop, self.kernel_rows.block(self._points, rows=where, out=out)
 
-    @cached_property
+    @made_once
     def _shared_span(self) -> Any:
         """What others need to see their rows as this subspace does, brought to them once."""
         seen, rows = self.kernel_rows, self.kernel_rows.rows
