@@ -76,4 +76,4 @@ def run_benchmark(argv: list[str]) -> int:
 
 
 PLAIN = (str, int, float, bool, list, tuple, type(None))
-UNTOLD = ("name", "output")  # options that say nothing of what was measured
+UNTOLD = ("name", "output", "peers_python")  # options that say nothing of what was measured

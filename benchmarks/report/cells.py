@@ -98,6 +98,7 @@ def own_cells() -> list[Cell]:
     few_methods = "--max-seconds 5 --methods SVC() max_basis=100"
     quick = ("few-vectors", "--sets", "two classes", "--max-rows", "2000", "--sizes", "25")
     return [
+        Cell("first-screen", ("few-vectors", "--sets", "ijcnn1")),
         Cell("few-vectors", few, quick),
         Cell("defaults", ("defaults",), tuple(["defaults", "--sets", "moons", "diabetes", "--max-rows", "2000"])),
         Cell("exact", tuple(f"exact --sets {sets} {beside}".split()), tuple(["exact", "--quick", "--threads", "1"])),

@@ -97,8 +97,8 @@ def measured_on(cells: Iterable[str], found: Found) -> str:
     load = max(record["load"] or 0.0 for record in records)
     commands = ", ".join(f"`python -m benchmarks {' '.join(quoted(record['argv']))}`" for record in records)
     return (
-        f"{commands}: {facts['processor']}, {facts['cores']} cores, {facts['instruction set']}, "
-        f"{records[0]['begun'][:10]}, load {load:.1f} when it began."
+        f"{commands}: {facts['processor']}, {facts['cores']} core{'s' * (facts['cores'] > 1)}, "
+        f"{facts['instruction set']}, {records[0]['begun'][:10]}, load {load:.1f} when it began."
     )
 
 
@@ -133,7 +133,7 @@ def named(name: str, rows: str) -> str:
 
 def first_screen(found: Found) -> str:
     """README's first table."""
-    lines = {line["method"]: line for line in found.rows("few-vectors", "table") if line["set"] == "ijcnn1"}
+    lines = {line["method"]: line for line in found.rows("first-screen", "table")}
 
     def told(method: str) -> str:
         line = lines[method]
@@ -147,7 +147,7 @@ def first_screen(found: Found) -> str:
          f"{told(AUTO)}, a number chosen on rows held out"),
         ("a better kernel, too", '`SVC(C, gamma="learn", max_basis=50)`', told('SVC(gamma="learn", max_basis=50)')),
     ]  # fmt: skip
-    return markdown(("You want", "Write", "You get"), rows, ["few-vectors"], found)
+    return markdown(("You want", "Write", "You get"), rows, ["first-screen"], found)
 
 
 def few_vectors(found: Found) -> str:

@@ -206,7 +206,7 @@ class Subspace:
     def _shared_span(self) -> Any:
         """What others need to see their rows as this subspace does, brought to them once."""
         seen, rows = self.kernel_rows, self.kernel_rows.rows
-        return rows.share(Span(seen.kernel, self._kept_basis, seen.centre, seen.dtype, self.block_rows))  # type: ignore
+        return rows.share(Span(seen.kernel, self._kept_basis, seen.centre, seen.dtype, self.block_rows))  # type: ignore[attr-defined]
 
     def scores(self, u: Array) -> Array:
         """What `times` computes, summed in the kernel's own precision: several times as fast."""
