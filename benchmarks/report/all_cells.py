@@ -3,7 +3,7 @@
 Each cell is a benchmark of its own in a process of its own, with a limit on its time. What it measured is in
 DIR/cells/NAME/, with a ``done.json`` that says when, how long and on what; DIR/cells.jsonl has a line for each attempt,
 also of cells that failed or ran out of time. After a kill the same command goes on where it was. ``--quick`` takes
-minutes, the whole of it days. ``python -m benchmarks report --results DIR`` makes the page.
+minutes, the whole of it a night. ``python -m benchmarks report --results DIR`` makes the page.
 """
 
 from __future__ import annotations

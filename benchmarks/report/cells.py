@@ -24,6 +24,7 @@ QUICK_LIMIT = 240.0
 
 BUDGET_SETS = ("checkerboard", "ijcnn1", "cod-rna", "adult", "covtype", "susy")
 SUBSPACE_SETS = ("ijcnn1", "adult", "OCR0", "OCR*", "money-fx", "cod-rna", "covtype")
+SUBSPACE_GROWTH = ("ijcnn1", "adult", "cod-rna")
 TABLE_SETS = ("banana", "waveform", "splice", "adult-3185", "adult")
 PEER_SETS = (
     "generated 10 features", "generated 30 classes", "checkerboard", "ijcnn1", "cod-rna", "adult", "mnist-38",
@@ -39,14 +40,21 @@ def budget_cells() -> list[Cell]:
         "ijcnn1": f"budget --sets ijcnn1 --no-exact {small}",
     }
     return [
-        Cell(f"budget {name}", ("budget", "--sets", name), tuple(quick.get(name, "").split())) for name in BUDGET_SETS
+        Cell(f"budget {name}", ("budget", "--sets", name, "--seeds", "3"), tuple(quick.get(name, "").split()))
+        for name in BUDGET_SETS
     ]
 
 
 def subspace_cells() -> list[Cell]:
-    """CPSP's figures and tables."""
+    """CPSP's figures and tables: C and γ chosen for each method and size as in the paper, and time against rows."""
     quick = "subspace --quick --fixed --sets ijcnn1 --max-n 3000 --sizes 10 50 100 --max-seconds 10 --parts sizes"
-    cells = [Cell(f"subspace {name}", ("subspace", "--choose-each", "--sets", name)) for name in SUBSPACE_SETS]
+    few = "--methods cpsp cpsp-paper cpsp-paper-line cpsp-tr nystrom --seeds 3 --max-n 20000 --max-seconds 30"
+    sizes = f"--choose-each --parts sizes --sizes 10 20 50 100 200 500 --beside exact lasvm cvm bvm linear {few}"
+    growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 10000 {few}"
+    cells = [Cell(f"subspace {name}", ("subspace", "--sets", name, *sizes.split())) for name in SUBSPACE_SETS]
+    cells += [
+        Cell(f"subspace growth {name}", ("subspace", "--sets", name, *growth.split())) for name in SUBSPACE_GROWTH
+    ]
     return [cells[0]._replace(quick=tuple(quick.split())), *cells[1:]]
 
 
@@ -83,11 +91,18 @@ def peer_cells() -> list[Cell]:
 
 
 def sampled_cells() -> list[Cell]:
-    """The figures and the table of sampled cuts."""
+    """The figures and the table of sampled cuts: each part on each set, as the paper has it."""
     quick = "sampled-cuts --quick --parts scaling sample-size --max-n 3000 --max-seconds 5"
-    return [
-        Cell("sampled-cuts", ("sampled-cuts",), tuple(quick.split()), 24 * HOUR),
+    parts = {
+        "scaling checkerboard": "--parts scaling --sets checkerboard --max-n 30000 --max-seconds 30",
+        "scaling covtype": "--parts scaling --sets covtype --max-n 30000 --max-seconds 30",
+        "sample-size": "--parts sample-size --max-n 10000 --max-seconds 15",
+        "fixed-c1": "--parts fixed-c1 --max-n 100000 --max-seconds 30",
+    }
+    cells = [
+        Cell(f"sampled-cuts {name}", ("sampled-cuts", "--seeds", "3", *argv.split())) for name, argv in parts.items()
     ]
+    return [cells[0]._replace(quick=tuple(quick.split())), *cells[1:]]
 
 
 def own_cells() -> list[Cell]:
