@@ -158,7 +158,7 @@ class RankSVM(KernelMachine):
         """Rows in the order of their queries: X, y, examples, task, weights and positions in the X given."""
         codes = _group_codes(groups, len(y))
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
-        task, codes = self._task(), codes[index]
+        task, codes = self._task(), codes[np.asarray(index)]
         order = np.argsort(codes, kind="stable")
         if np.any(order[1:] < order[:-1]):
             X = X[order][:, order] if self._is_precomputed else X[order]

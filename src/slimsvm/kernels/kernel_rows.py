@@ -32,7 +32,7 @@ from slimsvm.kernels.operands import (
     points_of_folded,
 )
 from slimsvm.lazy import made_once
-from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse
+from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse, keep_sums, sums_of
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
@@ -345,13 +345,12 @@ class KernelRows:
         return centre_of(self._folding, self.rows, self._mean())
 
     def _mean(self) -> np.ndarray:
-        found = self.rows.map(partial(_sums, self._block_rows, not self.rows.in_memory))
-        total = found[0][0]
-        for part, _ in found[1:]:
-            total = total + part
-        if not self.rows.in_memory:  # elsewhere the radius costs less than the box
-            self._box = np.min([box[0] for _, box in found], axis=0), np.max([box[1] for _, box in found], axis=0)
-        return total / max(1, self.n_rows)
+        sums = self.rows.column_sums
+        if sums is None:  # in memory the radius costs less than the box
+            work = partial(sums_of, max_rows=self._block_rows, has_box=not self.rows.in_memory)
+            sums = keep_sums(self.rows, self.rows.map(work))
+        self._box = sums.box
+        return sums.total / max(1, self.n_rows)
 
     def _check_index(self, index: np.ndarray) -> np.ndarray:
         index = np.asarray(index)
@@ -461,17 +460,6 @@ def _farthest(folded: FoldedRows) -> float:
 def _farthest_of(kernel: Kernel, dtype: Any, centre: np.ndarray, rows: Rows) -> float:
     own = KernelRows(kernel, rows, dtype=dtype, n_jobs=1, memory_limit=0, centre=centre)
     return max((_farthest(own._folded(part)) for _, part in own._cut(Selection(own.n_rows))), default=0.0)
-
-
-def _sums(block_rows: int, has_box: bool, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of all features over some rows, and least and greatest values where asked for."""
-    total, box = np.zeros(rows.n_features), np.full((2, rows.n_features), [[np.inf], [-np.inf]])
-    for lo, hi in rows.blocks(block_rows):
-        block = np.require(rows.slice(lo, hi, rows.exact_dtype), requirements=["C", "A"])
-        core.add_rows(rows=block, total=total)
-        if has_box:
-            box[0], box[1] = np.minimum(box[0], block.min(axis=0)), np.maximum(box[1], block.max(axis=0))
-    return total, box
 
 
 def _check_segments(segments: np.ndarray, k: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from slimsvm.rows.arrays import (
     say_not_finite,
 )
 from slimsvm.rows.blocks import Blocks
+from slimsvm.rows.column_sums import ColumnSums, keep_sums, sums_of
 
 __all__ = [
     "FLOATS",
@@ -26,6 +27,7 @@ __all__ = [
     "Block",
     "Blocks",
     "ChosenRows",
+    "ColumnSums",
     "DenseRows",
     "Rows",
     "SparseRows",
@@ -35,7 +37,9 @@ __all__ = [
     "in_pieces",
     "is_sparse",
     "is_text",
+    "keep_sums",
     "parts_of",
     "plain_floats",
     "say_not_finite",
+    "sums_of",
 ]

@@ -46,9 +46,12 @@ class Rows(ABC):
         Type the values are stored in.
     feature_names : list of str or None
         What the columns are called, where they are called something.
+    column_sums : ColumnSums or None
+        Kept by a pass over rows that are not in memory; see `slimsvm.rows.column_sums`.
     """
 
     feature_names: list[str] | None = None
+    column_sums: Any = None
     n_rows: int
     n_features: int
     is_sparse: bool

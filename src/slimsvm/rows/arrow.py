@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,18 +14,19 @@ import numpy as np
 from slimsvm.rows.arrays import in_pieces
 from slimsvm.rows.stamps import Stamp
 
-# Columns are put side by side in tiles that the processor's cache holds.
-TILE_VALUES = 1 << 17
+# Columns are put side by side in tiles that the processor's cache holds. So many tiles of Parquet are decoded at once,
+# which takes as long as a whole row group, and a fraction of its memory.
+TILE_VALUES, TILES_READ = 1 << 17, 4
 
 
 @dataclass(frozen=True)
 class Part:
-    """A table that is read when it is asked for: its schema, its rows, and what reads some of its columns."""
+    """A table that is read when it is asked for: its schema, its rows, and what reads its columns in batches."""
 
     name: str
     schema: Any
     n_rows: int
-    read: Callable[[list[str]], Any]
+    read: Callable[[list[str]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,18 @@ def _files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]
     return files
 
 
-def _read_group(stamp: Stamp, i: int, n_groups: int, n_rows: int, columns: list[str]) -> Any:
+def _read_group(stamp: Stamp, i: int, n_groups: int, n_rows: int, columns: list[str]) -> Iterator[Any]:
     from pyarrow import parquet
 
+    n_read, size = 0, max(1, TILES_READ * TILE_VALUES // len(columns))
     with parquet.ParquetFile(stamp.path) as file:
         if file.num_row_groups != n_groups:
             raise ValueError(f"the file has {file.num_row_groups} row groups now, and had {n_groups}")
-        table = file.read_row_group(i, columns=columns, use_threads=False)
-    if table.num_rows == n_rows:  # others are noticed by who asked for these
+        for batch in file.iter_batches(size, row_groups=[i], columns=columns, use_threads=False):
+            n_read += batch.num_rows
+            yield batch
+    if n_read == n_rows:  # others are noticed by who asked for these
         stamp.check()
-    return table
 
 
 def table_parts(tables: Any) -> list[Part]:
@@ -102,10 +105,14 @@ def table_parts(tables: Any) -> list[Part]:
             raise TypeError(f"tables must be tables or record batches of pyarrow, found {type(table).__name__}")
         for batch in table.to_batches() if isinstance(table, pyarrow.Table) else [table]:
             own = pyarrow.Table.from_batches([batch])
-            parts.append(Part(f"batch {len(parts)}", own.schema, own.num_rows, own.select))
+            parts.append(Part(f"batch {len(parts)}", own.schema, own.num_rows, partial(_selected, own)))
     if not parts:
         raise ValueError("the tables hold no rows")
     return parts
+
+
+def _selected(table: Any, columns: list[str]) -> list[Any]:
+    return [table.select(columns)]
 
 
 def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | None, weight: str | None) -> Found:
@@ -175,12 +182,16 @@ def _is_number(kind: Any) -> bool:
 
 def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.ndarray:
     """The rows of a part, of which ``first`` is the number of the first one."""
-    table = part.read(names)
-    values, rows = [_values(table, name, first) for name in names], np.empty((table.num_rows, len(names)), dtype)
-    for tile in in_pieces(len(rows), TILE_VALUES // len(names)):
-        for j, column in enumerate(values):
-            rows[tile, j] = column[tile]
-    return rows
+    rows, n_read = np.empty((part.n_rows, len(names)), dtype), 0
+    for batch in part.read(names):
+        values, out = [_values(batch, name, first + n_read) for name in names], rows[n_read : n_read + batch.num_rows]
+        if len(out) < batch.num_rows:
+            raise ValueError(f"there are more than the {part.n_rows} rows that there were")
+        n_read += batch.num_rows
+        for tile in in_pieces(len(out), TILE_VALUES // len(names)):
+            for j, column in enumerate(values):
+                out[tile, j] = column[tile]
+    return rows[:n_read]
 
 
 def _values(table: Any, name: str, first: int) -> np.ndarray:
@@ -189,11 +200,11 @@ def _values(table: Any, name: str, first: int) -> np.ndarray:
 
     column = table.column(name)
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy()))
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise ValueError(f"column {name!r} is null at row {first + row}; a value is needed in every row")
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.to_numpy()
+    return column.to_numpy(zero_copy_only=False)
 
 
 def _targets(
@@ -205,12 +216,13 @@ def _targets(
     asked = [label] if weight is None else [label, weight]
     read: dict[str, list[np.ndarray]] = {name: [] for name in asked}
     for i, (part, first) in enumerate(zip(parts, firsts)):
-        table = part.read(asked)
-        for name in asked:
-            try:
-                read[name].append(_values(table, name, first))
-            except ValueError as error:
-                raise ValueError(f"block {i} ({part.name}): {error}") from None
+        for batch in part.read(asked):
+            for name in asked:
+                try:
+                    read[name].append(_values(batch, name, first))
+                except ValueError as error:
+                    raise ValueError(f"block {i} ({part.name}): {error}") from None
+            first += batch.num_rows
     labels = np.concatenate(read[label])
     if labels.dtype.kind == "O":
         if not all(isinstance(value, str) for value in labels):

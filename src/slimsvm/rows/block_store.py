@@ -8,13 +8,16 @@ from typing import Any
 
 from slimsvm.rows.arrays import Rows
 
+# No block.
+NONE: tuple[int, Rows | None] = -2, None
+
 
 class BlockStore:
     """Blocks by number, made one at a time.
 
-    The first blocks that fit are kept for good, and beside them the one used last: of passes over all blocks, which
-    those used last would serve nothing, each finds the same ones there. Who asks for one block after another gets the
-    next from a thread that makes it ahead.
+    The first blocks that fit are kept for good, and beside them two neighbours used last, where rows lie in both: of
+    passes over all blocks, which those used last would serve nothing, each finds the same ones there. Who asks for one
+    block after another gets the next from a thread that makes it ahead.
 
     Parameters
     ----------
@@ -32,19 +35,23 @@ class BlockStore:
         self._lock = threading.Lock()
         self._kept: dict[int, Rows] = {}
         self._bytes = 0
-        self._last: tuple[int, Rows | None] = (-2, None)
+        self._last = self._before = NONE
         self._ahead: _Ahead | None = None
 
     def get(self, i: int) -> Rows:
         """Block i."""
         with self._lock:
-            block, (last, last_block) = self._kept.get(i), self._last
+            last, block = self._last[0], self._kept.get(i)
+            if block is None and i == self._before[0]:
+                self._last, self._before = self._before, self._last
+                block = self._last[1]
+            elif block is None:
+                block = self._last[1] if i == last else None
             if block is None:
-                block = last_block if last == i else None
-            if block is None:
+                self._before = NONE  # gone before another is made
                 block = self._awaited(i) or self._make(i)
                 self._keep(i, block)
-            self._last = i, block
+            self._use(i, block)
             if i == last + 1 and i + 1 < self.n_blocks and i + 1 not in self._kept and self._ahead is None:
                 self._ahead = _Ahead(self._make, i + 1)
             return block
@@ -53,6 +60,12 @@ class BlockStore:
         """Keep a block that was made elsewhere."""
         with self._lock:
             self._keep(i, block)
+            self._last, self._before = (i, block), NONE
+
+    def _use(self, i: int, block: Rows) -> None:
+        """Remember it as used last, and the one used before where that is its neighbour."""
+        if i != self._last[0]:
+            self._before = self._last if i == self._last[0] + 1 else NONE
             self._last = i, block
 
     def _keep(self, i: int, block: Rows) -> None:

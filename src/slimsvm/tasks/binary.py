@@ -53,7 +53,7 @@ class Binary(SmoothRowLoss):
         if y.ndim != 1 or unknown.any():
             found = f"{y[unknown][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
             raise ValueError(f"binary labels must be -1 and +1 (or 0 and 1), one per row; found {found}")
-        labels = np.where(y > 0, 1, -1).astype(np.int8)
+        labels = np.where(y > 0, np.int8(1), np.int8(-1))
         return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))
 
     def row_dual(self, examples: Examples, price):

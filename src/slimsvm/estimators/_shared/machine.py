@@ -21,6 +21,7 @@ from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.block_rows import check_blocks
 from slimsvm.estimators._shared.callbacks import CallbackSupportMixin
 from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
+from slimsvm.estimators._shared.every_row import EveryRow
 from slimsvm.estimators._shared.explained import Explained
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.validation import (
@@ -50,7 +51,7 @@ Array = np.ndarray
 class _Iterations:
     """Tells scikit-learn's callbacks of every iteration, with the model of it where the solver's run has one."""
 
-    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], index: Array):
+    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], index: Array | EveryRow):
         self.machine, self.context, self.seen, self.index = machine, context, seen, index
         self.run: Any = None
         self.history: list[dict[str, Any]] = []
@@ -239,11 +240,11 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             solver.set_params(max_basis=max_basis)
         return solver
 
-    def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array]:
+    def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array | EveryRow]:
         """Rows of positive weight, with their positions in X: a row of weight 0 is as if it were not there."""
         weights = check_sample_weight(sample_weight, X.shape[0])
         if weights is None or weights.all():
-            return X, y, weights, np.arange(len(y))
+            return X, y, weights, EveryRow(len(y))
         index = np.flatnonzero(weights)
         if isinstance(X, Rows):
             return ChosenRows(X, index), y[index], weights[index], index
@@ -306,7 +307,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         examples: tasks.Examples,
         task: tasks.Task,
         weights: Array | None,
-        index: Array,
+        index: Array | EveryRow,
         shift: float = 0.0,
     ) -> solvers.Fit:
         """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
@@ -349,11 +350,11 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _callbacks(self, context: Any, seen: dict[str, Any], index: Array) -> tuple:
+    def _callbacks(self, context: Any, seen: dict[str, Any], index: Array | EveryRow) -> tuple:
         """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
         return (_Iterations(self, context, seen, index),) if getattr(self, "_skl_callbacks", None) else ()
 
-    def _keep(self, fit: solvers.Fit, index: Array) -> None:
+    def _keep(self, fit: solvers.Fit, index: Array | EveryRow) -> None:
         """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
         if self._centre:
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers
-from slimsvm.rows import FLOATS, Rows, find_not_finite, in_pieces, is_sparse, parts_of
+from slimsvm.rows import FLOATS, ColumnSums, Rows, find_not_finite, in_pieces, is_sparse, keep_sums, parts_of
 
 BLOCK_VALUES = 1 << 20
 
@@ -183,10 +183,11 @@ def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is_plain = y.dtype.kind in "biuU"
     if not is_plain:
         check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
     if is_plain and 2 * len(classes) > len(y):
         check_classification_targets(y)
-    return classes, codes
+    # Of very many rows the codes are held as long as the fit takes.
+    return classes, np.searchsorted(classes, y).astype(np.min_scalar_type(len(classes)))
 
 
 def class_codes(y: np.ndarray, classes: np.ndarray, noun: str = "classes", hint: str = "") -> np.ndarray:
@@ -229,7 +230,11 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     step = max(1, BLOCK_VALUES // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
     parts = [slice(*bounds) for bounds in parts_of(n)]
     if isinstance(X, Rows):
-        found = X.map(partial(_moments, step), [weights[part] for part in parts])
+        adds = not (X.in_memory or X.is_sparse)
+        both = X.map(partial(_moments_and_sums, step, adds), [weights[part] for part in parts])
+        found = [moments for moments, _ in both]
+        if adds:  # which a kernel will want
+            keep_sums(X, [sums for _, sums in both])
     else:
         found = [_moments(step, X if len(parts) == 1 else X[part], weights[part]) for part in parts]
     total, _, squares = _put_together(found)
@@ -256,11 +261,22 @@ def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, flo
     return total, mean, squares
 
 
-def _moments(step: int, X: Any, weights: np.ndarray) -> tuple[float, float, float]:
-    """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)², by ``step`` rows at a time."""
+def _moments_and_sums(
+    step: int, adds: bool, X: Rows, weights: np.ndarray
+) -> tuple[tuple[float, float, float], ColumnSums]:
+    sums = ColumnSums(X.n_features, has_box=True)
+    return _moments(step, X, weights, sums if adds else None), sums
+
+
+def _moments(step: int, X: Any, weights: np.ndarray, sums: ColumnSums | None = None) -> tuple[float, float, float]:
+    """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)², by ``step`` rows at a time; adds
+    the rows to the sums.
+    """
     found = []
     for part in in_pieces(len(weights), step):
         block: Any = X.slice(part.start, part.stop, X.exact_dtype) if isinstance(X, Rows) else X[part]
+        if sums is not None:
+            sums.add(block)
         found.append(_moments_of(block.astype(np.float64), weights[part]))
     return _put_together(found)
 

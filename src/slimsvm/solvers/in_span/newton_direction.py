@@ -10,12 +10,12 @@ gradients on H, preconditioned by its diagonal blocks (one per output).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
-from slimsvm.solvers.in_span.row_passes import RowPasses, SmoothedRows
+from slimsvm.solvers.in_span.row_passes import Near, RowPasses, SmoothedRows
 from slimsvm.solvers.in_span.whitened_span import Subspace
 
 Array = np.ndarray
@@ -39,18 +39,27 @@ class Accuracy(NamedTuple):
 CHEAP, EXACT = Accuracy(1e-3, 4096, 0.05), Accuracy(1e-9, np.inf, 1e-3)
 
 
-def direction(
+class Draw(NamedTuple):
+    """The rows that a direction is made of, more than ``limit`` of which were drawn from.
+
+    ``raw`` are these rows, where a pass has taken them; ``random`` is the state of the generator that drew, after it.
+    """
+
+    near: Near
+    limit: float
+    random: Any
+    raw: Any = None
+
+
+def draw_rows(
     passes: RowPasses,
     smoothed: SmoothedRows,
     largest: float,
-    gradient: Array,
-    C: float,
-    penalty: Array,
     rng: np.random.Generator,
     accuracy: Accuracy = CHEAP,
     effort: float = 1.0,
-) -> Array:
-    """-H⁻¹ gradient, (r + 1, m); the intercept is the last row.
+) -> Draw:
+    """Draw the rows of a direction.
 
     Parameters
     ----------
@@ -59,20 +68,50 @@ def direction(
         At the present point.
     largest : float
         Curvature of a row there.
-    gradient : float64 ndarray of shape (r + 1, m)
-    C : float
-    penalty : float64 ndarray of shape (r + 1, 1)
-        Second derivative of the penalty.
     rng : numpy.random.Generator
     accuracy : Accuracy
     effort : float, default=1.0
         So many times the usual number of rows are drawn, and of less curvature by its square.
     """
-    space = passes.space
-    limit = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * space.rank)
-    n, index, curvature, share = passes.near_margin(smoothed, accuracy.negligible / effort**2 * largest, limit, rng)
-    rows = space.whitened(index)
-    curvature = (C * n / int(limit) if n > limit else C) * curvature
+    limit = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * passes.space.rank)
+    near = passes.near_margin(smoothed, accuracy.negligible / effort**2 * largest, limit, rng)
+    return Draw(near, limit, rng.bit_generator.state)
+
+
+def draw_ahead(
+    passes: RowPasses,
+    smoothed: SmoothedRows,
+    rng: np.random.Generator,
+    accuracy: Accuracy = CHEAP,
+    effort: float = 1.0,
+) -> Draw:
+    """As `draw_rows`, for a pass to take them; the generator is left as it was."""
+    before = rng.bit_generator.state
+    draw = draw_rows(passes, smoothed, passes.largest(smoothed), rng, accuracy, effort)
+    rng.bit_generator.state = before
+    return draw
+
+
+def direction(
+    passes: RowPasses, draw: Draw, gradient: Array, C: float, penalty: Array, accuracy: Accuracy, effort: float
+) -> Array:
+    """-H⁻¹ gradient, (r + 1, m); the intercept is the last row.
+
+    Parameters
+    ----------
+    passes : RowPasses
+    draw : Draw
+    gradient : float64 ndarray of shape (r + 1, m)
+    C : float
+    penalty : float64 ndarray of shape (r + 1, 1)
+        Second derivative of the penalty.
+    accuracy : Accuracy
+    effort : float
+        As of `draw_rows`.
+    """
+    space, near, share = passes.space, draw.near, draw.near.share
+    rows = space.whitened(near.index, draw.raw)
+    curvature = (C * near.n / int(draw.limit) if near.n > draw.limit else C) * near.curvature
     if share is not None and (accuracy is EXACT or effort > WHOLE_EFFORT) and gradient.size <= MAX_WHOLE:
         return _solve_whole(space, rows, curvature, share, gradient, penalty)
     factors = [_factor(space.gram(rows, curvature[:, c]), penalty[:, 0]) for c in range(gradient.shape[1])]

@@ -12,7 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from slimsvm.rows import Block, is_sparse
 from slimsvm.solvers.in_span.seen_rows import Seen
 from slimsvm.solvers.in_span.whitened_span import Subspace
 from slimsvm.tasks import Examples, Smoothed, Task
@@ -52,15 +54,40 @@ class SmoothedRows:
 
 
 @dataclass(frozen=True)
+class Near:
+    """Rows near the margin, or some drawn from them.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    index : int64 ndarray of shape (b,)
+        Those that were drawn, in rising order.
+    curvature : float64 ndarray of shape (b, m)
+    share : float64 ndarray of shape (b, m) or None
+        Soft argmax.
+    own : list of int64 ndarrays
+        The numbers of each part's rows within it.
+    """
+
+    n: int
+    index: Array
+    curvature: Array
+    share: Array | None
+    own: list[Array]
+
+
+@dataclass(frozen=True)
 class Slope:
     """Sums of the residuals a: Σ aᵢ scoresᵢ, and with (m,) entries each, or of their positive and their negative parts
-    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ; and the largest curvature of a row.
+    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ; the largest curvature of a row; and the rows asked for.
     """
 
     product: float
     coordinates: Array
     totals: Array
     largest: float
+    taken: Any
 
 
 class RowPasses:
@@ -110,27 +137,31 @@ class RowPasses:
         work = partial(_total, self.task, tau, self.space.n_threads, shift)
         return float(_added(self.space.each(work, scores, self.examples)))
 
-    def slope(self, scores: Parts, tau: float, by_sign: bool, known: SmoothedRows | None) -> tuple[SmoothedRows, Slope]:
+    def slope(
+        self, scores: Parts, tau: float, by_sign: bool, known: SmoothedRows | None, near: Near | None = None
+    ) -> tuple[SmoothedRows, Slope]:
         """Smoothed losses at scores, unless they are known, and sums of the residuals: of those above and below 0 apart
-        where asked for.
+        where asked for; takes the rows that are wanted next.
         """
         work = partial(_slope, self.task, tau, by_sign, self.keeps)
-        found = self.space.map(work, scores, self.examples, self._nothing if known is None else known.kept)
+        kept, own = self._nothing if known is None else known.kept, self._nothing if near is None else near.own
+        found = self.space.map(work, scores, self.examples, kept, own)
         if known is None:
             smoothed = _smoothed_rows([part[:2] for part in found], scores, tau)
         else:
             smoothed = replace(known, scores=scores)
         product, sums, totals = (_added([part[i] for part in found]) for i in range(2, 5))
         largest = max(part[5] for part in found)
-        return smoothed, Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals, largest)
+        taken = None if near is None else _stacked([block for part in found for block in part[6]])
+        return smoothed, Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals, largest, taken)
 
-    def near_margin(
-        self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator
-    ) -> tuple[int, Array, Array, Array | None]:
-        """Rows whose curvature is above the least, drawn from these where they are more than ``limit``.
+    def largest(self, smoothed: SmoothedRows) -> float:
+        """The largest curvature of a row."""
+        work = partial(_largest, self.task, smoothed.tau)
+        return max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
 
-        How many there are; their numbers, curvatures and soft argmax.
-        """
+    def near_margin(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
+        """Rows whose curvature is above the least, drawn from these where they are more than ``limit``."""
         of = smoothed.scores, self.examples, smoothed.kept
         basics = self.task, smoothed.tau
         counts = np.array(self.space.each(partial(_count, *basics, least), *of))
@@ -139,10 +170,10 @@ class RowPasses:
         cuts = np.searchsorted(chosen, ends[:-1])
         own = [part - start for part, start in zip(np.split(chosen, cuts), ends - counts)]
         found = self.space.each(partial(_picked, *basics, least), *of, own)
-        index = np.concatenate([rows + lo for (rows, _, _), lo in zip(found, self.starts)])
-        curvature = np.concatenate([curvature for _, curvature, _ in found])
-        shares = [share for _, _, share in found]
-        return n, index, curvature, None if shares[0] is None else np.concatenate(shares)
+        places, curvature, shares = map(list, zip(*found))
+        index = np.concatenate([rows + lo for rows, lo in zip(places, self.starts)])
+        share = None if shares[0] is None else np.concatenate(shares)
+        return Near(n, index, np.concatenate(curvature), share, places)
 
     def error(self, scores: Parts) -> float:
         """The task's error of what the scores predict."""
@@ -227,13 +258,19 @@ def _slope(
     scores: Array,
     examples: Examples,
     kept: Smoothed | None,
-) -> tuple[list[float], Smoothed | None, float, Array, Array, float]:
+    near: Array | None,
+) -> tuple[list[float], Smoothed | None, float, Array, Array, float, list[Block]]:
     smoothed = _again(task, tau, scores, examples, kept, seen.n_threads)
     sums, residual = _sums_of(smoothed, None, keep), smoothed.residual
     product, largest = _product(residual, scores), float(_sizes(smoothed).max(initial=0.0))
     if by_sign:
         residual = np.hstack([np.maximum(residual, 0.0), np.minimum(residual, 0.0)])
-    return *sums, product, seen.transposed(residual), residual.sum(axis=0), largest
+    coordinates, taken = seen.transposed(residual, near)
+    return *sums, product, coordinates, residual.sum(axis=0), largest, taken
+
+
+def _largest(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> float:
+    return float(_sizes(_again(task, tau, scores, examples, kept)).max(initial=0.0))
 
 
 def _again(
@@ -280,6 +317,10 @@ def _added(parts: Parts) -> Any:
     for part in parts[1:]:
         total = total + part
     return total
+
+
+def _stacked(blocks: list[Any]) -> Block:
+    return sp.csr_array(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
 
 
 def _joined(parts: Parts) -> Array:

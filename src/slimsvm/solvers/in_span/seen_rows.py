@@ -11,7 +11,7 @@ import numpy as np
 
 from slimsvm.core.products import add_transposed, multiply_wide
 from slimsvm.kernels import Kernel, KernelRows
-from slimsvm.rows import Rows, in_pieces
+from slimsvm.rows import Block, Rows, in_pieces
 
 Array = np.ndarray
 
@@ -37,12 +37,20 @@ class Seen(ABC):
         for lo, hi, values in self.pieces():
             multiply_wide(values[:, : self.rank], coef, out[lo:hi], self.n_threads)
 
-    def transposed(self, v: Array) -> Array:
-        """The product (r, m) of the kernel values, transposed, with v (n, m), in float64."""
-        out, v = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v)
+    @abstractmethod
+    def take(self, index: Array) -> Block:
+        """The rows themselves, those at ``index`` of this part."""
+
+    def transposed(self, v: Array, chosen: Array | None = None) -> tuple[Array, list[Block]]:
+        """The product (r, m) of the kernel values, transposed, with v (n, m), in float64; and the chosen rows, whose
+        numbers rise, each taken while those about it are being read.
+        """
+        out, v, taken = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v), []
         for lo, hi, values in self.pieces():
             add_transposed(values[:, : self.rank], v[lo:hi], out, self.n_threads)
-        return out
+            if chosen is not None:
+                taken.append(self.take(chosen[slice(*np.searchsorted(chosen, [lo, hi]))]))
+        return out, taken
 
 
 class SeenHere(Seen):
@@ -55,6 +63,11 @@ class SeenHere(Seen):
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
         """See `Seen.pieces`."""
         return self._space.pieces(*self._bounds)
+
+    def take(self, index: Array) -> Block:
+        """See `Seen.take`."""
+        rows = self._space.kernel_rows.rows
+        return rows.take(index + self._bounds[0], rows.exact_dtype)
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,10 @@ class SeenElsewhere(Seen):
         for part in in_pieces(self.n_rows, size):
             out = values[: part.stop - part.start]
             yield part.start, part.stop, self._rows.block(self._points, rows=(part.start, part.stop), out=out)
+
+    def take(self, index: Array) -> Block:
+        """See `Seen.take`."""
+        return self._rows.rows.take(index, self._rows.rows.exact_dtype)
 
 
 def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:

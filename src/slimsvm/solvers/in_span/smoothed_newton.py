@@ -34,7 +34,7 @@ from slimsvm.cuts.bracket import Bracket
 from slimsvm.kernels import KernelRows
 from slimsvm.solvers.base import Best, Problem
 from slimsvm.solvers.checks import check_smoothable
-from slimsvm.solvers.in_span.newton_direction import CHEAP, EXACT, direction
+from slimsvm.solvers.in_span.newton_direction import CHEAP, EXACT, Accuracy, Draw, direction, draw_ahead, draw_rows
 from slimsvm.solvers.in_span.row_passes import Parts, RowPasses, Slope, SmoothedRows
 from slimsvm.solvers.in_span.whitened_span import Coefficients, Subspace
 from slimsvm.tasks import Examples
@@ -76,7 +76,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Values:
-    """What is known at a point for one τ."""
+    """What is known at a point for one τ; ``draw`` are the rows of the next direction, where a pass took them."""
 
     smoothed: SmoothedRows
     gradient: Array
@@ -85,6 +85,7 @@ class Values:
     bound: float
     smoothing_gap: float
     largest: float
+    draw: Draw | None = None
 
 
 class ConvexFinish:
@@ -268,10 +269,8 @@ class ConvexFinish:
 
     def _move(self) -> None:
         """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
-        now, C = self.values, self.problem.C
-        accuracy = EXACT if self.thorough else CHEAP
-        near = now.smoothed, now.largest, now.gradient
-        du = direction(self.passes, *near, C, self.penalty, self.rng, accuracy, self.effort)
+        now = self.values
+        du = self._direction()
         along = Point(du, self.passes.times(du))
         decrement = -float(np.sum(now.gradient * du))
         if decrement > SLOW * self.decrement:
@@ -282,12 +281,27 @@ class ConvexFinish:
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
             self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
             self.decrement = np.inf
+        del along  # its scores take memory
         self._evaluate(smoothed if self.tau == tau else None)
         was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
         fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
         self.n_steps = self.n_steps + 1 if self.tau == tau else 0
         self.idle = 0 if fell > least else self.idle
         self.converged = self.converged or self.n_steps >= MOST_STEPS
+
+    @property
+    def _accuracy(self) -> Accuracy:
+        return EXACT if self.thorough else CHEAP
+
+    def _direction(self) -> Array:
+        """Newton's direction, of the rows that the last pass took, where it did."""
+        now, how = self.values, (self._accuracy, self.effort)
+        if now.draw is None:
+            draw = draw_rows(self.passes, now.smoothed, now.largest, self.rng, *how)
+        else:
+            draw, self.rng.bit_generator.state = now.draw, now.draw.random
+            self.values = replace(now, draw=None)
+        return direction(self.passes, draw, now.gradient, self.problem.C, self.penalty, *how)
 
     def tolerance(self) -> float:
         """The gap at which the present rows are done with."""
@@ -332,7 +346,14 @@ class ConvexFinish:
             self._balance()
             smoothed = None
         C, u = self.problem.C, self.point.u
-        smoothed, slope = self.passes.slope(self.point.scores, self.tau, self.free, smoothed)
+        draw = None
+        if self.space.takes_on_the_way:
+            smoothed = smoothed or self.passes.smooth(self.point.scores, self.tau)
+            smoothed = replace(smoothed, scores=self.point.scores)
+            draw = draw_ahead(self.passes, smoothed, self.rng, self._accuracy, self.effort)
+        near = None if draw is None else draw.near
+        smoothed, slope = self.passes.slope(self.point.scores, self.tau, self.free, smoothed, near)
+        draw = None if draw is None else draw._replace(raw=slope.taken)
         smoothing_gap = C * (smoothed.loss - sum(smoothed.dual) + slope.product)
         z, dual = balanced(slope, smoothed.dual) if self.free else (slope.coordinates, sum(smoothed.dual))
         g = C * z
@@ -347,7 +368,7 @@ class ConvexFinish:
         self._judge(max(self.bound, bound))
         gradient, smoothed_objective = self.penalty * u - g, norm + C * smoothed.value
         found = objective, smoothed_objective, bound, smoothing_gap, slope.largest
-        self.values = Values(smoothed, gradient, *found)
+        self.values = Values(smoothed, gradient, *found, draw)
 
     def _balance(self) -> None:
         """Move a free intercept to where the residuals cancel, so that they are a dual point."""

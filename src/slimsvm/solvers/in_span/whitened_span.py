@@ -39,7 +39,7 @@ WORK_PER_MICROSECOND, MICROSECONDS_PER_THREAD = 5_000, 100
 # vectors may be independent of those before it, and the last all but dependent on the others together: what is left of
 # a length of 1 after such cancelling is rounding errors (the square of this, times 1e-16).
 MOST_CANCELLED = 1e6
-# Columns a growing basis makes room for at first, and rows whose new columns are computed at a time.
+# Columns a growing basis makes room for at first, and rows whose new columns, or coordinates, are computed at a time.
 FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
 
 
@@ -150,6 +150,11 @@ class Subspace:
     # -- passes in parts (`solvers.in_span.row_passes`) ---------------------------------------------------------------
 
     @property
+    def takes_on_the_way(self) -> bool:
+        """Whether single rows are best taken in a pass over all: to go for them costs another one."""
+        return self._values is None and not self.kernel_rows.rows.has_random_access
+
+    @property
     def is_remote(self) -> bool:
         """Whether passes over these rows are made elsewhere."""
         return self._index is None and self.kernel_rows.rows.is_remote
@@ -242,13 +247,18 @@ class Subspace:
             self._run(add, -(-self.rank // TILE_COLUMNS), self.rank * right.size)
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
 
-    def whitened(self, index: Array) -> Array:
-        """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type."""
-        values = self.values(index)
-        out = np.empty((len(index), self.rank + 1), values.dtype)
+    def whitened(self, index: Array, raw: Any = None) -> Array:
+        """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type; ``raw`` are these
+        rows, where a pass has taken them.
+        """
+        if raw is None and self.takes_on_the_way:
+            raw = self.kernel_rows.rows.take(index, self.kernel_rows.rows.exact_dtype)
+        dtype = self.kernel_rows.dtype
+        out, right = np.empty((len(index), self.rank + 1), dtype), self._to_coef.astype(dtype)
         out[:, self.rank] = self.constant
-        right = self._to_coef.astype(values.dtype)
-        multiply_rows(values, right, out[:, : self.rank], self.n_threads, is_upper=True)
+        for part in in_pieces(len(index), COPY_ROWS):  # kernel values of all would take as much memory as what is made
+            values = self.values(index[part]) if raw is None else self._values_of(raw[part])
+            multiply_rows(values, right, out[part, : self.rank], self.n_threads, is_upper=True)
         return out
 
     def gram(self, rows: Array, weights: Array) -> Array:
@@ -277,6 +287,12 @@ class Subspace:
         if self._values is not None:
             return self._values[index]
         return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
+
+    def _values_of(self, raw: Any) -> Array:
+        """Kernel values (b, r) of raw rows with the kept vectors."""
+        seen = self.kernel_rows
+        how: Any = {"dtype": seen.dtype, "n_jobs": seen.n_jobs, "counter": seen.counter, "centre": seen.centre}
+        return KernelRows(seen.kernel, raw, memory_limit=0, **how).block(self._points)
 
     def _blocks(self) -> Iterator[tuple[int, int, Array]]:
         if self._values is not None or not self.rank:

@@ -1,0 +1,40 @@
+"""Sums of columns and boxes about rows: the same wherever parts begin, and of rows beyond memory found once."""
+
+import numpy as np
+import pytest
+
+from block_rows_cases import in_blocks
+from slimsvm import SVC
+from slimsvm.rows import ColumnSums, as_rows, keep_sums, sums_of
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (203, 20), (5_000, 3), (410, 4_097)])
+def test_least_and_greatest_values(n, d):
+    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    sums = ColumnSums(d, has_box=True)
+    sums.add(X)
+    np.testing.assert_array_equal(sums.box, [X.min(axis=0), X.max(axis=0)])
+    np.testing.assert_allclose(sums.total, X.sum(axis=0, dtype=np.float64), atol=1e-9)
+
+
+def test_parts_one_after_the_other():
+    X = np.random.default_rng(0).normal(size=(1_000, 3))
+    rows = as_rows(X)
+    one, parts = sums_of(rows, 77, True), [sums_of(as_rows(X[lo : lo + 250]), 100, True) for lo in range(0, 1_000, 250)]
+    both = keep_sums(rows, parts)
+    np.testing.assert_array_equal(both.box, one.box)
+    np.testing.assert_allclose(both.total, one.total)
+    assert rows.column_sums is None  # of rows in memory they are not kept
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_goes_through_blocks_once_for_its_width_and_its_centre(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(2_000, 3))
+    blocks, passes = in_blocks(X, 5), []
+    monkeypatch.setattr("slimsvm.kernels.kernel_rows.sums_of", lambda *of, **how: passes.append(of))
+    fit = SVC(max_basis=5, max_iter=1, random_state=0).fit(blocks, X[:, 0] > 0)
+    monkeypatch.undo()
+    assert not passes
+    assert blocks.column_sums is not None
+    other = SVC(max_basis=5, max_iter=1, random_state=0).fit(X, X[:, 0] > 0)
+    np.testing.assert_array_equal(fit.basis_coef_, other.basis_coef_)
