@@ -22,8 +22,10 @@ from slimsvm.solvers.learned.trials import (
     MAX_HELD,
     MOST_FACTOR,
     RATE,
+    SLOW_RATE,
     Trial,
     allowed_error,
+    err_surely_less,
     first_size,
     is_hopeless,
     next_size,
@@ -162,6 +164,31 @@ def test_the_search_ends_where_it_has_taken_what_it_may(monkeypatch):
     sizes = [len({trial["n_basis"] for trial in clf.validation_}) for clf in (short, long)]
     assert sizes[0] == 1 < sizes[1]
     assert short.n_kernel_evals_ < long.n_kernel_evals_
+
+
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+def test_what_a_search_takes_is_foreseen(monkeypatch, factor):
+    """Sizes for which there is no room are not begun; what they take is foreseen but for some preparation."""
+    seen, try_sizes = [], compact._Search.try_sizes
+
+    def noting(search):
+        try_sizes(search)
+        seen.append((search._taken(), search._exact_work(), len(search.trials)))
+
+    none_will_do(monkeypatch)
+    monkeypatch.setattr(solvers.learned.search_work, "QUICK_EVALS", 0.0)
+    monkeypatch.setattr(compact._Search, "try_sizes", noting)
+    X, y = moons(6000)
+    SVC(C=10.0, gamma=1.0, solver=Compact(search_factor=factor), random_state=0).fit(X, y)
+    ((taken, exact, n_trials),) = seen
+    assert n_trials == 1 or taken <= 1.1 * factor * exact
+
+
+def test_the_rows_held_out_are_the_same_whatever_the_vectors_are():
+    X, y = moons(600)
+    fits = [SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=seed).fit(X, y) for seed in (0, 1)]
+    first, second = (next(r["held_out_error"] for r in clf.history_ if "held_out_error" in r) for clf in fits)
+    assert first == second
 
 
 # -- several classes ----------------------------------------------------------------------------------------------
@@ -477,9 +504,37 @@ def test_a_trial_is_decided_before_all_parts_were_seen_where_it_is_clear():
     assert trial(25, 0.0, 0.0).is_decided(900)
 
 
-def test_when_one_trial_is_surely_better():
-    assert trial(25, 0.01, 0.002).is_surely_better_than(trial(25, 0.02, 0.002))
-    assert not trial(25, 0.01, 0.003).is_surely_better_than(trial(25, 0.02, 0.002))
+def test_when_errors_are_surely_less():
+    rng, weights = np.random.default_rng(0), np.ones(4000)
+    errors = (rng.random(4000) < 0.2).astype(float)
+    fewer = np.where(rng.random(4000) < 0.1, 0.0, errors)
+    assert err_surely_less(fewer, errors, weights)
+    assert not err_surely_less(errors, fewer, weights)
+    assert not err_surely_less(errors, errors, weights)
+    chance = rng.permutation(errors)
+    chance[:20] = 0.0
+    assert chance.mean() < errors.mean()
+    assert not err_surely_less(chance, errors, weights)  # as many go one way as the other, but for a few
+    assert err_surely_less(fewer, errors[:2000], weights)  # decided by half of the rows
+
+
+def test_of_several_kinds_a_later_one_must_err_surely_less():
+    """Each has its own chance to look allowed."""
+    lucky = Trial(25, "moved", "crammer-singer", 0.1, 0.0, 0.001, 0.0025, is_sure=False)
+    assert lucky.upper <= lucky.allowed
+    assert not lucky.will_do
+    assert trial(50, 0.001, 0.001).is_better_than(lucky)
+    assert "is_sure" not in lucky.as_dict()
+
+
+def test_the_next_number_of_vectors_goes_by_how_quickly_errors_fell():
+    slow, fast, now = trial(25, 0.02), trial(25, 0.08), trial(50, 0.01)
+    assert next_size(50, 4000, [now], [slow]) == int(50 * 4 ** (1 / SLOW_RATE))  # it fell with the power of 1
+    assert next_size(50, 4000, [now], [fast]) == int(50 * 4 ** (1 / RATE))  # … with that of 3
+    between = trial(25, 0.01 * 2**1.5)
+    assert next_size(50, 4000, [now], [between]) == pytest.approx(50 * 4 ** (1 / 1.5), abs=1)
+    learned = Trial(25, "learned", None, 0.12, 0.02, 0.0, 0.0025)
+    assert next_size(50, 4000, [now], [learned]) == int(50 * 4 ** (1 / RATE))  # of another kind
 
 
 def test_when_there_is_no_hope():

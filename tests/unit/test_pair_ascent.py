@@ -21,6 +21,7 @@ def solved(monkeypatch):
     """To many digits."""
     monkeypatch.setattr(pair_ascent, "TOL", 1e-6)
     monkeypatch.setattr(pair_ascent, "MAX_SWEEPS", 20_000)
+    monkeypatch.setattr(pair_ascent, "PAIR_SWEEPS", 20_000)
 
 
 def problem_of(n_classes, n=120, weights=None, **changes):
@@ -84,6 +85,14 @@ def test_sweeps_that_are_spent_are_told(monkeypatch):
     monkeypatch.setattr(pair_ascent, "CALL_WORK", 1)  # one sweep in a call
     whole = pair_coefficients(replace(problem, C=0.1), X[:15])
     assert whole.converged
+
+
+def test_pairs_have_more_sweeps_than_two_classes(monkeypatch):
+    """There is no other method for them, and rows at a bound cost little in late sweeps."""
+    X, _, problem = problem_of(4, n=400, C=40.0)
+    assert pair_coefficients(problem, X[:15]).converged
+    monkeypatch.setattr(pair_ascent, "PAIR_SWEEPS", pair_ascent.MAX_SWEEPS)
+    assert not pair_coefficients(problem, X[:15]).converged
 
 
 def test_the_end_of_the_time():

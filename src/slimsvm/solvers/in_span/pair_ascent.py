@@ -5,7 +5,7 @@ r"""Two classes, or all pairs of several, over given vectors: the coefficients o
 with z_i the whitened coordinates of row i (`solvers.in_span.whitened_span`) and a constant, so that ‖u‖ is the norm of
 the function and of the intercept. Rows are solved for one after another (dual coordinate ascent), until the derivatives
 of a pair are within `TOL` or its sweeps are spent: nothing bounds what is left. At prices of some tens and more
-`solvers.in_span.smoothed_newton` is the faster one.
+`solvers.in_span.smoothed_newton` is the faster one for two classes.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
 
@@ -29,8 +29,9 @@ from slimsvm.solvers.in_span.smoothed_newton import subspace
 
 Array = np.ndarray
 
-# The derivatives at which a pair is done with (the margin is 1), and sweeps over its rows.
-TOL, MAX_SWEEPS = 0.1, 50
+# The derivatives at which a pair is done with (the margin is 1), and sweeps over its rows: of two classes, for which
+# there is Newton's method, and of each of several pairs. Late sweeps are short: most rows are at a bound and left out.
+TOL, MAX_SWEEPS, PAIR_SWEEPS = 0.1, 50, 1000
 # Numbers of one call.
 CALL_WORK = 1 << 27
 
@@ -76,7 +77,7 @@ def pair_coefficients(problem: Problem, basis: Any, end: float | None = None) ->
     kernel_rows, examples, pairs = problem.bind(), problem.examples, problem.task.class_pairs() or [(1, -1)]
     space = subspace(problem, kernel_rows, basis)
     rows = _Rows(space, problem.memory_limit // 2)
-    seeds = problem.generator().integers(1, 2**62, len(pairs))
+    seeds, sweeps = problem.generator().integers(1, 2**62, len(pairs)), MAX_SWEEPS if len(pairs) == 1 else PAIR_SWEEPS
     u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
 
     def solve(lo: int, hi: int) -> None:
@@ -86,7 +87,7 @@ def pair_coefficients(problem: Problem, basis: Any, end: float | None = None) ->
             index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
             sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
             price = problem.C * examples.weights[index]
-            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, price, int(seeds[k]))
+            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, price, int(seeds[k]), sweeps)
 
     run_tiles(solve, len(pairs), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
@@ -123,15 +124,17 @@ def _squares(Z: Array) -> Array:
     return np.maximum(np.einsum("ij,ij->i", Z, Z, dtype=np.float64), 1e-12)
 
 
-def _two_classes(Z: Array, square: Array, rows: Array, sign: Array, price: Array, seed: int) -> tuple[Array, bool]:
+def _two_classes(
+    Z: Array, square: Array, rows: Array, sign: Array, price: Array, seed: int, max_sweeps: int
+) -> tuple[Array, bool]:
     """One pair's machine u, and whether it is solved for."""
     n, d = len(rows), Z.shape[1]
-    w, at_once = np.zeros(d), int(max(1, min(MAX_SWEEPS, CALL_WORK // (n * d))))
+    w, at_once = np.zeros(d), int(max(1, min(max_sweeps, CALL_WORK // (n * d))))
     call = core.ascend_linear.prepare(
         Z=Z, rows=rows, sign=sign, price=price, square=square, alpha=np.zeros(n), w=w,
         active=np.zeros(n, dtype=np.int64), tol=TOL, max_sweeps=at_once,
     )  # fmt: skip
-    for _ in range(-(-MAX_SWEEPS // at_once)):
+    for _ in range(-(-max_sweeps // at_once)):
         seed, _, violation = call(random=seed)
         if violation <= TOL:
             return w, True

@@ -15,17 +15,20 @@ is chance, the standard error asks for more vectors. Up to 5,000 rows all of the
 time, until a trial is decided. Coefficients are those of the convex problem over the vectors at twice the price (pairs
 of classes: four times): few vectors need a longer w than many for the same function. Where that would take longer than
 the exact machine they are those of the nearest model (`bases.distance`). Where classes may have a score each instead of
-pairs, and that is quick, both are tried, and the one that errs less is taken.
+pairs, and that is quick, both are tried. Of several kinds tried with as many vectors, a later one is taken only if it
+errs less than the first beyond chance: each has its own chance to look good.
 
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned.refine`). The model
 is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the same
-model, and the search ends when it has taken ``search_factor`` times what the exact machines took.
+model, and the same rows are held out whatever it is. Sizes that would take more than is left of ``search_factor`` times
+what the exact machines took are not begun.
 
 Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
 
 Parts: `solvers.learned.size_search` for the trials, `solvers.learned.trials` for their statistics,
-`solvers.learned.moves` for the vectors, `solvers.in_span.low_rank` and `solvers.in_span.pair_ascent` for the
-coefficients, `solvers.learned.refine` for the sweeps, `solvers.decomposition.exact` for the exact machine.
+`solvers.learned.search_work` for what they take, `solvers.learned.moves` for the vectors, `solvers.in_span.low_rank`
+and `solvers.in_span.pair_ascent` for the coefficients, `solvers.learned.refine` for the sweeps,
+`solvers.decomposition.exact` for the exact machine.
 """
 
 from __future__ import annotations
@@ -105,7 +108,7 @@ class Compact(Solver):
         held against it, its mean plus one standard error: few rows lead to more vectors.
     search_factor : float, default=4.0
         What the search may take, in what the exact machines took that it is measured by, both counted in kernel
-        evaluations and in other work that takes as long. Then it ends.
+        evaluations and in other work that takes as long. Numbers of vectors for which too little is left are not tried.
     learn_metric : bool, default=False
         Vectors are learned by `Refine` with one scale per feature, from the kernel given, whose exact machine they are
         measured by. The model's objective is then that of its own kernel, which nothing bounds from below.

@@ -86,14 +86,26 @@ class Mover:
             is_preimage = is_text(V) and kernel.is_gaussian and k <= MAX_PREIMAGES
             way = get_preimage("fixed-point" if is_preimage else "training-rows")
             return greedy(distance.own.kernel_rows, distance.own.target, k, way, self.rng)
-        work = k * (MOVE_COST * float(V.shape[0]) + FACTOR_COST * float(k) ** 2)
-        steps = min(int(max(QUICK_EVALS, room) / work), FIRST_STEPS if basis is None else MORE_STEPS)
         have = 0 if basis is None else basis.shape[0]
+        steps, work = self._steps(V, have, k, room)
         more: Any = V[np.sort(self.rng.choice(V.shape[0], max(0, min(k, V.shape[0]) - have), replace=False))]
         more = more.toarray() if is_sparse(more) else more
         basis = np.asarray(more if basis is None else np.vstack([basis, more]), dtype=np.float64)
         self.work += steps * work
         return descend(distance, basis, steps)[0] if steps else basis
+
+    def expected(self, V: Any, have: int, k: int, room: float) -> float:
+        """What it takes to move k vectors towards a machine of vectors V, where ``have`` of them were moved before."""
+        if is_text(V) or not self.problem.kernel.has_gradient:
+            return 0.0
+        steps, work = self._steps(V, have, k, room)
+        return steps * work
+
+    @staticmethod
+    def _steps(V: Any, have: int, k: int, room: float) -> tuple[int, float]:
+        """How many steps there is room for, and what each takes."""
+        work = k * (MOVE_COST * float(V.shape[0]) + FACTOR_COST * float(k) ** 2)
+        return min(int(max(QUICK_EVALS, room) / work), MORE_STEPS if have else FIRST_STEPS), work
 
     def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:
         distance = Distance(exact, None, self.problem.n_jobs, self.counter, dtype)

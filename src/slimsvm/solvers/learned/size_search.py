@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from slimsvm import core
-from slimsvm.bases.distance import Distance
-from slimsvm.kernels import EvalCounter
 from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows, is_text
@@ -32,10 +29,20 @@ from slimsvm.solvers.learned.machines import (
 )
 from slimsvm.solvers.learned.moves import Mover
 from slimsvm.solvers.learned.refine import Refine
+from slimsvm.solvers.learned.search_work import (
+    BESIDE_SHARE,
+    NEWTON_SHARE,
+    PAIR_SHARE,
+    SWEEP_COST,
+    SWEEPS,
+    Part,
+    SearchWork,
+)
 from slimsvm.solvers.learned.trials import (
     LAST_SHARE,
     Trial,
     allowed_error,
+    err_surely_less,
     first_size,
     is_hopeless,
     next_size,
@@ -58,21 +65,14 @@ GROWTH = 0.7
 PRICE, PAIR_PRICE = 2.0, 4.0
 # Gap of the coefficients in trials, as a share of the objective.
 TRIAL_TOL = 1e-2
-# What takes as long as kernel evaluations: VALUE_COST multiply-adds and one for each feature are an evaluation.
-# Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of n·k² multiply-adds; pairs of classes take
-# PAIR_COST evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².
-VALUE_COST, NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 40, 10, 250, 6, 0.04
-# An exact machine of pairs of classes, which share kernel values, takes this many times as long as these.
-PAIRS_SHARE = 2
-# Kernel evaluations that take so little that nothing is spared: some hundredths of a second.
-QUICK_EVALS = 2e7
-# How many times as long as an exact machine of a part Newton's method, pairs of classes and sweeps over the rows may
-# take in a trial.
-NEWTON_SHARE, PAIR_SHARE, LEARN_SHARE = 1.5, 2.0, 2.0
-# Sweeps over the rows in which moved vectors are learned further, and their rate.
-SWEEPS, RATE = 20, 0.05
+# The rate at which moved vectors are learned further.
+RATE = 0.05
+# Sizes in succession at which learned vectors err surely less than moved ones, before only they are tried.
+LEADS = 2
 # `Refine`'s rate where vectors are learned from the start, with a metric of their own.
 METRIC_RATE = 0.1
+# Sizes that there is no room for are made smaller by this factor, down to this many times the size before.
+SMALLER, LEAST_FACTOR = 0.8, 1.4
 # Of max_seconds, the shares of the exact machines of parts, and of these and the search together.
 REFERENCE_SHARE, SEARCH_SHARE = 0.4, 0.7
 
@@ -85,24 +85,7 @@ class CutShortError(Exception):
         self.status = status
 
 
-@dataclass
-class Part:
-    """Rows to train on and rows held out, and what is made of them."""
-
-    index: Array
-    problem: Problem
-    held: Any
-    labels: Array
-    weights: Array
-    exact: Fit
-    errors: Array
-    distance: Distance | None = None
-    basis: Any = None
-    size: int = 0
-    model: KernelExpansion | None = None
-
-
-class SizeSearch:
+class SizeSearch(SearchWork):
     """Trials of more and more vectors on one problem.
 
     Parameters
@@ -123,19 +106,17 @@ class SizeSearch:
     """
 
     def __init__(self, problem: Problem, solver: Any, known: int | None, callbacks: tuple[Callback, ...]):
-        self.problem, self.solver, self.callbacks = problem, solver, callbacks
-        self.known = known
+        super().__init__(problem, solver)
+        self.callbacks, self.known = callbacks, known
         self.begun, self.rng = time.perf_counter(), problem.generator()
         self.end = None if problem.max_seconds is None else self.begun + problem.max_seconds
         self.history: list[dict[str, Any]] = []
-        self.counter = EvalCounter()
         self.mover = Mover(problem, self.rng, self.counter, self.end)
-        self.other_work = 0.0
-        self.splits, self.parts = list[tuple[Array, Array]](), list[Part]()
+        self.splits = list[tuple[Array, Array]]()
         self.trials, self.tried = list[Trial](), list[Trial]()
         self.best: tuple[Trial, KernelExpansion, Machine] | None = None
         self.search, self.size, self.learns = "", 0, True
-        self.ascends, self.only_learns = True, False
+        self.has_scores, self.leads = False, 0
 
     # -- the exact machines of parts -------------------------------------------------------------------------------
 
@@ -176,7 +157,8 @@ class SizeSearch:
 
     def try_sizes(self) -> None:
         """Try more and more vectors until they do, or the search has taken what it may."""
-        self.splits = parts(self.problem.examples.labels, self.problem.task.has_targets, self.rng)
+        # The same rows are held out whatever random_state is: their choice is most of what is chance in a search.
+        self.splits = parts(self.problem.examples.labels, self.problem.task.has_targets, np.random.default_rng(0))
         part = self._part(0)
         n_exact, error = part.exact.model.n_basis, float(np.average(part.errors, weights=part.weights))
         self.history[-1]["held_out_error"] = error
@@ -187,26 +169,30 @@ class SizeSearch:
         k: int | None = first_size(last)
         if k and self.known is not None:
             k = max(k, min(self.known, last))
-        while k and self._may_go_on() and self._machines(k) and not self._is_hopeless(last):
-            self.tried, self.size = [], k
+        while k and self._machines(k) and not self._is_hopeless(last):
+            before, self.tried, self.size = list(self.trials), [], k
             self._try(k)
             known = np.concatenate([part.errors for part in self.parts])
             error = float(np.average(known, weights=np.concatenate([part.weights for part in self.parts])))
             self.search = told(self.trials, n_exact, error, self.tried[-1].allowed)
             if self.best is not None and self.best[0].will_do:
                 break
-            k = next_size(k, last, self.tried)
+            k = self._within_room(next_size(k, last, self.tried, before))
 
-    def _exact_work(self) -> float:
-        """What the exact machines of parts took, in kernel evaluations."""
-        evals = float(sum(part.exact.counters["kernel_evals"] for part in self.parts))
-        return evals * (PAIRS_SHARE if self.parts[0].problem.task.class_pairs() else 1)
+    def _within_room(self, k: int | None) -> int | None:
+        """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
 
-    def _may_go_on(self) -> bool:
-        """Whether there is something left of ``search_factor``, in kernel evaluations that would take as long."""
-        exact = float(sum(part.exact.counters["kernel_evals"] for part in self.parts))
-        beside = self.counter.n - exact + self.other_work + self.mover.work
-        return not self.trials or beside <= self.solver.search_factor * self._exact_work()
+        Fewer vectors whose coefficients are still solved for come before more that are only near to the exact machine.
+        """
+        for ways in ((SOLVED, LEARNED), (SOLVED, LEARNED, NEAR)):
+            size = k
+            while size is not None:
+                machines = self._machines(size)
+                if machines and machines[0].way in ways:
+                    return size
+                size = int(SMALLER * size)
+                size = size if size >= LEAST_FACTOR * self.size else None
+        return None
 
     def _is_hopeless(self, size: int) -> bool:
         """Whether no kind of model that was tried last is expected to do with ``size`` vectors."""
@@ -218,38 +204,43 @@ class SizeSearch:
 
     def _try(self, k: int) -> None:
         """Try k vectors with every kind of coefficients, until some will do."""
+        first: Array | None = None
         for machine in self._machines(k):
-            trial = self._trial(machine, k)
+            trial, errors = self._trial(machine, k, first)
+            if first is not None and trial.is_sure:
+                self.has_scores = True
+            first = errors if first is None else first
             if not trial.will_do and self._may_learn(machine, k):
-                trial = self._trial(Machine(machine.task, LEARNED), k)
-                least = min(self.tried[:-1], key=lambda tried: tried.extra_error)
-                self.learns, self.only_learns = (
-                    trial.extra_error < least.extra_error,
-                    trial.is_surely_better_than(least),
-                )
+                least = min(tried.extra_error for tried in self.tried)
+                trial, _ = self._trial(Machine(machine.task, LEARNED), k, first)
+                self.learns, self.leads = trial.extra_error < least, self.leads + 1 if trial.is_sure else 0
             if trial.will_do:
                 break
         if self.end is not None and time.perf_counter() - self.begun > SEARCH_SHARE * (self.end - self.begun):
             raise OutOfTimeError
 
-    def _trial(self, machine: Machine, k: int) -> Trial:
-        """The errors of k vectors on the rows held out, of one part after another until it is decided."""
-        errors, models = list[Array](), list[KernelExpansion]()
+    def _trial(self, machine: Machine, k: int, first: Array | None) -> tuple[Trial, Array]:
+        """The errors of k vectors on the rows held out, of one part after another until it is decided.
+
+        ``first`` has those of the kind that was tried first with as many vectors.
+        """
+        found, models = list[Array](), list[KernelExpansion]()
         for number in range(len(self.splits)):
             part = self._part(number)
             models.append(self._model(machine, part, k))
-            errors.append(self._errors(machine.task, models[-1], part))
-            trial = self._judged(machine, models[0].n_basis, np.concatenate(errors), self.parts[: number + 1])
-            if trial.is_decided(sum(map(len, errors))):
+            found.append(self._errors(machine.task, models[-1], part))
+            errors, seen = np.concatenate(found), self.parts[: number + 1]
+            trial = self._judged(machine, models[0].n_basis, errors, first, seen)
+            if trial.is_decided(len(errors)):
                 break
         self.trials.append(trial)
         self.tried.append(trial)
         if self.best is None or trial.is_better_than(self.best[0]):
             self.best = trial, models[0], machine
         self.note(f"{k} vectors", trial.n_basis, trial.error)
-        return trial
+        return trial, errors
 
-    def _judged(self, machine: Machine, k: int, errors: Array, seen: list[Part]) -> Trial:
+    def _judged(self, machine: Machine, k: int, errors: Array, first: Array | None, seen: list[Part]) -> Trial:
         """The statistics of errors on the rows that some parts hold out."""
         exact, weights = (np.concatenate([getattr(part, name) for part in seen]) for name in ("errors", "weights"))
         extra, deviation = paired(errors - exact, weights)
@@ -257,40 +248,28 @@ class SizeSearch:
         allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
         name = "ovo" if machine.task.class_pairs() else "crammer-singer" if machine.task.n_outputs > 1 else None
         vectors = LEARNED if machine.way == LEARNED else "moved"
-        return Trial(k, vectors, name, error + extra, extra, deviation, allowed)
+        is_sure = first is None or err_surely_less(errors, first, weights)
+        return Trial(k, vectors, name, error + extra, extra, deviation, allowed, is_sure)
 
     def _machines(self, k: int) -> list[Machine]:
         """The kinds of coefficients that k moved vectors are tried with."""
         task, part, one = self.problem.task, self.parts[0].problem, in_one(self.problem.task)
         if self.solver.learn_metric:
             return [Machine(task, LEARNED)]
-        if self.only_learns and one is not None:
-            return [Machine(one, LEARNED)] if self._is_swept_quickly(k) else []
+        if self.leads >= LEADS and one is not None:
+            found = [Machine(one, LEARNED)] if self._is_swept_quickly(k) else []
+            return [machine for machine in found if self._has_room(machine, k)]
         found = list[Machine]()
         if task.class_pairs():
             found.append(Machine(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
-        if one is not None and self._is_quick(one, k, NEWTON_SHARE):
+        if one is not None and self._is_quick(one, k, NEWTON_SHARE if self.has_scores or not found else BESIDE_SHARE):
             found.append(Machine(one, SOLVED))
         if not found and part.task == task:
             found.append(Machine(task, NEAR))
         if len(found) > 1 and self.trials:
-            # Pairs of classes or a score for each: what erred less before.
-            least = min((trial for trial in self.trials), key=lambda trial: trial.extra_error)
-            found = [machine for machine in found if bool(machine.task.class_pairs()) == (least.multi_class == "ovo")]
-        return found
-
-    def _is_quick(self, task: Task, k: int, share: float) -> bool:
-        """Whether coefficients of k vectors take at most ``share`` times as long as an exact machine, or little."""
-        return self._solving(task, self.parts[0].problem, k) <= max(QUICK_EVALS, share * self.exact_evals)
-
-    def _solving(self, task: Task, problem: Problem, k: int) -> float:
-        """What solving for coefficients takes, in kernel evaluations."""
-        n = problem.rows.n_rows
-        if task.class_pairs():
-            n_classes = len(np.unique(problem.examples.labels))
-            return n * k * (PAIR_COST * (n_classes - 1.0) + WHITEN_COST * k)
-        passes = NEWTON_PASSES if task.n_outputs == 1 else CLASS_PASSES
-        return passes * n * task.n_outputs * float(k) ** 2 / (VALUE_COST + problem.rows.n_stored / n)
+            # Pairs of classes, unless a score for each surely erred less with the first vectors.
+            found = [machine for machine in found if bool(machine.task.class_pairs()) != self.has_scores]
+        return [machine for machine in found if self._has_room(machine, k)]
 
     def _may_learn(self, machine: Machine, k: int) -> bool:
         """Whether moved vectors can be learned further, and that takes little beside the exact machine."""
@@ -301,11 +280,7 @@ class SizeSearch:
             return False
         if not self.problem.kernel.has_gradient or is_text(part.exact.model.basis) or not self.tried[-1].n_basis:
             return False
-        return self._is_swept_quickly(k)
-
-    def _is_swept_quickly(self, k: int) -> bool:
-        """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact machine, or little."""
-        return SWEEPS * k * self.parts[0].problem.rows.n_rows <= max(QUICK_EVALS, LEARN_SHARE * self.exact_evals)
+        return self._is_swept_quickly(k) and self._has_room(Machine(task, LEARNED), k)
 
     def _model(self, machine: Machine, part: Part, k: int) -> KernelExpansion:
         """Vectors and coefficients of a part."""
@@ -315,7 +290,7 @@ class SizeSearch:
         if machine.way == LEARNED:
             start = part.model if part.size == k else None
             if start is None or start.coef.shape[1] != machine.task.n_outputs:
-                is_near = self.only_learns and part.problem.task == machine.task
+                is_near = self.leads >= LEADS and part.problem.task == machine.task
                 start = self._model(Machine(machine.task, NEAR if is_near else SOLVED), part, k)
             return self.heed(self.refined(machine, part.problem, stage, start.n_basis, start)).model
         if part.size != k:
@@ -332,9 +307,12 @@ class SizeSearch:
     def refined(self, machine: Machine, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
         """Vectors and coefficients learned from the rows, from moved ones or, with a metric of their own, from none."""
         problem = machine_problem(problem, machine.task)
+        solver = Refine(k, rate=RATE, epochs=SWEEPS, initial=start)
         if start is None:
-            return self.solve(Refine(k, rate=METRIC_RATE, learn_metric=True), problem, stage, 1.0)
-        return self.solve(Refine(k, rate=RATE, epochs=SWEEPS, initial=start), problem, stage, 1.0)
+            solver = Refine(k, rate=METRIC_RATE, learn_metric=True)
+        fit = self.solve(solver, problem, stage, 1.0)
+        self.other_work += (SWEEP_COST - 1) * fit.counters["kernel_evals"]
+        return fit
 
     def solved(
         self, machine: Machine, problem: Problem, basis: Any, stage: str, tol: float = TRIAL_TOL
@@ -342,7 +320,7 @@ class SizeSearch:
         """The coefficients of the convex problem over given vectors, at a higher price."""
         task, pairs = machine.task, machine.task.class_pairs()
         self.other_work += self._solving(machine.task, problem, basis.shape[0])
-        if pairs or (self.ascends and task.step_loss == core.HINGE and not task.has_costs):
+        if pairs or self._may_ascend(task):
             price = PAIR_PRICE if pairs else PRICE
             found = pair_coefficients(replace(problem, C=price * problem.C, random_state=self.seed()), basis, self.end)
             self.counter.add(found.n_kernel_evals)

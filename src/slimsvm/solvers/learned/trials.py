@@ -16,11 +16,12 @@ Array = np.ndarray
 # fifth if that is more, at most MAX_HELD.
 FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
 # Vectors tried: the first number, the factors to the next at least and at most, and the last as a share of the exact
-# machine's. In between, the upper end is taken to fall with the power RATE of their number.
-FIRST_SIZE, FACTOR, MOST_FACTOR, LAST_SHARE, RATE = 25, 2, 6, 0.245, 1.7
+# machine's. In between, the upper end is taken to fall with the power RATE of their number, or with a lower one that
+# was seen, down to SLOW_RATE.
+FIRST_SIZE, FACTOR, MOST_FACTOR, LAST_SHARE, RATE, SLOW_RATE = 25, 2, 6, 0.245, 1.7, 1.2
 # Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
 EARLY = 2.0
-# Standard errors that two trials are apart by where one is surely better.
+# Standard errors of the paired difference by which one of two trials errs surely less.
 SURE = 2.0
 # Shares of the exact machine's error, and of what it gains over a constant, that the extra error stays under.
 ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
@@ -45,6 +46,9 @@ class Trial:
         Mean of the difference to the exact machine's error, and how sure that is.
     allowed : float
         What the upper end, extra_error + standard_error, may be.
+    is_sure : bool
+        Whether it errs surely less than what was tried before with as many vectors, or nothing was. Of several
+        kinds of model one is likely to look allowed by chance; the first does not need more than that.
     """
 
     n_basis: int
@@ -54,21 +58,28 @@ class Trial:
     extra_error: float
     standard_error: float
     allowed: float
+    is_sure: bool = True
+
+    @property
+    def upper(self) -> float:
+        """The upper end of the extra error."""
+        return self.extra_error + self.standard_error
+
+    @property
+    def kind(self) -> tuple[str, str | None]:
+        """What sizes are compared within."""
+        return self.vectors, self.multi_class
 
     @property
     def will_do(self) -> bool:
-        """Whether the upper end of the extra error is allowed."""
-        return self.extra_error + self.standard_error <= self.allowed
+        """Whether the upper end of the extra error is allowed, and not just one of several that might be."""
+        return self.is_sure and self.upper <= self.allowed
 
     def is_better_than(self, other: Trial) -> bool:
         """Whether this is the one to take: it will do and the other will not, or it errs less."""
         if self.will_do != other.will_do:
             return self.will_do
         return self.extra_error < other.extra_error
-
-    def is_surely_better_than(self, other: Trial) -> bool:
-        """Whether it errs less, by more than chance makes likely."""
-        return self.extra_error + SURE * self.standard_error < other.extra_error - SURE * other.standard_error
 
     def is_decided(self, n_held: int) -> bool:
         """Whether it is so likely to do, or not to, that parts which were not looked at are left out.
@@ -84,7 +95,7 @@ class Trial:
 
     def as_dict(self) -> dict[str, Any]:
         """For ``validation_``."""
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "is_sure"}
 
 
 def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
@@ -113,22 +124,40 @@ def first_size(last: int) -> int:
     return FIRST_SIZE if last > 1.4 * FIRST_SIZE else last
 
 
-def next_size(k: int, last: int, tried: list[Trial]) -> int | None:
-    """The number of vectors after k, by how far the best of its trials is from what is allowed; None after ``last``."""
+def next_size(k: int, last: int, tried: list[Trial], before: list[Trial] | None = None) -> int | None:
+    """The number of vectors after k, by how far the best of its trials is from what is allowed; None after ``last``.
+
+    Parameters
+    ----------
+    k, last : int
+    tried : list of Trial
+        With k vectors.
+    before : list of Trial, optional
+        With fewer: the last one of the same kind says how quickly the upper end falls.
+    """
     if k >= last:
         return None
-    upper = min(trial.extra_error + trial.standard_error for trial in tried)
-    allowed = max(trial.allowed for trial in tried)
-    factor = (upper / allowed) ** (1.0 / RATE) if upper > 0 < allowed else FACTOR
+    best = min(tried, key=lambda trial: trial.upper)
+    allowed, rate = max(trial.allowed for trial in tried), RATE
+    same = [trial for trial in before or [] if trial.kind == best.kind]
+    if same:
+        rate = min(max(rate_seen(same[-1], best), SLOW_RATE), RATE)
+    factor = (best.upper / allowed) ** (1.0 / rate) if best.upper > 0 < allowed else FACTOR
     size = int(k * min(max(factor, FACTOR), MOST_FACTOR))
     return size if 1.4 * size < last else last
 
 
+def rate_seen(before: Trial, now: Trial) -> float:
+    """The power of the number of vectors with which the upper end fell, 0 where it did not."""
+    if before.upper > now.upper > 0:
+        return float(np.log(before.upper / now.upper) / np.log(now.n_basis / before.n_basis))
+    return 0.0
+
+
 def is_hopeless(before: Trial, now: Trial, size: int) -> bool:
     """Whether the upper end will be far from allowed with ``size`` vectors, at the rate seen or LEAST_RATE."""
-    then, here = (trial.extra_error + trial.standard_error for trial in (before, now))
-    rate = np.log(then / here) / np.log(now.n_basis / before.n_basis) if then > here > 0 else 0.0
-    return bool(here * (now.n_basis / size) ** max(rate, LEAST_RATE) > HOPELESS * now.allowed)
+    rate = max(rate_seen(before, now), LEAST_RATE)
+    return now.upper * (now.n_basis / size) ** rate > HOPELESS * now.allowed
 
 
 def row_errors(task: Task, scores: Array, labels: Array) -> Array:
@@ -144,6 +173,16 @@ def paired(difference: Array, weights: Array) -> tuple[float, float]:
     mean = float(np.average(difference, weights=weights))
     spread = np.sqrt(np.sum(np.square(weights * (difference - mean))))
     return mean, float(spread / weights.sum())
+
+
+def err_surely_less(errors: Array, others: Array, weights: Array) -> bool:
+    """Whether errors are less than others of the same rows, by more than chance makes likely.
+
+    Of trials that were decided at different numbers of rows, the rows count that both have seen.
+    """
+    n = min(len(errors), len(others))
+    mean, deviation = paired(errors[:n] - others[:n], weights[:n])
+    return mean + SURE * deviation < 0
 
 
 def allowed_error(error: float, max_extra_error: float, problem: Problem) -> float:
