@@ -38,6 +38,7 @@ BENCHES = {
     "budget": Bench("benchmarks.budget.command", "BSCA and BSGD within budgets of vectors: test error against seconds"),
     "peers": Bench("benchmarks.peers.command", "what users would take instead: error against seconds and vectors"),
     "scaling": Bench("benchmarks.peers.scaling", "seconds against rows, ours and of what users would take: exponents"),
+    "blocks": Bench("benchmarks.blocks.command", "rows from files and by Dask: time, memory, bits, killed workers"),
     "all": Bench("benchmarks.report.all_cells", "every experiment, cell by cell; what is done is not run again"),
     "report": Bench("benchmarks.report.page", "the page of what `all` measured"),
     "tables": Bench("benchmarks.report.doc_tables", "README's and the docs' tables, written from committed results"),
