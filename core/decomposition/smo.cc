@@ -28,7 +28,7 @@ struct Greatest {
     IntVec<double> round[ABREAST];  // which of the calls of `meet` it came from
 
     SLIMSVM_INLINE explicit Greatest(double least_top) {
-        for (int v = 0; v < ABREAST; ++v) {
+        SLIMSVM_EACH (v, ABREAST) {
             top[v] = splat<double>(least_top);
             below[v] = splat<double>(1.0);
             round[v] = IntVec<double>{} - 1;
@@ -64,7 +64,7 @@ struct Place {
 SLIMSVM_INLINE Place greatest_of(const Greatest& all) {
     Vec<double> top = all.top[0], below = all.below[0];
     IntVec<double> at = all.round[0] * LANES_ABREAST + lane_numbers();
-    for (int v = 1; v < ABREAST; ++v) {
+    SLIMSVM_UNROLL for (int v = 1; v < ABREAST; ++v) {
         const auto is_more = all.top[v] * below > top * all.below[v];
         top = is_more ? all.top[v] : top;
         below = is_more ? all.below[v] : below;
@@ -141,7 +141,7 @@ struct Set {
         int64_t k = 0;
         IntVec<double> now = {};
         for (; k + LANES_ABREAST <= n; k += LANES_ABREAST, now += 1)
-            for (int v = 0; v < ABREAST; ++v) f(k + v * lanes, v, now);
+            SLIMSVM_EACH (v, ABREAST) f(k + v * lanes, v, now);
         for (int v = 0; v + 1 < ABREAST && k + lanes <= n; ++v, k += lanes) f(k, v, now);
         for (; k < n; ++k) rest(k);
     }

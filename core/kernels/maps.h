@@ -39,12 +39,12 @@ SLIMSVM_INLINE Vec<T> distance(Vec<T> z) {
 template <class T, int COUNT>
 SLIMSVM_INLINE void map_matern32(Vec<T> (&z)[COUNT]) {
     Vec<T> e[COUNT];
-    for (int v = 0; v < COUNT; ++v) {
+    SLIMSVM_EACH (v, COUNT) {
         z[v] = distance<T>(z[v]);
         e[v] = z[v] * T(-1.4426950408889634);
     }
     exp2_bounded<T, COUNT>(e);
-    for (int v = 0; v < COUNT; ++v) z[v] = minimum<T>((T(1) + z[v]) * (e[v] * T(1.0 / Exp2<T>::scale)), splat<T>(T(1)));
+    SLIMSVM_EACH (v, COUNT) z[v] = minimum<T>((T(1) + z[v]) * (e[v] * T(1.0 / Exp2<T>::scale)), splat<T>(T(1)));
 }
 
 // z[v] = map(z[v]), for every map but 2^z.
@@ -52,10 +52,10 @@ template <class T, int COUNT>
 SLIMSVM_INLINE void map_values(Vec<T> (&z)[COUNT], int64_t code, int64_t degree) {
     switch (code) {
         case SLIMSVM_POWER:
-            for (int v = 0; v < COUNT; ++v) z[v] = power<T>(z[v], degree);
+            SLIMSVM_EACH (v, COUNT) z[v] = power<T>(z[v], degree);
             break;
         case SLIMSVM_TANH:
-            for (int v = 0; v < COUNT; ++v)
+            SLIMSVM_EACH (v, COUNT)
                 for (int l = 0; l < LANES<T>; ++l) z[v][l] = T(tanh(double(z[v][l])));
             break;
         case SLIMSVM_MATERN32:
@@ -93,9 +93,9 @@ SLIMSVM_INLINE Vec<T> slope_of(Vec<T> z, Vec<T> value, int64_t code, int64_t deg
 // z[v] = 2^(z[v] + half) <= 1: exponents added in full, so that a row has the value 1 with itself.
 template <class T, int COUNT>
 SLIMSVM_INLINE void values_exp2(Vec<T> (&z)[COUNT], T half) {
-    for (int v = 0; v < COUNT; ++v) z[v] = z[v] + half;
+    SLIMSVM_EACH (v, COUNT) z[v] = z[v] + half;
     exp2_bounded<T, COUNT>(z);
-    for (int v = 0; v < COUNT; ++v) z[v] = minimum<T>(z[v] * T(1.0 / Exp2<T>::scale), splat<T>(T(1)));
+    SLIMSVM_EACH (v, COUNT) z[v] = minimum<T>(z[v] * T(1.0 / Exp2<T>::scale), splat<T>(T(1)));
 }
 
 // values[j] = 2^min(values[j] + added[j] + shift, 0), with 2^0 = 1 exactly; `added` may be null.

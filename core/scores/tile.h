@@ -154,7 +154,7 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
 
 template <class T>
 SLIMSVM_INLINE void find_lines(const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b, const T* (&lines)[ROWS]) {
-    for (int r = 0; r < ROWS; ++r) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
+    SLIMSVM_EACH (r, ROWS) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
 }
 
 // z of the ROWS rows from b on and one panel.
@@ -204,7 +204,7 @@ inline void sparse_z(const RowsOf<T>& rows, const PointsOf<T>& points, const Til
 
 template <class T>
 SLIMSVM_INLINE void whole_parts(const TileRows<T>& chosen, int64_t row, Vec<T> (&whole)[2 * VECTORS]) {
-    for (int v = 0; v < 2 * VECTORS; ++v) whole[v] = splat<T>(chosen.whole[row + v / VECTORS]);
+    SLIMSVM_EACH (v, 2 * VECTORS) whole[v] = splat<T>(chosen.whole[row + v / VECTORS]);
 }
 
 // sums[r] += 2^(S[r] + whole part of h_r) * weights, two rows at a time.
@@ -212,10 +212,10 @@ template <class T, bool IS_NEAR>
 SLIMSVM_INLINE void add_exp2(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chosen, int64_t b, const T* weights,
                              Vec<T>* sums) {
     Vec<T> w[VECTORS];
-    for (int v = 0; v < VECTORS; ++v) w[v] = load<T>(weights + v * LANES<T>);
-    for (int r = 0; r < ROWS; r += 2) {
+    SLIMSVM_EACH (v, VECTORS) w[v] = load<T>(weights + v * LANES<T>);
+    SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += 2) {
         Vec<T> z[2 * VECTORS];
-        for (int v = 0; v < 2 * VECTORS; ++v) z[v] = S[r + v / VECTORS][v % VECTORS];
+        SLIMSVM_EACH (v, 2 * VECTORS) z[v] = S[r + v / VECTORS][v % VECTORS];
         if constexpr (IS_NEAR) {
             exp2_near<T, 2 * VECTORS>(z);
         } else {
@@ -223,18 +223,18 @@ SLIMSVM_INLINE void add_exp2(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chos
             whole_parts<T>(chosen, b + r, whole);
             exp2_with<T, 2 * VECTORS>(z, whole);
         }
-        for (int v = 0; v < VECTORS; ++v) sums[r] += z[v] * w[v];
-        for (int v = 0; v < VECTORS; ++v) sums[r + 1] += z[VECTORS + v] * w[v];
+        SLIMSVM_EACH (v, VECTORS) sums[r] += z[v] * w[v];
+        SLIMSVM_EACH (v, VECTORS) sums[r + 1] += z[VECTORS + v] * w[v];
     }
 }
 
 template <class T>
 SLIMSVM_INLINE void add_weighted(const Vec<T> (&S)[ROWS][VECTORS], const T* weights, Vec<T>* sums) {
     Vec<T> w[VECTORS];
-    for (int v = 0; v < VECTORS; ++v) w[v] = load<T>(weights + v * LANES<T>);
-    for (int r = 0; r < ROWS; ++r) {
+    SLIMSVM_EACH (v, VECTORS) w[v] = load<T>(weights + v * LANES<T>);
+    SLIMSVM_EACH (r, ROWS) {
         Vec<T> sum = sums[r];
-        for (int v = 0; v < VECTORS; ++v) sum += S[r][v] * w[v];
+        SLIMSVM_EACH (v, VECTORS) sum += S[r][v] * w[v];
         sums[r] = sum;
     }
 }
@@ -242,7 +242,7 @@ SLIMSVM_INLINE void add_weighted(const Vec<T> (&S)[ROWS][VECTORS], const T* weig
 // totals[r] += the lanes of sums[r]; sums = 0.
 template <class T>
 SLIMSVM_INLINE void flush(Vec<T>* sums, double* totals, int64_t stride) {
-    for (int r = 0; r < ROWS; ++r) {
+    SLIMSVM_EACH (r, ROWS) {
         totals[r * stride] += total(sums[r]);
         sums[r] = Vec<T>{};
     }
@@ -253,18 +253,18 @@ template <class T>
 SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b,
                              const Job& job) {
     if (job.code == SLIMSVM_EXP2) {
-        for (int r = 0; r < ROWS; r += 2) {
+        SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += 2) {
             Vec<T> z[2 * VECTORS], whole[2 * VECTORS];
-            for (int v = 0; v < 2 * VECTORS; ++v) z[v] = S[r + v / VECTORS][v % VECTORS];
+            SLIMSVM_EACH (v, 2 * VECTORS) z[v] = S[r + v / VECTORS][v % VECTORS];
             whole_parts<T>(chosen, b + r, whole);
             exp2_with<T, 2 * VECTORS>(z, whole);
-            for (int v = 0; v < 2 * VECTORS; ++v) S[r + v / VECTORS][v % VECTORS] = z[v];
+            SLIMSVM_EACH (v, 2 * VECTORS) S[r + v / VECTORS][v % VECTORS] = z[v];
         }
         return;
     }
     for (int r = 0; r < ROWS; ++r) {
         const T half = rows.half[chosen.chosen[b + r]];
-        for (int v = 0; v < VECTORS; ++v) S[r][v] = S[r][v] + half;
+        SLIMSVM_EACH (v, VECTORS) S[r][v] = S[r][v] + half;
         map_values<T, VECTORS>(S[r], job.code, job.degree);
     }
 }
@@ -274,12 +274,12 @@ SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, 
 template <class T>
 SLIMSVM_INLINE void exp2_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b) {
     constexpr int AT_ONCE = VECTOR_BYTES == 64 && sizeof(T) == 8 ? 1 : 2;
-    for (int r = 0; r < ROWS; r += AT_ONCE) {
+    SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += AT_ONCE) {
         Vec<T> z[AT_ONCE * VECTORS];
-        for (int v = 0; v < AT_ONCE * VECTORS; ++v)
+        SLIMSVM_EACH (v, AT_ONCE * VECTORS)
             z[v] = S[r + v / VECTORS][v % VECTORS] + rows.half[chosen.chosen[b + r + v / VECTORS]];
         values_exp2<T, AT_ONCE * VECTORS>(z, T(0));
-        for (int v = 0; v < AT_ONCE * VECTORS; ++v) S[r + v / VECTORS][v % VECTORS] = z[v];
+        SLIMSVM_EACH (v, AT_ONCE * VECTORS) S[r + v / VECTORS][v % VECTORS] = z[v];
     }
 }
 
@@ -287,11 +287,11 @@ SLIMSVM_INLINE void exp2_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows,
 template <class T>
 SLIMSVM_INLINE void store_values(const Vec<T> (&S)[VECTORS], T* out, int64_t size) {
     if (size >= PANEL<T>) {
-        for (int v = 0; v < VECTORS; ++v) store<T>(out + v * LANES<T>, S[v]);
+        SLIMSVM_EACH (v, VECTORS) store<T>(out + v * LANES<T>, S[v]);
         return;
     }
     T values[PANEL<T>];
-    for (int v = 0; v < VECTORS; ++v) store<T>(values + v * LANES<T>, S[v]);
+    SLIMSVM_EACH (v, VECTORS) store<T>(values + v * LANES<T>, S[v]);
     for (int64_t j = 0; j < size; ++j) out[j] = values[j];
 }
 

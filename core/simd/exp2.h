@@ -43,9 +43,10 @@ struct Exp2<double> {
 template <class T, int COUNT>
 SLIMSVM_INLINE void power_of_rest(const Vec<T> (&r)[COUNT], Vec<T> (&p)[COUNT]) {
     constexpr int degree = int(sizeof Exp2<T>::polynomial / sizeof(T)) - 1;
-    for (int v = 0; v < COUNT; ++v) p[v] = splat<T>(Exp2<T>::polynomial[degree]);
-    for (int k = degree - 1; k >= 0; --k)
-        for (int v = 0; v < COUNT; ++v) p[v] = p[v] * r[v] + Exp2<T>::polynomial[k];
+    SLIMSVM_EACH (v, COUNT) p[v] = splat<T>(Exp2<T>::polynomial[degree]);
+    SLIMSVM_UNROLL for (int k = degree - 1; k >= 0; --k) {
+        SLIMSVM_EACH (v, COUNT) p[v] = p[v] * r[v] + Exp2<T>::polynomial[k];
+    }
 }
 
 // The rests r of numbers from their nearest integers, and n from which `raise` takes these. Ties go the same way
@@ -56,12 +57,12 @@ SLIMSVM_INLINE void take_apart(const Vec<T> (&z)[COUNT], Vec<T> (&r)[COUNT], Vec
     // AVX-512 has the rest of a number from its nearest integer, and the product with a power of two, in one
     // instruction each: they take the place of the addition that rounds.
     if constexpr (sizeof(T) == 4) {
-        for (int v = 0; v < COUNT; ++v) r[v] = (Vec<T>)_mm512_maskz_reduce_ps(0xffff, (__m512)z[v], 0);
-        for (int v = 0; v < COUNT; ++v) n[v] = z[v] - r[v];
+        SLIMSVM_EACH (v, COUNT) r[v] = (Vec<T>)_mm512_maskz_reduce_ps(0xffff, (__m512)z[v], 0);
+        SLIMSVM_EACH (v, COUNT) n[v] = z[v] - r[v];
         return;
     }
 #endif
-    for (int v = 0; v < COUNT; ++v) {
+    SLIMSVM_EACH (v, COUNT) {
         n[v] = z[v] + Exp2<T>::round;
         r[v] = z[v] - (n[v] - Exp2<T>::round);
     }
@@ -72,11 +73,11 @@ template <class T, int COUNT>
 SLIMSVM_INLINE void raise(const Vec<T> (&p)[COUNT], const Vec<T> (&n)[COUNT], Vec<T> (&values)[COUNT]) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
     if constexpr (sizeof(T) == 4) {
-        for (int v = 0; v < COUNT; ++v) values[v] = (Vec<T>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
+        SLIMSVM_EACH (v, COUNT) values[v] = (Vec<T>)_mm512_maskz_scalef_ps(0xffff, (__m512)p[v], (__m512)n[v]);
         return;
     }
 #endif
-    for (int v = 0; v < COUNT; ++v)
+    SLIMSVM_EACH (v, COUNT)
         values[v] = (Vec<T>)((IntVec<T>)p[v] + ((IntVec<T>)n[v] << (IntVec<T>{} + Exp2<T>::mantissa)));
 }
 
@@ -92,7 +93,7 @@ SLIMSVM_INLINE void exp2_near(Vec<T> (&z)[COUNT]) {
 // z[v] = 2**z[v] * scale; exponents stay at `lowest` at least.
 template <class T, int COUNT>
 SLIMSVM_INLINE void exp2_bounded(Vec<T> (&z)[COUNT]) {
-    for (int v = 0; v < COUNT; ++v) z[v] = maximum<T>(z[v], splat<T>(Exp2<T>::lowest));
+    SLIMSVM_EACH (v, COUNT) z[v] = maximum<T>(z[v], splat<T>(Exp2<T>::lowest));
     exp2_near<T, COUNT>(z);
 }
 
@@ -100,9 +101,9 @@ SLIMSVM_INLINE void exp2_bounded(Vec<T> (&z)[COUNT]) {
 template <class T, int COUNT>
 SLIMSVM_INLINE void exp2_with(Vec<T> (&z)[COUNT], const Vec<T> (&whole)[COUNT]) {
     Vec<T> r[COUNT], p[COUNT], n[COUNT];
-    for (int v = 0; v < COUNT; ++v) z[v] = maximum<T>(z[v], Exp2<T>::lowest - whole[v]);
+    SLIMSVM_EACH (v, COUNT) z[v] = maximum<T>(z[v], Exp2<T>::lowest - whole[v]);
     take_apart<T, COUNT>(z, r, n);
-    for (int v = 0; v < COUNT; ++v) n[v] += whole[v];
+    SLIMSVM_EACH (v, COUNT) n[v] += whole[v];
     power_of_rest<T, COUNT>(r, p);
     raise<T, COUNT>(p, n, z);
 }

@@ -40,8 +40,7 @@ SLIMSVM_INLINE int64_t lowest_bit(uint64_t bits) { return int64_t(__builtin_ctzl
 template <class T>
 SLIMSVM_INLINE uint64_t panel_from(const T* panel, T lowest) {
     uint64_t bits = 0;
-    for (int v = 0; v < VECTORS; ++v)
-        bits |= lane_bits<T>(load<T>(panel + v * LANES<T>) >= splat<T>(lowest)) << (v * LANES<T>);
+    SLIMSVM_EACH (v, VECTORS) bits |= lane_bits<T>(load<T>(panel + v * LANES<T>) >= splat<T>(lowest)) << (v * LANES<T>);
     return bits;
 }
 
@@ -68,7 +67,7 @@ inline GreatestTwo<T> greatest_two(const T* values, int64_t n) {
     typedef typename VectorOf<T>::integer Integer;
     const IntVec<T> none = (IntVec<T>)splat<T>(T(-1));
     IntVec<T> first[VECTORS], second[VECTORS], panel[VECTORS], lane[VECTORS];
-    for (int v = 0; v < VECTORS; ++v) {
+    SLIMSVM_EACH (v, VECTORS) {
         first[v] = second[v] = none;
         panel[v] = IntVec<T>{};
         for (int l = 0; l < LANES<T>; ++l) lane[v][l] = Integer(v * LANES<T> + l);
@@ -77,7 +76,7 @@ inline GreatestTwo<T> greatest_two(const T* values, int64_t n) {
         const IntVec<T> now = IntVec<T>{} + Integer(start),
                         left = IntVec<T>{} + Integer(least(n - start, int64_t(PANEL<T>)));
         const bool is_whole = n - start >= PANEL<T>;
-        for (int v = 0; v < VECTORS; ++v) {
+        SLIMSVM_EACH (v, VECTORS) {
             IntVec<T> numbers = (IntVec<T>)load<T>(values + start + v * LANES<T>);
             if (!is_whole) numbers = lane[v] < left ? numbers : none;
             const IntVec<T> lower = numbers > first[v] ? first[v] : numbers;
@@ -88,11 +87,11 @@ inline GreatestTwo<T> greatest_two(const T* values, int64_t n) {
     }
     const Integer greatest = greatest_lane<T>(first);
     uint64_t bits = 0;
-    for (int v = 0; v < VECTORS; ++v) bits |= lane_bits<T>(first[v] == greatest) << (v * LANES<T>);
+    SLIMSVM_EACH (v, VECTORS) bits |= lane_bits<T>(first[v] == greatest) << (v * LANES<T>);
     const int64_t within = lowest_bit(bits);
     Integer panels[PANEL<T>];
     __builtin_memcpy(panels, panel, sizeof panels);
-    for (int v = 0; v < VECTORS; ++v) first[v] = lane[v] == Integer(within) ? second[v] : first[v];
+    SLIMSVM_EACH (v, VECTORS) first[v] = lane[v] == Integer(within) ? second[v] : first[v];
     const Integer runner_up = greatest_lane<T>(first);
     GreatestTwo<T> found = {int64_t(panels[within]) + within, T(0)};
     __builtin_memcpy(&found.other, &runner_up, sizeof runner_up);
@@ -103,10 +102,10 @@ inline GreatestTwo<T> greatest_two(const T* values, int64_t n) {
 inline double least_magnitude(const double* values, int64_t n) {
     constexpr int lanes = LANES<double>;
     Vec<double> lowest[4];
-    for (int v = 0; v < 4; ++v) lowest[v] = splat<double>(HUGE_VAL);
+    SLIMSVM_EACH (v, 4) lowest[v] = splat<double>(HUGE_VAL);
     int64_t j = 0;
     for (; j + 4 * lanes <= n; j += 4 * lanes)
-        for (int v = 0; v < 4; ++v)
+        SLIMSVM_EACH (v, 4)
             lowest[v] = minimum<double>(magnitude<double>(load<double>(values + j + v * lanes)), lowest[v]);
     const Vec<double> all =
         minimum<double>(minimum<double>(lowest[0], lowest[1]), minimum<double>(lowest[2], lowest[3]));

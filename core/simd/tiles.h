@@ -37,26 +37,26 @@ template <class T, class Step, int WIDTH = VECTORS>
 SLIMSVM_INLINE void tile_sums(const T* const (&rows)[ROWS], const T* panel, int64_t n_features, const T* base,
                               Vec<T> (&S)[ROWS][WIDTH]) {
     Vec<T> sums[ROWS][WIDTH];  // apart from S, which may lie in memory: these stay in registers
-    for (int r = 0; r < ROWS; ++r)
-        for (int v = 0; v < WIDTH; ++v) sums[r][v] = load<T>(base + v * LANES<T>);
+    SLIMSVM_EACH (r, ROWS)
+        SLIMSVM_EACH (v, WIDTH) sums[r][v] = load<T>(base + v * LANES<T>);
     for (int64_t c = 0; c < n_features; ++c, panel += PANEL<T>) {
         Vec<T> p[WIDTH];
-        for (int v = 0; v < WIDTH; ++v) p[v] = load<T>(panel + v * LANES<T>);
-        for (int r = 0; r < ROWS; ++r)
-            for (int v = 0; v < WIDTH; ++v) sums[r][v] = Step::template add<T>(sums[r][v], rows[r][c], p[v]);
+        SLIMSVM_EACH (v, WIDTH) p[v] = load<T>(panel + v * LANES<T>);
+        SLIMSVM_EACH (r, ROWS)
+            SLIMSVM_EACH (v, WIDTH) sums[r][v] = Step::template add<T>(sums[r][v], rows[r][c], p[v]);
     }
-    for (int r = 0; r < ROWS; ++r)
-        for (int v = 0; v < WIDTH; ++v) S[r][v] = sums[r][v];
+    SLIMSVM_EACH (r, ROWS)
+        SLIMSVM_EACH (v, WIDTH) S[r][v] = sums[r][v];
 }
 
 // The same for one dense row and PANELS panels, `apart` numbers from one to the next.
 template <class T, class Step, int PANELS = 1>
 SLIMSVM_INLINE void row_sums(const T* row, const T* panels, int64_t n_features, const T* base,
                              Vec<T> (&S)[PANELS * VECTORS], int64_t apart = 0) {
-    for (int v = 0; v < PANELS * VECTORS; ++v) S[v] = load<T>(base + v * LANES<T>);
+    SLIMSVM_EACH (v, PANELS * VECTORS) S[v] = load<T>(base + v * LANES<T>);
     for (int64_t c = 0; c < n_features; ++c, panels += PANEL<T>)
-        for (int q = 0; q < PANELS; ++q)
-            for (int v = 0; v < VECTORS; ++v)
+        SLIMSVM_EACH (q, PANELS)
+            SLIMSVM_EACH (v, VECTORS)
                 S[q * VECTORS + v] =
                     Step::template add<T>(S[q * VECTORS + v], row[c], load<T>(panels + q * apart + v * LANES<T>));
 }
@@ -65,11 +65,11 @@ SLIMSVM_INLINE void row_sums(const T* row, const T* panels, int64_t n_features, 
 template <class T, class Step, class Index, int PANELS = 1>
 SLIMSVM_INLINE void sparse_row_sums(const T* values, const Index* columns, int64_t n, const T* panels, const T* base,
                                     Vec<T> (&S)[PANELS * VECTORS], int64_t apart = 0) {
-    for (int v = 0; v < PANELS * VECTORS; ++v) S[v] = load<T>(base + v * LANES<T>);
+    SLIMSVM_EACH (v, PANELS * VECTORS) S[v] = load<T>(base + v * LANES<T>);
     for (int64_t t = 0; t < n; ++t) {
         const T* feature = panels + int64_t(columns[t]) * PANEL<T>;
-        for (int q = 0; q < PANELS; ++q)
-            for (int v = 0; v < VECTORS; ++v)
+        SLIMSVM_EACH (q, PANELS)
+            SLIMSVM_EACH (v, VECTORS)
                 S[q * VECTORS + v] =
                     Step::template add<T>(S[q * VECTORS + v], values[t], load<T>(feature + q * apart + v * LANES<T>));
     }

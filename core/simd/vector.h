@@ -13,6 +13,16 @@
 
 #define SLIMSVM_INLINE inline __attribute__((always_inline))
 
+// Before a loop of few turns over an array of vectors, as many as the compiler knows; and such a loop from 0 on. gcc
+// unrolls it by itself, but too late to see that the array needs no memory: it then writes all of it there and reads it
+// again.
+#if defined(__clang__)
+#define SLIMSVM_UNROLL
+#else
+#define SLIMSVM_UNROLL _Pragma("GCC unroll 16")
+#endif
+#define SLIMSVM_EACH(v, count) SLIMSVM_UNROLL for (int v = 0; v < (count); ++v)
+
 namespace slimsvm::SLIMSVM_ISA {
 
 // Bytes of a vector, and vectors of a panel: as many as keep the sums of a register tile in registers.
