@@ -9,6 +9,8 @@ namespace {
 
 // Lines that one thread fills at least, and columns that it adds up at least.
 constexpr int64_t LINES_PER_TILE = 16, COLUMNS_PER_TILE = 1024;
+// Columns that are put into a line at a time: those of LINES_PER_TILE lines stay in the nearest cache.
+constexpr int64_t COLUMNS_AT_ONCE = 16;
 // Lines added up in their own type before they go into float64.
 constexpr int64_t GROUP = 16;
 
@@ -21,9 +23,12 @@ int32_t put_lines_of(struct slimsvm_put_lines_call& call) {
     share(team, divide_up(call.k, LINES_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
         for (int64_t start = lo * LINES_PER_TILE; start < least(call.k, hi * LINES_PER_TILE); start += LINES_PER_TILE) {
             const int64_t end = least(call.k, start + LINES_PER_TILE);
-            for (int64_t r = 0; r < call.n; ++r)
-                for (int64_t a = start; a < end; ++a)
-                    lines[call.slots[a] * call.width + call.first + r] = block[r * call.k + a];
+            for (int64_t from = 0; from < call.n; from += COLUMNS_AT_ONCE)
+                for (int64_t a = start; a < end; ++a) {
+                    T* line = lines + call.slots[a] * call.width + call.first;
+                    for (int64_t r = from; r < least(call.n, from + COLUMNS_AT_ONCE); ++r)
+                        line[r] = block[r * call.k + a];
+                }
         }
     });
     return SLIMSVM_OK;
@@ -43,43 +48,50 @@ int32_t gather_lines_of(struct slimsvm_gather_lines_call& call) {
     return SLIMSVM_OK;
 }
 
-// The columns from..end of all lines, `WIDTH` vectors at a time.
+// The columns from..end of a group of lines, `WIDTH` vectors at a time; returns the first column that is left.
 template <class T, int WIDTH>
-SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call& call, int64_t from, int64_t end) {
+SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call& call, int64_t group, int64_t from,
+                                        int64_t end) {
     constexpr int64_t step = WIDTH * LANES<T>;
     const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
     int64_t i = from;
-    for (; i + step <= end; i += step)
-        for (int64_t group = 0; group < call.k; group += GROUP) {
-            Vec<T> sums[WIDTH] = {};
-            for (int64_t a = group; a < least(call.k, group + GROUP); ++a) {
-                const T* line = lines + call.slots[a] * call.width + i;
-                for (int v = 0; v < WIDTH; ++v) sums[v] += change[a] * load<T>(line + v * LANES<T>);
-            }
-            T total[step];
-            for (int v = 0; v < WIDTH; ++v) store<T>(total + v * LANES<T>, sums[v]);
-            for (int64_t c = 0; c < step; c += LANES<double>)
-                store<double>(call.g + i + c, load<double>(call.g + i + c) - load_wide(total + c));
+    for (; i + step <= end; i += step) {
+        Vec<T> sums[WIDTH] = {};
+        for (int64_t a = group; a < least(call.k, group + GROUP); ++a) {
+            const T* line = lines + call.slots[a] * call.width + i;
+            SLIMSVM_EACH (v, WIDTH) sums[v] += change[a] * load<T>(line + v * LANES<T>);
         }
+        T total[step];
+        SLIMSVM_EACH (v, WIDTH) store<T>(total + v * LANES<T>, sums[v]);
+        for (int64_t c = 0; c < step; c += LANES<double>)
+            store<double>(call.g + i + c, load<double>(call.g + i + c) - load_wide(total + c));
+    }
     return i;
+}
+
+// A tile of columns, from a group of lines after another: each line is read on for a while.
+template <class T>
+void subtract_tile(const struct slimsvm_subtract_lines_call& call, int64_t start, int64_t end) {
+    const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
+    for (int64_t group = 0; group < call.k; group += GROUP) {
+        int64_t i = subtract_columns<T, 4>(call, group, start, end);
+        i = subtract_columns<T, 1>(call, group, i, end);
+        for (; i < end; ++i) {
+            T sum = T(0);
+            for (int64_t a = group; a < least(call.k, group + GROUP); ++a)
+                sum += change[a] * lines[call.slots[a] * call.width + i];
+            call.g[i] -= double(sum);
+        }
+    }
 }
 
 template <class T>
 int32_t subtract_lines_of(struct slimsvm_subtract_lines_call& call) {
     if (call.n > call.width) return SLIMSVM_BAD_ARGUMENT;
-    const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
     Team team(call.n_threads, call.microseconds);
     share(team, divide_up(call.n, COLUMNS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
-        const int64_t end = least(call.n, hi * COLUMNS_PER_TILE);
-        int64_t i = subtract_columns<T, 4>(call, lo * COLUMNS_PER_TILE, end);
-        i = subtract_columns<T, 1>(call, i, end);
-        for (; i < end; ++i)
-            for (int64_t group = 0; group < call.k; group += GROUP) {
-                T sum = T(0);
-                for (int64_t a = group; a < least(call.k, group + GROUP); ++a)
-                    sum += change[a] * lines[call.slots[a] * call.width + i];
-                call.g[i] -= double(sum);
-            }
+        for (int64_t tile = lo; tile < hi; ++tile)
+            subtract_tile<T>(call, tile * COLUMNS_PER_TILE, least(call.n, (tile + 1) * COLUMNS_PER_TILE));
     });
     return SLIMSVM_OK;
 }
