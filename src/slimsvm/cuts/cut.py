@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slimsvm.lazy import made_once
+
 Array = np.ndarray
 
 
@@ -30,7 +32,7 @@ class Cut:
     coef: Array
     plain: Array
 
-    @property
+    @made_once
     def intercept(self) -> Array:
         """G's part over the constant feature of every output column."""
         return self.coef.sum(axis=0)

@@ -99,9 +99,14 @@ class FullScores:
 
     def _evaluate(self, rows: Array, coef: Array) -> Array:
         """Σ coef_j k(x_i, x_j) for every row i."""
-        if self.matrix is not None:
+        if self.matrix is None:
+            return self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
+        if self.n_outputs > 1:
             return self.matrix[rows].T @ coef.astype(self.matrix.dtype)
-        return self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
+        # Lines of a symmetric matrix are added up where they lie: a copy of them takes longer than the product.
+        out = np.empty(len(self.matrix))
+        self._combine(self.matrix, rows, coef[:, 0], out)
+        return out[:, None]
 
     def _by_difference(self, cut: Cut) -> Array:
         """Products of an exact cut from those of the exact cut before it, in float64."""
@@ -120,16 +125,16 @@ class FullScores:
     def combine(self, alpha: Array) -> None:
         """Set ``scores`` to Σ α_j A_j over all rows, (n_rows, n_outputs) float64."""
         scores = np.empty_like(self.scores)
-        self._combine(self.slots, alpha, scores.reshape(-1))
+        self._combine(self.products, self.slots, alpha, scores.reshape(-1))
         self.scores = scores
 
-    def _combine(self, slots: Array, weights: Array, out: Array) -> None:
-        """Weighted sum of the products in some slots."""
+    def _combine(self, lines: Array, slots: Array, weights: Array, out: Array) -> None:
+        """Weighted sum of the lines in some slots."""
         step = max(1, READ_AT_ONCE // max(1, len(slots)))
         for lo in range(0, len(out), step):
             part = out[lo : lo + step]
             core.combine_products(
-                products=self.products,
+                products=lines,
                 slots=slots,
                 weights=weights,
                 first=lo,
@@ -147,7 +152,7 @@ class FullScores:
     def merge(self, n: int, share: Array) -> None:
         """Replace the n oldest cuts by one, their mean of these weights, at the end."""
         merged = np.empty(self.products.shape[1])
-        self._combine(self.slots[:n], share, merged)
+        self._combine(self.products, self.slots[:n], share, merged)
         self.keep(np.arange(n, len(self.slots)))
         slot = self.free.pop()
         self.products[slot] = merged

@@ -81,9 +81,16 @@ class Examples:
         return None if self.are_alike else np.cumsum(self.weights)
 
     @made_once
-    def _lengths(self) -> Array:
+    def lengths(self) -> Array:
         """Rows of every example, where ``offsets`` says which."""
         return np.diff(self.row_offsets)
+
+    @made_once
+    def _example_of_rows(self) -> Array:
+        """`example_of_rows`, where ``offsets`` says which."""
+        found = np.repeat(np.arange(self.n_examples), self.lengths)
+        found.flags.writeable = False
+        return found
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
         """``size`` examples with replacement, ∝ their weights."""
@@ -96,7 +103,7 @@ class Examples:
         """Row numbers of the examples ``index``, in that order."""
         if self.offsets is None:
             return np.asarray(index, dtype=np.int64)
-        starts, lengths = self.offsets[index], self._lengths[index]
+        starts, lengths = self.offsets[index], self.lengths[index]
         ends = np.cumsum(lengths)
         return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
 
@@ -104,14 +111,14 @@ class Examples:
         """Example number of every row."""
         if self.offsets is None:
             return np.arange(self.n_rows)
-        return np.repeat(np.arange(self.n_examples), self._lengths)
+        return self._example_of_rows
 
     def take(self, index: Array) -> Examples:
         """The examples ``index`` (repeats allowed) with their rows, in that order."""
         rows = self.rows_of(index)
         offsets = None
         if self.offsets is not None:
-            offsets = np.concatenate([[0], np.cumsum(self._lengths[index])])
+            offsets = np.concatenate([[0], np.cumsum(self.lengths[index])])
         return replace(
             self,
             labels=self.labels[rows],
@@ -418,6 +425,8 @@ def as_floats(values: Array) -> Array:
 
 def pieces(offsets: Array, n_rows: int) -> list[tuple[int, int]]:
     """Ranges of examples of about that many rows: no call into compiled code may take long."""
+    if len(offsets) > 1 and offsets[-1] - offsets[0] <= n_rows:
+        return [(0, len(offsets) - 1)]
     starts = np.arange(offsets[0] + n_rows, offsets[-1], n_rows)
     bounds = np.unique([0, *np.searchsorted(offsets, starts), len(offsets) - 1]).tolist()
     return list(pairwise(bounds))
@@ -427,7 +436,7 @@ def losses(augmented: Augmented, scores: Array, plain: Array, examples: Examples
     """ℓ_e of every example, float64 (n_examples,)."""
     by_row = np.einsum("ij,ij->i", augmented.coef, scores)
     if examples.offsets is not None:
-        by_row = np.add.reduceat(np.append(by_row, 0.0), examples.offsets[:-1]) * (np.diff(examples.offsets) > 0)
+        by_row = np.add.reduceat(np.append(by_row, 0.0), examples.offsets[:-1]) * (examples.lengths > 0)
     values = augmented.delta - by_row
     if augmented.plain is not None:
         values = values - augmented.plain @ plain
