@@ -8,7 +8,7 @@ Every function and structure of slimsvm.h is an attribute of this module: ``core
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts, structure
@@ -20,6 +20,7 @@ ROWS_PER_TILE = 48  # rows that one thread takes at least
 EXP2_SCALE_FLOAT32 = 0.9999998689950266  # what float32 values of 2^z are too small by, to be divided out
 
 
+@cache
 def panel_of(dtype: Any) -> int:
     """Numbers of a type that stand side by side in a panel.
 

@@ -15,6 +15,7 @@ import ctypes
 from collections.abc import Iterable
 from functools import cache
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,8 @@ class Function:
         self.name = layout.name.removesuffix("_call")
         self.compiled = getattr(library(), "slimsvm_" + self.name)
         self.compiled.argtypes, self.compiled.restype = [ctypes.c_void_p], ctypes.c_int32
-        self.returned = [field.name for field in layout.fields if field.is_returned]
+        returned = [field.name for field in layout.fields if field.is_returned]
+        self.results = attrgetter(*returned) if returned else None
         self.has_workspace = "workspace" in layout.by_name
 
     def __call__(self, **arguments: Any) -> Any:
@@ -271,12 +273,7 @@ class Function:
             status = self.compiled(ctypes.addressof(memory))
         if status:
             raise CoreError(f"{self.name}: {library().slimsvm_status_text(status).decode()}")
-        returned = self.returned
-        if not returned:
-            return None
-        if len(returned) == 1:
-            return getattr(memory, returned[0])
-        return tuple(getattr(memory, name) for name in returned)
+        return None if self.results is None else self.results(memory)
 
 
 class Prepared:

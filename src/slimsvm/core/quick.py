@@ -38,9 +38,10 @@ def _quick_address(array: np.ndarray) -> int:
 
 
 _probe = np.arange(3.0)
-address_of: Callable[[np.ndarray], int] = (
-    _quick_address if _quick_address(_probe) == _slow_address(_probe) else _slow_address
-)
+_IS_QUICK = _quick_address(_probe) == _slow_address(_probe)
+address_of: Callable[[np.ndarray], int] = _quick_address if _IS_QUICK else _slow_address
+# The same as a line of the code made here, where a function's call would take as long as its work.
+_ADDRESS = f"words[(id({{}}) + {_AFTER_HEAD}) // {_WORD}]" if _IS_QUICK else "address_of({})"
 
 
 def quick_check(
@@ -76,6 +77,7 @@ def quick_check(
         "FAILURES": (TypeError, ValueError, AttributeError),
         "ndarray": np.ndarray,
         "address_of": address_of,
+        "words": _words,
         "find_outside": library().slimsvm_find_outside,
         "find_fall": library().slimsvm_find_fall,
         **{f"T{i}_{field.name}": dtype for field in fields for i, dtype in enumerate(field.dtypes)},
@@ -112,7 +114,7 @@ def _array_lines(field: Field, bound: set[str]) -> list[str]:
         f"if {name}.__class__ is not ndarray: return False",
         f"type_ = {name}.dtype",
         f"if {types} or {name}.flags.num & {wanted} != {wanted}: return False",
-        f"memory.{name} = a_{name} = address_of({name})",
+        f"memory.{name} = a_{name} = {_ADDRESS.format(name)}",
         "".join(f"s{i}_{name}, " for i in range(len(field.axes))) + f"= {name}.shape",
     ]
     if field.stride:

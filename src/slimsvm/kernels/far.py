@@ -39,12 +39,17 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
         return mean
     for at_most in (1, LOOKED_AT):  # as a rule the first row says it
         some: Any = rows.take(_spaced(rows.n_rows, at_most), np.float64)
-        if not exponents(folding, some, mean).min() > DOUBTED:
+        if are_near(folding, some, mean):
             return mean
     some = rows.take(_spaced(rows.n_rows, MEDIAN_OF), np.float64)
     median = np.median(some, axis=0)
     half = np.median(exponents(folding, some, median))
     return median if exponents(folding, mean[None], median)[0] > FARTHER * half else mean
+
+
+def are_near(folding: Folding, some: np.ndarray, mean: np.ndarray) -> bool:
+    """Whether one of some rows is so near to the mean that it is not doubted."""
+    return not exponents(folding, some, mean).min() > DOUBTED
 
 
 def _spaced(n: int, most: int) -> np.ndarray:
@@ -53,7 +58,7 @@ def _spaced(n: int, most: int) -> np.ndarray:
 
 def far_from_centre(folding: Folding, half: np.ndarray) -> np.ndarray:
     """Positions of folded rows that are far from their centre."""
-    return np.flatnonzero(half <= -FAR[half.dtype]) if folding.norms else np.empty(0, np.int64)
+    return (half <= -FAR[half.dtype]).nonzero()[0] if folding.norms else np.empty(0, np.int64)
 
 
 def values_between(kernel: Any, X: Any, Z: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
-from slimsvm.kernels.far import centre_of, far_from_centre, values_between
+from slimsvm.kernels.far import are_near, centre_of, far_from_centre, values_between
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
@@ -149,20 +149,32 @@ class KernelRows:
 
     @classmethod
     def for_basis(
-        cls, kernel: Kernel, X: Any, Z: Any, *, dtype: Any, n_jobs: int | None, centre: np.ndarray | None = None
+        cls,
+        kernel: Kernel,
+        X: Any,
+        Z: Any,
+        *,
+        dtype: Any,
+        n_jobs: int | None,
+        centre: np.ndarray | None = None,
+        memory_limit: int = 0,
     ) -> KernelRows:
         """Rows X to be scored against the basis Z: centred by Z, so that a row's scores do not depend on the others.
 
         ``centre`` is that of an earlier call with the same Z and as many features, which need not be computed again.
+        Folded rows are kept where they take no more than ``memory_limit`` bytes.
         """
         if centre is None:
             centre = np.zeros(X.shape[1])
             if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
-                centre = np.asarray(Z, np.float64).mean(axis=0)
+                points = np.asarray(Z, np.float64)
+                centre = points.sum(axis=0) / len(points)
                 folding = kernel.folding(X.shape[1])
-                if folding is not None and folding.shift_invariant and not is_sparse(X):
+                is_centred = folding is not None and folding.shift_invariant and not is_sparse(X)
+                # As a rule the first vector says that the mean will do.
+                if folding is not None and is_centred and not are_near(folding, points[:1], centre):
                     centre = centre_of(folding, as_rows(Z), centre)
-        return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=0, centre=centre)
+        return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=memory_limit, centre=centre)
 
     @made_once
     def raw(self) -> np.ndarray | None:

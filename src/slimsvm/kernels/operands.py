@@ -234,7 +234,8 @@ class DenseFolder:
 
     def add(self, raw: np.ndarray, at: int, scale: float | np.ndarray | None = None) -> None:
         """Fold a block into the places from ``at`` on; by ``scale`` in place of that of rows."""
-        raw = np.require(raw, requirements=["C", "A"])
+        if not (raw.flags.c_contiguous and raw.flags.aligned):
+            raw = np.require(raw, requirements=["C", "A"])
         places = slice(at, at + len(raw))
         out, half, factor = self.values[places], self.half[places], self.factor[places]
         scale = self.folding.row_scale if scale is None else scale

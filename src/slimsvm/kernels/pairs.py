@@ -8,6 +8,9 @@ import numpy as np
 
 from slimsvm.kernels.kernel_rows import KernelRows
 
+# Folded vectors up to which they are folded at once, and not part by part by several threads.
+FEW_BYTES = 1 << 20
+
 
 def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
     """k(a_i, b_j) of raw basis vectors as a float64 array (len(A), len(B)).
@@ -18,7 +21,9 @@ def between(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray:
         block = kernel_rows.block(kernel_rows.points_of(B), rows=np.asarray(A)[:, 0].astype(np.int64))
         return block.astype(np.float64)
     kernel_rows.counter.add(A.shape[0] * B.shape[0])
-    rows = KernelRows.for_basis(kernel_rows.kernel, A, B, dtype=np.float64, n_jobs=kernel_rows.n_jobs)
+    rows = KernelRows.for_basis(
+        kernel_rows.kernel, A, B, dtype=np.float64, n_jobs=kernel_rows.n_jobs, memory_limit=FEW_BYTES
+    )
     return rows.block(rows.points_of(B))
 
 
