@@ -4,6 +4,7 @@ import warnings
 
 import dask.array as da
 import numpy as np
+import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 N = 3_000
@@ -21,6 +22,16 @@ def rows_and_labels():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 4)).astype(np.float32)
     return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=N) > 0, "yes", "no")
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    in_small_parts(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return rows_and_labels()
 
 
 def uneven(n_parts, seed=0):

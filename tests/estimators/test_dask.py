@@ -15,7 +15,8 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
 
-from dask_cases import SETTINGS, N, bits, dask_array, file_of, fitted, in_small_parts, rows_and_labels, uneven
+import dask_cases
+from dask_cases import SETTINGS, N, bits, dask_array, file_of, fitted, uneven
 from slimsvm.dask import SVC, SVR
 from slimsvm.dask.cluster import Cluster
 from slimsvm.dask.labels import vector_of
@@ -23,6 +24,7 @@ from slimsvm.dask.rows import DaskRows
 
 # Clusters leave sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed (socket|transport|event loop):ResourceWarning")
+small_parts, data = dask_cases.small_parts, dask_cases.data
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +37,6 @@ def cluster():
 def client(cluster):
     with Client(cluster) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    in_small_parts(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def data():
-    return rows_and_labels()
 
 
 # Too little for kernel values of all rows, which a cluster does not keep either: files say how many were computed.
@@ -260,6 +252,14 @@ def test_what_cannot_be_done_is_said_before_any_work(client, data):
         SVC(max_basis=5).fit(lazy, y, np.zeros(N))
     with pytest.raises(ValueError, match="must have rows"):
         SVC(max_basis=5).fit(lazy[:0], y[:0])
+
+
+@pytest.mark.parametrize(("name", "reason"), [("OneClassSVM", "decomposition"), ("OrdinalSVC", "cuts")])
+def test_estimators_that_are_not_here_say_why(name, reason):
+    with pytest.raises(ImportError, match=rf"no slimsvm\.dask\.{name}: it.*{reason}"):
+        exec(f"from slimsvm.dask import {name}")
+    with pytest.raises(AttributeError):
+        slimsvm.dask.Nothing  # noqa: B018
 
 
 def test_without_a_client(monkeypatch):

@@ -16,21 +16,13 @@ from slimsvm.core import isa
 pytest.importorskip("distributed")
 from distributed import Client, LocalCluster
 
-from dask_cases import SETTINGS, bits, dask_array, fitted, in_small_parts, rows_and_labels
+import dask_cases
+from dask_cases import SETTINGS, bits, dask_array, fitted
 from slimsvm.dask import SVC
 
 # Clusters leave sockets to the garbage collector, those above all whose other end was killed.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed (socket|transport|event loop):ResourceWarning")
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    in_small_parts(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def data():
-    return rows_and_labels()
+small_parts, data = dask_cases.small_parts, dask_cases.data
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +49,38 @@ def test_a_worker_with_other_instructions_is_named(cluster, data):
             assert all(f"baseline on {address}" in said[0] and "SLIMSVM_ISA" in said[0] for address in others)
         finally:
             worker.terminate()
+
+
+ALIKE = """
+import os, sys, warnings
+import pytest
+from dask_cases import bits, dask_array, fitted, in_small_parts, rows_and_labels
+
+if __name__ == "__main__":
+    import slimsvm
+    from distributed import Client, LocalCluster
+    from slimsvm.core import isa
+    from slimsvm.dask import SVC
+
+    in_small_parts(pytest.MonkeyPatch())
+    X, y = rows_and_labels()
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+        assert set(client.run(isa).values()) == {isa()} == {os.environ["SLIMSVM_ISA"]}
+        warnings.simplefilter("error", UserWarning)
+        assert bits(fitted(SVC, dask_array(X, 7), y)) == bits(fitted(slimsvm.SVC, X, y))
+"""
+
+
+@pytest.mark.parametrize("name", ["baseline", "avx2"])
+def test_the_same_instructions_everywhere_when_asked_for(name):
+    """Whatever the processors have: client and workers take what SLIMSVM_ISA says, to the bits of a local fit."""
+    environment = os.environ | {"SLIMSVM_ISA": name, "PYTHONPATH": os.path.dirname(os.path.dirname(__file__))}
+    known = [sys.executable, "-c", "from slimsvm.core import isa; isa()"]
+    if subprocess.run(known, env=environment, capture_output=True, check=False).returncode:
+        pytest.skip(f"this processor has no {name}")
+    done = subprocess.run([sys.executable, "-c", ALIKE], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_killed_worker_changes_nothing(cluster, data):

@@ -3,7 +3,7 @@
 Needs ``pip install 'slimsvm[dask]'``; docs/dask.md says how it works and what it costs.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slimsvm.lazy import lazy_names
 
@@ -12,5 +12,18 @@ if TYPE_CHECKING:
 
 __all__ = ["SVC", "SVR"]
 
+NOT_HERE = {
+    "OneClassSVM": "it is trained by a decomposition over all rows or row by row, at random places all the time",
+    "OrdinalSVC": "its coefficients come from cuts, which add vectors of all rows",
+}
+
 # Every worker imports this package for what it does with its rows, and not scikit-learn, which takes seconds.
-__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "estimators"))
+_get, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "estimators"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in NOT_HERE:
+        raise ImportError(
+            f"there is no slimsvm.dask.{name}: {NOT_HERE[name]}; slimsvm.{name} trains on rows in memory, or a sample"
+        )
+    return _get(name)
