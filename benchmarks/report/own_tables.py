@@ -1,0 +1,124 @@
+"""The tables of README and docs about ours by default and with few vectors, beside what users would take instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.report.doc_writing import counted, markdown, named, seconds, shape
+from benchmarks.report.found import Found, Rows
+from benchmarks.shared.fronts import is_never_beaten
+
+# Names of `few-vectors` and `defaults`.
+AUTO, EXACT, THEIRS = 'SVC(max_basis="auto")', "SVC()", "scikit-learn SVC"
+
+
+def first_screen(found: Found) -> str:
+    """README's first table."""
+    lines = {line["method"]: line for line in found.rows("first-screen", "table")}
+
+    def told(method: str) -> str:
+        line = lines[method]
+        return f"{seconds(line['seconds'])} s, {line['error_percent']:.2f} %, {counted(line['vectors'])} vectors"
+
+    rows = [
+        ("scikit-learn's `SVC`, faster", "`SVC(C, gamma)`",
+         f"{told(EXACT)} (scikit-learn: {told(THEIRS)})"),
+        ("a model that is small", "`SVC(C, gamma, max_basis=100)`", told("SVC(max_basis=100)")),
+        ("as few vectors as do as well", '`SVC(C, gamma, max_basis="auto")`',
+         f"{told(AUTO)}, a number chosen on rows held out"),
+        ("a better kernel, too", '`SVC(C, gamma="learn", max_basis=50)`', told('SVC(gamma="learn", max_basis=50)')),
+    ]  # fmt: skip
+    return markdown(("You want", "Write", "You get"), rows, ["first-screen"], found)
+
+
+def few_vectors(found: Found) -> str:
+    """The table of ``max_basis="auto"``."""
+    table = found.rows("few-vectors", "table")
+    rows = []
+    for name in dict.fromkeys(line["set"] for line in table):
+        lines = {line["method"]: line for line in table if line["set"] == name}
+        auto, exact, theirs = (lines[method] for method in (AUTO, EXACT, THEIRS))
+        rows.append((
+            named(name, shape(exact["rows"])),
+            f"{auto['error_percent']:.2f} % ({counted(auto['vectors'])})", seconds(auto["seconds"]),
+            f"{exact['error_percent']:.2f} % ({counted(exact['vectors'])})", seconds(exact["seconds"]),
+            seconds(theirs["seconds"]),
+        ))  # fmt: skip
+    head = ("set", '`SVC(max_basis="auto")`', "seconds", "`SVC()`", "seconds", "scikit-learn's `SVC`, seconds")
+    return markdown(head, rows, ["few-vectors"], found)
+
+
+def defaults(found: Found) -> str:
+    """Classifiers by default, beside scikit-learn's."""
+    table = found.rows("defaults", "table")
+    rows = []
+    for name in dict.fromkeys(line["set"] for line in table if "error_percent" in line):
+        lines = {line["machine"]: line for line in table if line["set"] == name}
+        ours, theirs, auto = (lines[machine] for machine in (EXACT, "scikit-learn", AUTO))
+        rows.append((
+            f"{name}, {shape(ours['rows'])}", f"{ours['ratio']:.2f}", f"{ours['other']} ({theirs['other']})",
+            f"{ours['error_percent']:.2f} % ({counted(ours['vectors'])})",
+            f"{auto['error_percent']:.2f} % ({counted(auto['vectors'])})", f"{auto['of_exact']:.1f}",
+        ))  # fmt: skip
+    head = ("set, training rows", "`SVC()`: seconds by scikit-learn's", "others", "error (vectors)",
+            '`max_basis="auto"`: error (vectors)', "seconds by `SVC()`'s")  # fmt: skip
+    return markdown(head, rows, ["defaults"], found)
+
+
+def targets(found: Found) -> str:
+    """Regression by default, beside scikit-learn's."""
+    lines = [line for line in found.rows("defaults", "table") if line["machine"] == "SVR()"]
+    rows = [
+        (f"{line['set']}, {shape(line['rows'])}", f"{line['ratio']:.2f}", f"{line['R2_apart']:.0e}") for line in lines
+    ]
+    return markdown(("set, training rows", "`SVR()`: seconds by scikit-learn's", "R² apart"), rows, ["defaults"], found)
+
+
+def two_threads(found: Found) -> str:
+    """The exact machine with two threads, beside scikit-learn and scikit-learn-intelex."""
+    cells = found.of("exact")
+    records = [r for r in found.rows("exact", "records") if r["absent"] is None]
+    rows = []
+    for name in dict.fromkeys(record["data"] for record in records):
+        lines = {record["method"]: record for record in records if record["data"] == name}
+        ours = lines["slimsvm"]
+        others = [lines.get(method) for method in ("scikit-learn", "scikit-learn-intelex")]
+        rows.append((
+            named(name, f"{ours['n_train']:,} rows"), seconds(ours["seconds"]),
+            *(told for line in others for told in (
+                (seconds(line["seconds"]), f"{line['seconds'] / ours['seconds']:.2g}") if line else ("–", "–"))),
+            f"{100 * ours['test_error']:.2f} %", counted(ours["n_vectors"]),
+        ))  # fmt: skip
+    head = ("set", "`SVC()` s", "scikit-learn s", "times as fast", "scikit-learn-intelex s", "times as fast",
+            "test error", "vectors")  # fmt: skip
+    return markdown(head, rows, cells, found)
+
+
+def peers(found: Found) -> str:
+    """Least errors of ours and of all peers, and who has the front from one second on."""
+    rows = []
+    for cell in found.of("peers"):
+        done = [record for record in found.results(cell).get("records", []) if record["status"] == "done"]
+        if done:
+            rows.append((f"{done[0]['data']}{' *' if done[0]['settled'] else ''}, {done[0]['n_train']:,} × "
+                         f"{done[0]['n_features']}", *least(done, True), *least(done, False),
+                         "yes" if is_never_beaten(done) else "no"))  # fmt: skip
+    head = ("set", "least error of ours", "which, seconds", "least error of peers", "which, seconds",
+            "never beaten from 1 s on")  # fmt: skip
+    return markdown(head, rows, found.of("peers")[:1], found)
+
+
+def least(records: Rows, ours: bool) -> tuple[str, str]:
+    """The least error and who has it, in how many seconds."""
+    best = min((r for r in records if r["ours"] == ours), key=lambda r: (r["test_error"], r["seconds"]))
+    return f"{100 * best['test_error']:.2f} %", f"{best['method']}, {seconds(best['seconds'])}"
+
+
+OWN_TABLES: dict[str, Callable[[Found], str]] = {
+    "first-screen": first_screen,
+    "few-vectors": few_vectors,
+    "defaults": defaults,
+    "targets": targets,
+    "two-threads": two_threads,
+    "peers": peers,
+}

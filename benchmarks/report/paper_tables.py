@@ -1,0 +1,107 @@
+"""The tables of the docs about the experiments of the four papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.report.doc_writing import counted, markdown, seconds
+from benchmarks.report.found import Found
+
+BUDGET_METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
+EDITORS = ("exact", "default", "paper", "bagging", "ramp")
+PIECES = ("noise", "overlap")
+
+
+def budget(found: Found) -> str:
+    """BSCA and BSGD, finished and not, in the paper's form and ours."""
+    lines = {(row["data"], row["B"], row["method"]): row for row in found.rows("budget", "table")}
+    rows = []
+    for name, size in dict.fromkeys((name, size) for name, size, _ in lines):
+        own = [lines.get((name, size, method)) for method in BUDGET_METHODS]
+        rows.append((f"{name}, {size:,}", *(told for row in own for told in with_and_without_finish(row))))
+    head = ("set, B", *(f"{method}, {what}" for method in BUDGET_METHODS for what in ("last five (%)", "finished (%)")))
+    return markdown(head, rows, found.of("budget"), found)
+
+
+def with_and_without_finish(row: dict[str, Any] | None) -> tuple[str, str]:
+    """Errors of a method on a set with a budget."""
+    if row is None:
+        return "–", "–"
+    finished = f"{row['finished %']:.2f}, {seconds(row['seconds'])} s"
+    return f"{row['plain %']:.2f} ± {row['± last epochs']:.2f}", finished
+
+
+def budget_time(found: Found) -> str:
+    """After which share of BSGD's time BSCA is as good, with the paper's steps."""
+    share = "BSCA is there after this share of BSGD's time"
+    rows = []
+    for row in found.rows("budget", "acceptance"):
+        ours, theirs = row["mean of BSCA's %"], row["mean of BSGD's last epochs %"]
+        steady, other = (row[f"± of {method}'s last epochs %"] for method in ("bsca", "bsgd"))
+        when = "never" if row[share] is None else f"{100 * row[share]:.0f} %"
+        rows.append((f"{row['data']}, {row['B']:,}", f"{ours:.2f} ± {steady:.2f}", f"{theirs:.2f} ± {other:.2f}", when))
+    head = ("set, B", "BSCA, last five (%)", "BSGD, last five (%)", "BSCA is there after this share of BSGD's time")
+    return markdown(head, rows, found.of("budget"), found)
+
+
+def lemma_2(found: Found) -> str:
+    """Shares of steps that change the model, without a budget."""
+    lines = {(row["data"], row["method"]): row for row in found.rows("budget", "lemma_2")}
+    rows = []
+    for name in dict.fromkeys(data for data, _ in lines):
+        own = [lines[name, method] for method in ("bsca", "bsgd")]
+        shares = [f"{100 * row['observed']:.2f}, {100 * row['limit']:.2f}" for row in own]
+        rows.append((name, counted(own[0]["epochs"]), *shares))
+    return markdown(("set", "epochs", "BSCA seen, limit (%)", "BSGD seen, limit (%)"), rows, found.of("budget"), found)
+
+
+def cross_training(found: Found) -> str:
+    """Vectors and errors of the exact machine, cross-training, the paper's recipe, its first machines and the ramp."""
+    lines: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in found.rows("cross-training", "table"):
+        if row["method"] in EDITORS:
+            key = (row["data"], row["n"], *(row.get(piece, "") for piece in PIECES))
+            lines.setdefault(key, {})[row["method"]] = row
+    rows = []
+    for (data, n, *pieces), own in lines.items():
+        said = [f"{name} {value:g}" for name, value in zip(PIECES, pieces, strict=True) if value != ""]
+        rows.append((
+            ", ".join((data, f"{n:,} rows", *said)),
+            *(vectors_and_error(own.get(method)) for method in EDITORS),
+        ))  # fmt: skip
+    head = ("set", "exact SVM", "cross-training", "the paper's recipe", "its first machines alone", "ramp loss")
+    return markdown(head, rows, found.of("cross-training"), found)
+
+
+def vectors_and_error(row: dict[str, Any] | None) -> str:
+    """Vectors, error, and the p-value of a paired test where there is one."""
+    if row is None:
+        return "–"
+    p = row.get("p", "")
+    return f"{counted(row['vectors'])}, {row['error %']:.2f} %" + ("" if p == "" else f" ({p:.2g})")
+
+
+def as_measured(kind: str, title: str, columns: Sequence[str] | None = None) -> Callable[[Found], str]:
+    """A table that the benchmark itself has made; of several cells, their rows one after the other."""
+
+    def table(found: Found) -> str:
+        rows = found.tables(kind, title)
+        head = list(dict.fromkeys(name for row in rows for name in row)) if columns is None else list(columns)
+        return markdown(head, [[row.get(name, "–") for name in head] for row in rows], found.of(kind), found)
+
+    return table
+
+
+PAPER_TABLES: dict[str, Callable[[Found], str]] = {
+    "budget": budget,
+    "budget-time": budget_time,
+    "lemma-2": lemma_2,
+    "cross-training": cross_training,
+    "subspace": as_measured("subspace", "Test error (%)"),
+    "subspace-full": as_measured("subspace", "Models of full size"),
+    "subspace-table-2": as_measured("subspace", "Table 2"),
+    "subspace-growth": as_measured("subspace", "Growth with the rows"),
+    "sampled-cuts": as_measured("sampled-cuts", "Table 1"),
+    "sampled-cuts-growth": as_measured("sampled-cuts", "Growth with n"),
+}
