@@ -118,6 +118,11 @@ def own_cells() -> list[Cell]:
         Cell("defaults", ("defaults",), tuple(["defaults", "--sets", "moons", "diabetes", "--max-rows", "2000"])),
         Cell("exact", tuple(f"exact --sets {sets} {beside}".split()), tuple(["exact", "--quick", "--threads", "1"])),
         Cell("scaling", ("scaling",), tuple(f"scaling --sets cod-rna --sizes 1000 2000 4000 {few_methods}".split())),
+        Cell("onnx", ("onnx",), limit=HOUR),
+        Cell("fixed-point", ("fixed-point",), limit=HOUR),
+        Cell("search", tuple(["search", "--threads", "1"]), limit=HOUR),
+        Cell("learned-bases", tuple(["learned-bases", "--seeds", "3"]), limit=HOUR),
+        Cell("prediction", tuple(["prediction", "--threads", "1", "2"]), limit=HOUR),
         Cell("exact covtype", tuple(f"exact --sets covtype --max-n 20000 {beside}".split())),
     ]
 

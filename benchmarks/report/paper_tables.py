@@ -11,6 +11,7 @@ from benchmarks.report.found import Found
 BUDGET_METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
 EDITORS = ("exact", "default", "paper", "bagging", "ramp")
 PIECES = ("noise", "overlap")
+COMPARATORS = "cross-training comparators"
 
 
 def budget(found: Found) -> str:
@@ -59,10 +60,10 @@ def lemma_2(found: Found) -> str:
 def cross_training(found: Found) -> str:
     """Vectors and errors of the exact machine, cross-training, the paper's recipe, its first machines and the ramp."""
     lines: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-    for row in found.rows("cross-training", "table"):
-        if row["method"] in EDITORS:
-            key = (row["data"], row["n"], *(row.get(piece, "") for piece in PIECES))
-            lines.setdefault(key, {})[row["method"]] = row
+    cells = [cell for cell in found.of("cross-training") if cell != COMPARATORS]
+    for row in (row for cell in cells for row in found.results(cell).get("table", [])):
+        key = (row["data"], row["n"], *(row.get(piece, "") for piece in PIECES))
+        lines.setdefault(key, {})[row["method"]] = row
     rows = []
     for (data, n, *pieces), own in lines.items():
         said = [f"{name} {value:g}" for name, value in zip(PIECES, pieces, strict=True) if value != ""]
@@ -71,7 +72,19 @@ def cross_training(found: Found) -> str:
             *(vectors_and_error(own.get(method)) for method in EDITORS),
         ))  # fmt: skip
     head = ("set", "exact SVM", "cross-training", "the paper's recipe", "its first machines alone", "ramp loss")
-    return markdown(head, rows, found.of("cross-training"), found)
+    return markdown(head, rows, cells, found)
+
+
+def comparators(found: Found) -> str:
+    """Errors, seconds and vectors of the exact machine, online and ball machines and few vectors, on the same rows."""
+    lines = {(row["method"], row["data"]): row for row in found.results(COMPARATORS).get("table", [])}
+    sets = list(dict.fromkeys(data for _, data in lines))
+    rows = []
+    for method in dict.fromkeys(method for method, _ in lines):
+        own = [lines[method, data] for data in sets]
+        told = [f"{row['error %']:.2f}, {seconds(row['seconds'])} s, {counted(row['vectors'])}" for row in own]
+        rows.append((method, *told))
+    return markdown(("", *sets), rows, [COMPARATORS], found)
 
 
 def vectors_and_error(row: dict[str, Any] | None) -> str:
@@ -98,6 +111,7 @@ PAPER_TABLES: dict[str, Callable[[Found], str]] = {
     "budget-time": budget_time,
     "lemma-2": lemma_2,
     "cross-training": cross_training,
+    "comparators": comparators,
     "subspace": as_measured("subspace", "Test error (%)"),
     "subspace-full": as_measured("subspace", "Models of full size"),
     "subspace-table-2": as_measured("subspace", "Table 2"),
