@@ -665,6 +665,47 @@ struct slimsvm_smo_call {
     double middle;          // -> mean derivative of free variables, or the middle of those two: LIBSVM's intercept
 };
 
+/* The same with epsilon 0 for many sets of rows of one matrix, one after another. Line i of K holds row i, less the
+ * offset. A set with no steps stays as it is, and so do its results. */
+struct slimsvm_smo_sets_call {
+    int32_t real_size;
+    int64_t n_sets;            // sets
+    int64_t n;                 // rows of all sets
+    int64_t width;             // rows of K
+    int64_t balanced;          // 1: pairs of rows; 0: bounds only
+    int64_t n_workspace;       // bytes of workspace
+    double offset;             // added to K
+    const void* K;             // real (width, width)
+    const int64_t* starts;     // (n_sets + 1) offsets to n
+    const int64_t* rows;       // (n) in 0..width
+    const int64_t* max_steps;  // (n_sets) for each set, bounded as above
+    const double* tol;         // (n_sets)
+    const double* lo;          // (n) bounds
+    const double* hi;          // (n)
+    double* g;                 // (n)
+    double* v;                 // (n)
+    uint8_t* workspace;        // (n_workspace) scratch
+    int64_t* steps;            // (n_sets) steps made
+    double* gain;              // (n_sets)
+    double* violation;         // (n_sets)
+    double* middle;            // (n_sets)
+};
+
+/* norms[s] = v'Kv of the rows of set s, summed in float64. */
+struct slimsvm_set_norms_call {
+    int32_t real_size;
+    int64_t n_sets;         // sets
+    int64_t n;              // rows of all sets
+    int64_t width;          // rows of K
+    int64_t n_workspace;    // bytes of workspace
+    const void* K;          // real (width, width)
+    const int64_t* starts;  // (n_sets + 1) offsets to n
+    const int64_t* rows;    // (n) in 0..width
+    const double* v;        // (n)
+    uint8_t* workspace;     // (n_workspace) scratch
+    double* norms;          // (n_sets)
+};
+
 /* lines[slots[a], first + r] = block[r, a]. */
 struct slimsvm_put_lines_call {
     int32_t real_size;
@@ -1439,6 +1480,8 @@ struct slimsvm_swapped_shares_call {
     F(multiply_examples)         \
     /* decomposition */          \
     F(smo)                       \
+    F(smo_sets)                  \
+    F(set_norms)                 \
     F(put_lines)                 \
     F(gather_lines)              \
     F(subtract_lines)            \

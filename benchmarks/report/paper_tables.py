@@ -92,7 +92,9 @@ def vectors_and_error(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
     p = row.get("p", "")
-    return f"{counted(row['vectors'])}, {row['error %']:.2f} %" + ("" if p == "" else f" ({p:.2g})")
+    return f"{counted(row['vectors'])}, {row['error %']:.2f} %" + (
+        "" if p == "" else " (< 0.0001)" if p < 1e-4 else f" ({p:.2g})"
+    )
 
 
 def as_measured(kind: str, title: str, columns: Sequence[str] | None = None) -> Callable[[Found], str]:

@@ -364,6 +364,12 @@ void solve(struct slimsvm_smo_call& call, double offset, uint8_t* workspace,
     call.middle = set.middle();
 }
 
+// Of a set of n rows, and of its own lines where they are gathered.
+template <class T>
+int64_t workspace_bytes(int64_t n, bool gathers) {
+    return 3 * n * int64_t(sizeof(double)) + (gathers ? n * n * int64_t(sizeof(T)) + n : 0) + 64;
+}
+
 template <class T>
 int32_t smo_of(struct slimsvm_smo_call& call) {
     const int64_t n = call.n;
@@ -371,7 +377,7 @@ int32_t smo_of(struct slimsvm_smo_call& call) {
         return SLIMSVM_BAD_ARGUMENT;
     for (int64_t k = 0; k < n && !call.diagonal; ++k)
         if (call.slots[k] < 0) return SLIMSVM_BAD_ARGUMENT;
-    const int64_t bytes = 3 * n * int64_t(sizeof(double)) + (call.places ? n * n * int64_t(sizeof(T)) + n : 0) + 64;
+    const int64_t bytes = workspace_bytes<T>(n, call.places);
     if (call.n_workspace < bytes) return needs_workspace(call, bytes);
     uint8_t* workspace = call.workspace + (64 - uintptr_t(call.workspace) % 64) % 64;
     if (call.balanced)
@@ -381,10 +387,77 @@ int32_t smo_of(struct slimsvm_smo_call& call) {
     return SLIMSVM_OK;
 }
 
+int64_t largest_set(int64_t n_sets, const int64_t* starts) {
+    int64_t largest = 0;
+    for (int64_t s = 0; s < n_sets; ++s) largest = most(largest, starts[s + 1] - starts[s]);
+    return largest;
+}
+
+template <class T>
+int32_t sets_of(struct slimsvm_smo_sets_call& call) {
+    const int64_t bytes = workspace_bytes<T>(largest_set(call.n_sets, call.starts), true);
+    if (call.n_workspace < bytes) return needs_workspace(call, bytes);
+    for (int64_t s = 0; s < call.n_sets; ++s) {
+        const int64_t first = call.starts[s];
+        if (call.max_steps[s] == 0) continue;
+        struct slimsvm_smo_call one = {};
+        one.real_size = call.real_size;
+        one.n = call.starts[s + 1] - first;
+        one.n_lines = one.width = call.width;
+        one.balanced = call.balanced;
+        one.max_steps = call.max_steps[s];
+        one.n_workspace = call.n_workspace;
+        one.offset = call.offset;
+        one.tol = call.tol[s];
+        one.lines = call.K;
+        one.slots = one.places = call.rows + first;
+        one.lo = call.lo + first;
+        one.hi = call.hi + first;
+        one.g = call.g + first;
+        one.v = call.v + first;
+        one.workspace = call.workspace;
+        if (const int32_t status = smo_of<T>(one)) return status;
+        call.steps[s] = one.steps;
+        call.gain[s] = one.gain;
+        call.violation[s] = one.violation;
+        call.middle[s] = one.middle;
+    }
+    return SLIMSVM_OK;
+}
+
+template <class T>
+int32_t norms_of(struct slimsvm_set_norms_call& call) {
+    const int64_t bytes = largest_set(call.n_sets, call.starts) * int64_t(sizeof(int64_t)) + ALIGNMENT;
+    if (call.n_workspace < bytes) return needs_workspace(call, bytes);
+    int64_t* used = aligned<int64_t>(call.workspace);
+    for (int64_t s = 0; s < call.n_sets; ++s) {
+        int64_t n_used = 0;
+        for (int64_t k = call.starts[s]; k < call.starts[s + 1]; ++k)
+            if (call.v[k] != 0.0) used[n_used++] = k;
+        double norm = 0.0;
+        for (int64_t a = 0; a < n_used; ++a) {
+            const T* line = static_cast<const T*>(call.K) + call.rows[used[a]] * call.width;
+            double score = 0.0;
+            for (int64_t b = 0; b < n_used; ++b) score += call.v[used[b]] * double(line[call.rows[used[b]]]);
+            norm += call.v[used[a]] * score;
+        }
+        call.norms[s] = norm;
+    }
+    return SLIMSVM_OK;
+}
+
 }  // namespace
 
 int32_t smo(struct slimsvm_smo_call* call) {
     return call->real_size == 4 ? smo_of<float>(*call) : smo_of<double>(*call);
+}
+
+int32_t smo_sets(struct slimsvm_smo_sets_call* call) {
+    return call->real_size == 4 ? sets_of<float>(*call) : sets_of<double>(*call);
+}
+
+int32_t set_norms(struct slimsvm_set_norms_call* call) {
+    return call->real_size == 4 ? norms_of<float>(*call) : norms_of<double>(*call);
 }
 
 }  // namespace slimsvm::SLIMSVM_ISA

@@ -34,14 +34,8 @@ GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
 # Few rows are solved for to this share of the tolerance where a fifth of the steps allows it, or steps over this many
 # numbers of kernel lines: 0.05 ms.
 FINER, MORE_WORK = 1e-7, 50_000
-
-
-def more_steps(n_steps: int, n_rows: int) -> int:
-    """Steps towards FINER times the tolerance, once that is met, which cost at most a fifth of the fit.
-
-    Where fits are short they reach it: a row's weight is then worth as many copies of it to the last digits.
-    """
-    return max(n_steps // 5, MORE_WORK // max(1, n_rows))
+# Steps for a gap that is wide are made without a look between them where all go through so few numbers: 0.5 ms.
+AT_ONCE = 1_000_000
 
 
 def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float) -> tuple[Array, Array]:
@@ -84,15 +78,34 @@ class Tolerance:
     def __post_init__(self) -> None:
         self.now, self._most_steps = self.tol, np.inf
 
-    def is_lowered(self, objective: float, bound: float, n_steps: int) -> bool:
-        """Whether tol, which is met, was lowered: the gap is wide, and the steps for it are not too many."""
+    def is_lowered(self, objective: float, bound: float, n_steps: int, n_rows: int | None = None) -> bool:
+        """Whether tol, which is met, was lowered: the gap is wide, and the steps for it are not too many.
+
+        ``n_rows``: of a fit that ends with `closing_steps`, which take its place where steps are cheap.
+        """
         if self.now == self.tol:
             self._most_steps = (1 + MORE_STEPS) * n_steps
-        is_wide = objective - bound > GAP * max(abs(objective), self.least_size)
-        if self.is_fixed or not is_wide or n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol:
+        is_enough = n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol
+        is_later = n_rows is not None and MORE_STEPS * n_steps * n_rows <= AT_ONCE
+        if is_enough or is_later or not self._asks_more(objective, bound):
             return False
         self.now *= 0.1
         return True
+
+    def closing_steps(self, objective: float, bound: float, n_steps: int, n_rows: int) -> int:
+        """Steps towards FINER times the tolerance, once that is met.
+
+        Some cost at most a fifth of the fit: where fits are short they reach it, and a row's weight is then worth as
+        many copies of it to the last digits. More where the gap is wide. ``n_rows``: numbers that a step goes through,
+        of all fits that are made side by side.
+        """
+        most = max(n_steps // 5, MORE_WORK // max(1, n_rows))
+        if self._asks_more(objective, bound):
+            most = max(most, min(MORE_STEPS * n_steps, AT_ONCE // max(1, n_rows)))
+        return most
+
+    def _asks_more(self, objective: float, bound: float) -> bool:
+        return not self.is_fixed and objective - bound > GAP * max(abs(objective), self.least_size)
 
 
 @dataclass(frozen=True)
@@ -168,6 +181,11 @@ class Dual(RowDual):
         value = 0.5 * v @ (self.target + g)
         return float(value - self.epsilon * np.abs(v).sum() if self.epsilon else value)
 
+    def parts_of_value(self, v: Array, g: Array) -> Array:
+        """What each row adds to D(v)."""
+        parts = 0.5 * v * (self.target + g)
+        return parts - self.epsilon * np.abs(v) if self.epsilon else parts
+
     def point(self, v: Array, g: Array) -> DualPoint:
         """v, with what of D(v) is sure and what rests on kernel values."""
         rows = np.flatnonzero(v)
@@ -178,6 +196,11 @@ class Dual(RowDual):
         """C Σ ω ℓ of the scores t − g + intercept: what D's bounds leave of the loss."""
         off = g - intercept
         return float(self.hi @ np.maximum(off - self.epsilon, 0.0) - self.lo @ np.maximum(-off - self.epsilon, 0.0))
+
+    def losses(self, g: Array, intercept: Array | float) -> Array:
+        """C ω ℓ of each row's score t − g + intercept, as `penalty` sums them."""
+        off = g - intercept
+        return self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
 
     def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""

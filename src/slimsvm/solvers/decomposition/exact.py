@@ -39,7 +39,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs
-from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached, more_steps
+from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
@@ -104,6 +104,7 @@ class ExactRun:
         self.g_of_all, self.converged = True, False
         self.n_steps = 0
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
+        self.sides: tuple[float, float, float] | None = None  # objective, training error, intercept of v
         self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
         if state is not None:
             self.go_on(state)
@@ -272,7 +273,7 @@ class ExactRun:
         )
         change = v - before
         moved = np.flatnonzero(change)
-        self.g_of_all, self.latest = False, rows
+        self.g_of_all, self.latest, self.sides = False, rows, None
         self.n_steps += n_steps
         if n_steps < FEW_STEPS * len(places):
             self.share = max(LEAST_SHARE, self.share / 2)
@@ -341,16 +342,19 @@ class ExactRun:
             self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
         else:
             self.look()
-            objective, error = self.evaluate()
+            objective, error, _ = self.evaluate()
             up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
             highest, lowest = self.dual.extremes(up, down)
             is_met = highest - lowest <= self.tol.now
-            goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps)
+            closes = self.problem.is_small and len(self.g_active) <= self.size
+            n = len(self.v) if closes else None
+            goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps, n)
             self.converged = self.stalled >= STALL or (is_met and not goes_on)
-            if self.converged and is_met and self.problem.is_small and len(self.g_active) <= self.size:
-                self.improve(np.arange(len(self.g_active)), FINER * self.tol.now, more_steps(self.n_steps, len(self.v)))
+            if self.converged and is_met and closes:
+                most = self.tol.closing_steps(objective, self.value, self.n_steps, len(self.v))
+                self.improve(np.arange(len(self.g_active)), FINER * self.tol.now, most)
                 self.look()
-                objective, error = self.evaluate()
+                objective, error, _ = self.evaluate()
             elif not self.converged:
                 self.select()
                 share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
@@ -370,14 +374,16 @@ class ExactRun:
         """See `solvers.base.Run`."""
         return limit_reached(self.n_steps, len(self.v))
 
-    def evaluate(self) -> tuple[float, float]:
-        """Objective and training error, from g of all rows."""
+    def evaluate(self) -> tuple[float, float, float]:
+        """Objective, training error and intercept, from g of all rows."""
         task, examples, dual = self.problem.task, self.problem.examples, self.dual
         scores = dual.target - self.g
         norm_squared = float(self.v @ scores)
-        intercept = dual.intercept(self.v, self.g) if dual.balanced else 0.0
-        error = task.error(task.decode((scores + intercept)[:, None], np.zeros(0), examples), examples)
-        return 0.5 * norm_squared + dual.total * intercept + dual.penalty(self.g, intercept), error
+        intercept = dual.intercept(self.v, self.g)
+        added = intercept if dual.balanced else 0.0
+        error = task.error(task.decode((scores + added)[:, None], np.zeros(0), examples), examples)
+        self.sides = 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added), error, intercept
+        return self.sides
 
     def dual_point(self) -> DualPoint:
         """The last v."""
@@ -424,6 +430,7 @@ class ExactRun:
         takes_long, objective = is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
         if takes_long and self.looked is not None:
             self.v, self.g = self.looked
+            self.sides = None
         elif takes_long:
             objective = self._estimate()
         elif not self.g_of_all:
@@ -432,11 +439,13 @@ class ExactRun:
         coef = self.v[rows, None]
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         if objective is None:
-            objective, _ = self.evaluate()
+            objective, _, intercept = self.sides or self.evaluate()
+        else:
+            intercept = self.dual.intercept(self.v, self.g)
         model = KernelExpansion(
             basis=self.kernel_rows.basis(rows),
             coef=coef,
-            intercept=np.array([self.dual.intercept(self.v, self.g)]),
+            intercept=np.array([intercept]),
             plain=np.zeros(0),
             kernel=self.problem.kernel,
             dtype=np.dtype(self.kernel_rows.dtype).name,

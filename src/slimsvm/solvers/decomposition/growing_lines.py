@@ -63,14 +63,21 @@ class GrowingLines:
             self.n_lines = lines.stop
             self.slots[places] = np.arange(lines.start, lines.stop)
 
-    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> bool:
-        """Make lines of those without that violate most, by their slopes and extremes; whether all are there."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether all lines are there."""
+        return self.n_lines == len(self.slots)
+
+    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
+        """Make lines of those without that violate most, by their slopes and extremes; how many."""
         missing, near = np.flatnonzero(self.slots < 0), NEAR * (highest - lowest)
         up, down = up[missing], down[missing]
         most = max(LEAST_LINES, min(MOST_LINES, int(LINES_SHARE * self.n_lines))) // 2
         tops, bottoms = _greatest(up, highest - near, most), _greatest(-down, -lowest - near, most)
-        self.make(missing[np.union1d(tops, bottoms)])
-        return self.n_lines == len(self.slots)
+        before = self.n_lines
+        if len(tops) or len(bottoms):
+            self.make(missing[np.union1d(tops, bottoms)])
+        return self.n_lines - before
 
 
 def _greatest(values: Array, least: float, most: int) -> Array:

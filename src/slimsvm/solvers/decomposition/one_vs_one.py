@@ -105,7 +105,8 @@ class OneVsOneRun:
         self.states = [None] * len(self.pairs) if state is None else list(state.states)
         self.kernel_rows = problem.bind()
         self.fits: list[PairFit] = []
-        self.converged, self.begun, self.room = False, time.perf_counter(), Room()
+        self.converged = self.is_last = False
+        self.begun, self.room = time.perf_counter(), Room()
 
     @property
     def share_done(self) -> float:
@@ -157,7 +158,12 @@ class OneVsOneRun:
         self.states[k] = fit.state
         if fit.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
-        self.converged = len(self.fits) == len(self.pairs) and all(f.status == Status.CONVERGED for f in self.fits)
+        return self.told(k)
+
+    def told(self, k: int) -> dict[str, Any]:
+        """The record of pair k; whether it was the last."""
+        fit, self.is_last = self.fits[k], k + 1 == len(self.pairs)
+        self.converged = self.is_last and all(f.status == Status.CONVERGED for f in self.fits)
         return {
             "objective": None,
             "lower_bound": None,
@@ -171,7 +177,7 @@ class OneVsOneRun:
     @property
     def spent(self) -> str | None:
         """See `solvers.base.Run`: of the pairs that came to it."""
-        if len(self.fits) < len(self.pairs):
+        if not self.is_last:
             return None
         at_limit = sum(fit.status == Status.ITERATION_LIMIT for fit in self.fits)
         if not at_limit:

@@ -16,8 +16,9 @@ Array = np.ndarray
 TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
 # Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
 CALL_WORK = 1 << 23
-# The rows whose lines are there are solved for to this share of the violation of all, before there are more.
-GROWN_SHARE = 0.2
+# The rows whose lines are there are solved for to this share of the violation of all, before there are more; to the
+# second where no other row violates enough to have a line made.
+GROWN_SHARE, ALONE_SHARE = 0.2, 0.02
 
 
 class Solved(NamedTuple):
@@ -46,8 +47,12 @@ class Growing(Protocol):
     def make(self, rows: Array) -> None:
         """Make the lines of those of these rows that have none."""
 
-    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> bool:
-        """Make some lines of rows that violate most, by their slopes and extremes; whether all are there."""
+    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
+        """Make some lines of rows that violate most, by their slopes and extremes; how many."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all lines are there."""
 
 
 class KernelBlock(NamedTuple):
@@ -165,5 +170,8 @@ def _grown(
         return tol
     up, down = slopes(v, g, *bounds, epsilon)
     highest, lowest = extremes(up, down, balanced)
-    is_last = highest - lowest <= tol or block.growing.make_worst(up, down, highest, lowest)
-    return tol if is_last else max(tol, GROWN_SHARE * (highest - lowest))
+    if highest - lowest <= tol:
+        return tol
+    n_made = block.growing.make_worst(up, down, highest, lowest)
+    share = GROWN_SHARE if n_made else ALONE_SHARE
+    return tol if block.growing.is_whole else max(tol, share * (highest - lowest))

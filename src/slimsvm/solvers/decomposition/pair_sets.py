@@ -1,0 +1,185 @@
+"""Two-class problems of pairs of classes on one kernel matrix, solved side by side.
+
+Their rows stand one pair after another in the same arrays. Each is a working set of its own; one compiled call makes
+steps for all that are not solved yet, and what is reckoned after it is reckoned for all at once: of few rows calls and
+Python would take many times as long as the steps.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.solvers.base import Problem, Status
+from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.one_vs_one import PairFit
+from slimsvm.solvers.decomposition.row_set import CALL_WORK
+from slimsvm.tasks import Binary, Examples
+
+Array = np.ndarray
+
+# A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
+ROUNDING = 1e-16
+TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
+
+
+class PairRows(NamedTuple):
+    """The rows of one pair of classes.
+
+    Parameters
+    ----------
+    rows : int64 ndarray
+    positive : bool ndarray
+        Which of them are of the first class.
+    places : int64 ndarray
+        Where they are in the kernel matrix.
+    """
+
+    rows: Array
+    positive: Array
+    places: Array
+
+
+class PairSets:
+    """The problems of some pairs, and their fits so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all classes.
+    pairs : list of PairRows
+    states : list of DualState or None
+        Fits to go on from.
+    K : ndarray of shape (width, width)
+        Kernel values.
+
+    Attributes
+    ----------
+    v, g : float64 ndarrays of shape (n_rows_of_all_pairs,)
+    intercept, objective, lower_bound : float64 ndarrays of shape (n_pairs,)
+    """
+
+    def __init__(self, problem: Problem, pairs: list[PairRows], states: list[DualState | None], K: Array):
+        self.problem, self.K = problem, K
+        self.sizes = np.array([len(pair.rows) for pair in pairs])
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.places = np.concatenate([pair.places for pair in pairs])
+        rows = np.concatenate([pair.rows for pair in pairs])
+        positive = np.concatenate([pair.positive for pair in pairs])
+        self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
+        self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
+        self.tol = [Tolerance(problem.tol, is_fixed=problem.kept is not None) for _ in pairs]
+        self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
+        n = len(pairs)
+        self.steps, self.n_steps, self.n_calls = (np.zeros(n, np.int64) for _ in range(3))
+        self.gain, self.violation, self.middle, self.intercept = (np.zeros(n) for _ in range(4))
+        for k, state in enumerate(states):
+            if state is not None:
+                self.go_on(k, state)
+        self.note_sides()
+
+    def part(self, k: int) -> slice:
+        """Where pair k stands."""
+        return slice(self.starts[k], self.starts[k + 1])
+
+    def of_pair(self, k: int) -> Dual:
+        """The dual of pair k."""
+        part, dual = self.part(k), self.dual
+        return replace(dual, target=dual.target[part], lo=dual.lo[part], hi=dual.hi[part])
+
+    def sums(self, values: Array) -> Array:
+        """The sum of each pair."""
+        return np.add.reduceat(values, self.starts[:-1])
+
+    def go_on(self, k: int, state: DualState) -> None:
+        """Start pair k from the best multiple of another fit's dual point that the bounds allow."""
+        part, dual, places = self.part(k), self.of_pair(k), self.places[self.part(k)]
+        v = dual.feasible(state.v * (self.problem.C / state.C))
+        used = np.flatnonzero(v)
+        scores = self.K[np.ix_(places, places[used])] @ v[used] + dual.offset * v.sum()
+        share = dual.best_multiple(v, dual.target - scores)
+        self.v[part] = share * v
+        self.g[part] = dual.target - share * scores
+
+    def note_sides(self) -> None:
+        """Intercepts, objectives and the values of D."""
+        dual, v, g = self.dual, self.v, self.g
+        self.intercept = self.middle.copy() if dual.balanced else dual.offset * self.sums(v)
+        added = np.repeat(self.intercept, self.sizes) if dual.balanced else 0.0
+        self.objective = self.sums(0.5 * v * (dual.target - g) + dual.losses(g, added))
+        self.lower_bound = np.minimum(self.sums(dual.parts_of_value(v, g)), self.objective)
+
+    def solve(self, workspace: Array, end: float | None) -> list[Status]:
+        """Steps until no pair needs more, or a limit is reached; what became of each."""
+        found: list[Status | None] = [None] * len(self.tol)
+        closing: dict[int, int] = {}  # steps towards a finer tolerance, of pairs that have met theirs
+        try:
+            while is_open := [k for k, status in enumerate(found) if status is None]:
+                self.improve(is_open, closing, workspace)
+                for k in is_open:
+                    found[k] = self.ended(k, closing)
+                if end is not None and time.perf_counter() >= end:
+                    return [status or Status.TIME_LIMIT for status in found]
+        except KeyboardInterrupt:
+            return [status or Status.INTERRUPTED for status in found]
+        return [status for status in found if status is not None]
+
+    def improve(self, is_open: list[int], closing: dict[int, int], workspace: Array) -> None:
+        """Some steps for pairs, so many that the call takes no longer than Ctrl-C may wait."""
+        at_once = max(1, CALL_WORK // int(self.sizes[is_open].sum()))
+        max_steps, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
+        for k in is_open:
+            max_steps[k] = min(at_once, closing.get(k, at_once))
+            tol[k] = self.tol[k].now * (FINER if k in closing else 1.0)
+        core.smo_sets(
+            K=self.K,
+            starts=self.starts,
+            rows=self.places,
+            lo=self.dual.lo,
+            hi=self.dual.hi,
+            g=self.g,
+            v=self.v,
+            balanced=self.dual.balanced,
+            offset=self.dual.offset,
+            tol=tol,
+            max_steps=max_steps,
+            workspace=workspace,
+            steps=self.steps,
+            gain=self.gain,
+            violation=self.violation,
+            middle=self.middle,
+        )
+        self.n_steps[is_open] += self.steps[is_open]
+        self.n_calls[is_open] += 1
+        self.note_sides()
+
+    def ended(self, k: int, closing: dict[int, int]) -> Status | None:
+        """What became of a pair after its steps; None: it needs more."""
+        tol, n_steps, n_rows = self.tol[k], int(self.n_steps[k]), int(self.sizes[k])
+        if k in closing:
+            return Status.CONVERGED
+        if self.violation[k] > tol.now:
+            if self.gain[k] <= ROUNDING * abs(self.lower_bound[k]):
+                return Status.CONVERGED
+        elif not tol.is_lowered(self.objective[k], self.lower_bound[k], n_steps, len(self.v)):
+            closing[k] = tol.closing_steps(self.objective[k], self.lower_bound[k], n_steps, len(self.v))
+            return None if closing[k] else Status.CONVERGED
+        return Status.ITERATION_LIMIT if limit_reached(n_steps, n_rows) else None
+
+    def fit(self, k: int, status: Status) -> PairFit:
+        """What became of pair k."""
+        part, v = self.part(k), self.v[self.part(k)].copy()
+        examples = Examples(labels=self.examples.labels[part], weights=self.examples.weights[part])
+        return PairFit(
+            v=v,
+            intercept=float(self.intercept[k]),
+            objective=float(self.objective[k]),
+            lower_bound=float(self.lower_bound[k]),
+            status=status,
+            n_iter=int(self.n_calls[k]),
+            state=DualState(v, self.problem.C, TWO_CLASSES, examples),
+        )

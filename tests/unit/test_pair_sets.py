@@ -1,0 +1,106 @@
+"""Pairs of classes side by side on one kernel matrix: the same fits as one by one, in few calls."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from slimsvm import SVC, core
+from slimsvm.solvers.decomposition import pair_sets, shared_kernel
+
+SIZES = (7, 40, 19)
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def sets(request):
+    """Three sets of rows of one matrix, in the arguments of the core."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)).astype(request.param)
+    rows = np.concatenate([rng.choice(50, size, replace=False) for size in SIZES])
+    labels = rng.choice([-1.0, 1.0], len(rows))
+    return {
+        "K": K,
+        "starts": np.concatenate([[0], np.cumsum(SIZES)]),
+        "rows": rows,
+        "lo": np.minimum(labels, 0.0) * 5.0,
+        "hi": np.maximum(labels, 0.0) * 5.0,
+        "g": labels.copy(),
+        "v": np.zeros(len(rows)),
+    }
+
+
+@pytest.mark.parametrize(("balanced", "offset"), [(True, 0.0), (False, 1.0)])
+def test_sets_are_solved_as_each_alone_is(sets, balanced, offset):
+    tol, max_steps = np.array([1e-6, 1e-3, 1e-3]), np.array([1000, 12, 0])
+    alone = {name: sets[name].copy() for name in ("g", "v")}
+    found = {"steps": np.full(3, -1), **{name: np.full(3, -1.0) for name in ("gain", "violation", "middle")}}
+    core.smo_sets(**sets, balanced=balanced, offset=offset, tol=tol, max_steps=max_steps, **found)
+    for k in range(2):
+        part = slice(sets["starts"][k], sets["starts"][k + 1])
+        made, gain, violation, middle = core.smo(
+            lines=sets["K"], slots=sets["rows"][part], places=sets["rows"][part], diagonal=None,
+            g=alone["g"][part], v=alone["v"][part], lo=sets["lo"][part], hi=sets["hi"][part], balanced=balanced,
+            offset=offset, epsilon=0.0, tol=tol[k], max_steps=max_steps[k],
+        )  # fmt: skip
+        assert (made, gain, violation, middle) == tuple(found[name][k] for name in found)
+        assert made > 0
+    assert found["steps"][1] == 12
+    assert all(found[name][2] == -1 for name in found), "no steps, no results"
+    for name in ("g", "v"):
+        np.testing.assert_array_equal(sets[name], alone[name])
+
+
+def test_norms_of_sets(sets):
+    v = np.random.default_rng(1).standard_normal(len(sets["v"]))
+    v[::3] = 0.0
+    norms = np.empty(3)
+    core.set_norms(K=sets["K"], starts=sets["starts"], rows=sets["rows"], v=v, norms=norms)
+    for k, norm in enumerate(norms):
+        part = slice(sets["starts"][k], sets["starts"][k + 1])
+        K = sets["K"][np.ix_(sets["rows"][part], sets["rows"][part])].astype(np.float64)
+        np.testing.assert_allclose(norm, v[part] @ K @ v[part], rtol=1e-13)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    """Ten classes of few rows, some of which overlap."""
+    return make_blobs(300, 6, centers=10, cluster_std=3.0, random_state=3)
+
+
+def test_pairs_in_groups_are_those_side_by_side(classes, monkeypatch):
+    X, y = classes
+    together = SVC(C=10.0, tol=1e-6).fit(X, y)
+    monkeypatch.setattr(shared_kernel, "AT_ONCE", 1)
+    apart = SVC(C=10.0, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X), atol=1e-3)
+    assert together.objective_ == pytest.approx(apart.objective_, rel=1e-6)
+    assert [record["pair"] for record in together.history_] == [record["pair"] for record in apart.history_]
+    assert len(together.history_) == 45
+
+
+def test_few_calls_solve_for_many_pairs(classes, monkeypatch):
+    X, y = classes
+    calls, smo_sets = [], core.smo_sets
+    monkeypatch.setattr(pair_sets.core, "smo_sets", lambda **given: (calls.append(1), smo_sets(**given)))
+    clf = SVC(C=100.0).fit(X, y)
+    assert len(calls) <= 6, "45 pairs"
+    assert clf.status_ == "converged"
+
+
+def test_an_interrupt_leaves_all_pairs_as_far_as_they_were(classes, monkeypatch):
+    X, y = classes
+    smo_sets = core.smo_sets
+
+    def interrupted(**given):
+        given["max_steps"] = np.minimum(given["max_steps"], 20)
+        smo_sets(**given)
+        if given["v"].any() and not calls:
+            calls.append(1)
+            raise KeyboardInterrupt
+
+    calls = []
+    monkeypatch.setattr(pair_sets.core, "smo_sets", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        clf = SVC(C=10.0).fit(X, y)
+    assert clf.status_ == "interrupted"
+    assert np.mean(clf.predict(X) == y) > 0.5, "20 steps for each pair"
