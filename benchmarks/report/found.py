@@ -68,7 +68,7 @@ class Found:
             if results and not any(path.glob("*.png")):
                 own = folder / path.name
                 own.mkdir(parents=True, exist_ok=True)
-                self._drawn[cell] = draw(results["bench"], results, own)
+                self._drawn[cell] = draw(self.cells[cell]["argv"][0], results, own)
 
     def facts(self) -> str:
         """The machine, versions, and how much was done."""

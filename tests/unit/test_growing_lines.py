@@ -55,16 +55,19 @@ def test_rows_that_violate_most_get_lines(monkeypatch):
     monkeypatch.setattr(growing_lines, "LEAST_LINES", 6)
     lines, _ = lines_of(rows_of())
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
-    assert not lines.make_worst(up, down, 1.0, -0.9)
+    assert lines.make_worst(up, down, 1.0, -0.9) == 6
     np.testing.assert_array_equal(np.flatnonzero(lines.slots >= 0), [0, 1, 2, 57, 58, 59])
-    assert not lines.make_worst(up, down, 1.0, -0.9)
+    assert lines.make_worst(up, down, 1.0, -0.9) == 6
     assert lines.n_lines == 12
     up[:], down[:] = -0.1, 0.1
     up[30], down[40] = 1.0, -1.0
-    assert not lines.make_worst(up, down, 1.0, -1.0)
+    assert lines.make_worst(up, down, 1.0, -1.0) == 2
     assert lines.n_lines == 14  # none for rows that are far from violating as much
+    assert lines.make_worst(up, down, 1.0, -1.0) == 0
+    assert not lines.is_whole
     lines.make(np.arange(60))
-    assert lines.make_worst(up, down, 1.0, -1.0)
+    assert lines.is_whole
+    assert lines.make_worst(up, down, 1.0, -1.0) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -105,8 +108,10 @@ def test_a_set_whose_lines_do_not_grow_is_left():
         def make(self, rows):
             pass
 
+        is_whole = False
+
         def make_worst(self, up, down, highest, lowest):
-            return False
+            return 0
 
     t = np.array([1.0, -1.0, 1.0, -1.0])
     block = KernelBlock(np.eye(4), np.array([0, 1, -1, -1]), diagonal=np.ones(4), growing=Nothing())

@@ -44,7 +44,8 @@ def test_a_fit_without_end_ends_with_a_warning_and_a_model(solver, intercept, fe
     assert 0 < clf.lower_bound_ <= clf.objective_ < np.inf
 
 
-def test_pairs_of_classes_say_how_many_came_to_it(few_steps):
+def test_pairs_of_classes_say_how_many_came_to_it(few_steps, monkeypatch):
+    monkeypatch.setattr(dual, "AT_ONCE", 0)
     X, y = noisy()
     y = np.where(X[:, 0] > np.quantile(X[:, 0], 0.95), 2, y)  # a class that is easily told
     clf = SVC(solver="exact", multi_class="ovo", C=1e10, gamma=10.0, random_state=0)

@@ -67,9 +67,10 @@ class SharedKernelRun(OneVsOneRun):
 
     def solve_some(self) -> None:
         """Solve for the next pairs."""
-        first = len(self.fits)
+        first, asked = len(self.fits), self.problem.max_iter
+        most = len(self.pairs) if asked is None else min(asked, len(self.pairs))
         last, n = first, 0
-        while last < len(self.pairs) and (last == first or (self.is_shared and n <= AT_ONCE)):
+        while last < most and (last == first or (self.is_shared and n <= AT_ONCE)):
             n += sum(self.sizes[c] for c in self.pairs[last])
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]
