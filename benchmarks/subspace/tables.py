@@ -32,8 +32,9 @@ ORDERED, ORDER_UP_TO = ("CPSP", "CPSP (training rows)", "Nyström"), 500
 def all_tables(records: Sequence[Record]) -> dict[str, str]:
     """Every table that there are records for, by its title."""
     records = latest(records)
-    done = [record for record in records if "seconds" in record]
-    rows = summarise(done)
+    done = [dict(record) for record in records if "seconds" in record]
+    rows = [dict(row) for row in summarise(done)]
+    name_problems([*rows, *done])
     sized = [row for row in rows if row["part"] == "sizes"]
     made = {
         "Models of full size": full_size(sized),
@@ -79,8 +80,19 @@ def _micros(row: Record) -> str:
     return NONE if row["predict_us"] is None else f"{row['predict_us']:.2g}"
 
 
+def name_problems(rows: Sequence[dict[str, Any]]) -> None:
+    """Give each row the name of its problem: with C and γ where all methods and sizes have the same."""
+    settings: dict[tuple[Any, ...], set[tuple[float, float]]] = {}
+    for row in rows:
+        settings.setdefault((row["part"], row["data"], row["n_train"]), set()).add((row["C"], row["gamma"]))
+    for row in rows:
+        is_one = len(settings[row["part"], row["data"], row["n_train"]]) == 1
+        shared = f"C = {row['C']:g}, γ = {row['gamma']:.3g}" if is_one else "C and γ chosen for each"
+        row["problem"] = f"{row['data']} (n = {row['n_train']:,}, {shared})"
+
+
 def _problem(row: Record) -> str:
-    return f"{row['data']} (n = {row['n_train']:,}, C = {row['C']:g}, γ = {row['gamma']:.3g})"
+    return row["problem"]
 
 
 def full_size(rows: Sequence[Record]) -> str:

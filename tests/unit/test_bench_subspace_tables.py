@@ -145,3 +145,11 @@ def test_every_figure_is_drawn(tmp_path, monkeypatch):
     assert largest == [2000, 100]
     assert drawn[names[3]].axes[0].get_xlabel() == "training rows"
     assert draw_figures([], tmp_path) == []
+
+
+def test_c_and_gamma_that_were_chosen_for_each_are_one_line():
+    records = [record(max_basis=10), record(max_basis=20, C=7.0)]
+    table = all_tables(records)["Test error (%) by number of vectors"].splitlines()
+    assert len(table) == 3
+    assert "C and γ chosen for each" in table[2]
+    assert "problem" not in records[0]
