@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from benchmarks.report.found import Found
+from slimsvm.cli.output import CommandError
 
 # How C and γ of a set of `few-vectors` and `exact` are written.
 SETTINGS = {
@@ -28,6 +29,8 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], cells: Sequence
 
 def measured_on(cells: Sequence[str], found: Found) -> str:
     """The machine and the command of one cell, or of all that begin with the same word."""
+    if not cells:
+        raise CommandError("a table has no results: `python -m benchmarks all --output benchmarks/results`")
     records = [found.cells[cell] for cell in cells]
     facts = records[0]["machine"]
     load = max(record["load"] or 0.0 for record in records)

@@ -49,3 +49,9 @@ def test_a_number_that_was_changed_by_hand_is_found_and_mended(tmp_path, monkeyp
 def test_a_place_for_no_table_is_an_error(found):
     with pytest.raises(CommandError, match="none is no table; there are first-screen"):
         with_tables("<!-- results: none -->\n<!-- end of results -->\n", found)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_without_results_is_an_error(name, tmp_path):
+    with pytest.raises((CommandError, KeyError)):
+        TABLES[name](Found(tmp_path))
