@@ -122,7 +122,6 @@ def own_cells() -> list[Cell]:
         Cell("fixed-point", ("fixed-point",), limit=HOUR),
         Cell("search", tuple(["search", "--threads", "1"]), limit=HOUR),
         Cell("learned-bases", tuple(["learned-bases", "--seeds", "3"]), limit=HOUR),
-        Cell("prediction", tuple(["prediction", "--threads", "1", "2"]), limit=HOUR),
         Cell("exact covtype", tuple(f"exact --sets covtype --max-n 20000 {beside}".split())),
     ]
 

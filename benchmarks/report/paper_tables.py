@@ -117,7 +117,6 @@ PAPER_TABLES: dict[str, Callable[[Found], str]] = {
     "subspace": as_measured("subspace", "Test error (%)"),
     "subspace-full": as_measured("subspace", "Models of full size"),
     "subspace-table-2": as_measured("subspace", "Table 2"),
-    "subspace-growth": as_measured("subspace", "Growth with the rows"),
     "sampled-cuts": as_measured("sampled-cuts", "Table 1"),
     "sampled-cuts-growth": as_measured("sampled-cuts", "Growth with n"),
 }

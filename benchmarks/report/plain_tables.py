@@ -38,30 +38,15 @@ def error(line: Line) -> str:
 
 
 PLAIN_TABLES: dict[str, Callable[[Found], str]] = {
-    "onnx": plain("onnx", {
-        "500 vectors": value("model"), "features": value("features"), "numbers": value("numbers"),
-        "this graph": value("us"), "`SVMClassifier`": value("SVMClassifier_us"), "ratio": value("ratio"),
-        "error of scores": value("error"), "`SVMClassifier`'s": value("SVMClassifier_error"),
-    }),
     "fixed-point": plain("fixed-point", {
         "50 vectors": value("set"), "test error, Python": value("error", "{:.2f} %"),
         "int16": value("error_int16", "{:.2f} %"),
         "other predictions": lambda line: f"{counted(line['other_predictions'])} of {counted(line['test_rows'])}",
         "score, of the largest": value("score_error"),
     }),
-    "search": plain("search", {
-        "set": value("set"), "rows": value("rows", "{:,}"), "`GridSearchSVC` s": time("slimsvm s"),
-        "scikit-learn s": time("sklearn s"), "times as fast": value("times as fast"),
-        "apart": value("scores apart, points"), "best score": value("best score %", "{:.2f} %"),
-    }),
     "learned-bases": plain("learned-bases", {
         "set": value("data"), "vectors": value("max_basis", "{:,}"), "C": value("C"), "gamma": value("gamma"),
         "metric learned": lambda line: "yes" if line["learn_metric"] else "no",
         "error": error, "seconds": time("seconds"),
-    }),
-    "prediction": plain("prediction", {
-        "features": value("d"), "threads": value("threads"), "rows": value("rows", "{:,}"),
-        "`predict`, of the limit": value("of limit", "{:.2f}"), "scores": value("scores of limit", "{:.2f}"),
-        "one row, ms": value("one row ms"), "scikit-learn's `SVC`, ms": value("sklearn ms"),
     }),
 }  # fmt: skip
