@@ -38,6 +38,11 @@ def error(line: Line) -> str:
 
 
 PLAIN_TABLES: dict[str, Callable[[Found], str]] = {
+    "onnx": plain("onnx", {
+        "500 vectors": value("model"), "features": value("features"), "numbers": value("numbers"),
+        "this graph": value("us"), "`SVMClassifier`": value("SVMClassifier_us"), "ratio": value("ratio"),
+        "error of scores": value("error"), "`SVMClassifier`'s": value("SVMClassifier_error"),
+    }),
     "fixed-point": plain("fixed-point", {
         "50 vectors": value("set"), "test error, Python": value("error", "{:.2f} %"),
         "int16": value("error_int16", "{:.2f} %"),
