@@ -6,17 +6,20 @@ from slimsvm import CPSP, SVC
 
 
 def test_100_vectors_err_on_ijcnn1_as_the_authors_program_does(data):
-    """2.98 % with C = 32 and γ = 2. With full steps, as Algorithm 2 is written, cuts are taken at poorer points."""
+    """2.98 % with C = 32 and γ = 2. With full steps, as Algorithm 2 is written, cuts are taken at poorer points.
+
+    Single runs of ours err by 2.7 to 4.2 %, by the seed: the authors' one run is compared with the median of nine.
+    """
     rows = data("ijcnn1")
     form = {"method": "cutting-planes", "tol_relative": None, "fill_basis": False}
     errors = {"line-search": [], "full": []}
     for step, found in errors.items():
-        for seed in range(3 if step == "line-search" else 1):
+        for seed in range(9 if step == "line-search" else 1):
             solver = CPSP(100, step=step, **form)
             clf = SVC(C=32, gamma=2, intercept="none", tol=0.01, solver=solver, random_state=seed)
             clf.fit(rows.X_train, rows.y_train)
             assert clf.status_ == "converged"
             assert clf.n_basis_ == 100
             found.append(100 * (1 - clf.score(rows.X_test, rows.y_test)))
-    assert abs(np.mean(errors["line-search"]) - 2.98) < 0.3
+    assert abs(np.median(errors["line-search"]) - 2.98) < 0.3
     assert 3.5 < np.mean(errors["full"]) < 6.0

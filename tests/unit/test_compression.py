@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import slimsvm
 from kernel_cases import with_metric
 from slimsvm import SVC, SVR, KernelExpansion, compress
-from slimsvm.bases.distance import Distance
+from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import TrainingRows
 from slimsvm.bases.reduced_set import greedy, reduce_model
 from slimsvm.kernels import (
@@ -106,6 +106,16 @@ def test_blocks_and_threads_leave_no_trace(monkeypatch):
     cut = Distance(model, rows, 1, EvalCounter()).value_and_gradient(basis)
     assert cut[0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(cut[1], gradient, atol=1e-6 * np.abs(gradient).max())
+
+
+def test_single_precision_does_not_take_rounding_for_nearness():
+    """Values between many near vectors are alike: without enough on the diagonal D falls far below zero."""
+    X, y = make_moons(3000, noise=0.25, random_state=0)
+    model = SVC(C=10.0, gamma=1.0).fit(X, y).model_
+    start = model.basis[np.sort(np.random.default_rng(0).choice(model.n_basis, 100, replace=False))]
+    rough, true = (Distance(model, None, 1, EvalCounter(), dtype) for dtype in (np.float32, np.float64))
+    for basis in (start, descend(rough, start, 15)[0]):
+        assert rough.value_and_gradient(basis)[0] > true.value_and_gradient(basis)[0] - 1e-3 * true.total
 
 
 def test_kernel_evaluations_are_counted():

@@ -26,8 +26,9 @@ NORM_WEIGHT = 1e-5
 BLOCK_VALUES, KEPT_BYTES = 1 << 22, 1 << 28
 # Vectors per tile of the products.
 PANEL = 64
-# Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor.
-JITTERS = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+# Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor, of kernel values in a
+# precision. With less than these, rounding of single precision alone makes D negative.
+JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.float32): (1e-6, 1e-5, 1e-4)}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Distance:
     def __init__(
         self, model: KernelExpansion, X: Any, n_jobs: int | None, counter: EvalCounter, dtype: Any = np.float64
     ):
-        self._jitters: tuple[float, ...] = JITTERS
+        self._jitters: tuple[float, ...] = JITTERS[np.dtype(dtype)]
         self.model, self.kernel, self.n_outputs, self.dtype = model, model.kernel, model.coef.shape[1], dtype
         is_sigmoid = not self.kernel.is_inner_product
         self.norm_weight = 0.0 if is_sigmoid else 1.0 if X is None else NORM_WEIGHT / _mean_square(model)

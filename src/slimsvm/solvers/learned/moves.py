@@ -26,8 +26,9 @@ Array = np.ndarray
 # Steps of L-BFGS on the first vectors, and whenever some more join them.
 FIRST_STEPS, MORE_STEPS = 30, 15
 # … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations: MOVE_COST for
-# each value between a vector and one of its own, FACTOR_COST for each of k³ in the factor of a step.
-MOVE_COST, FACTOR_COST = 8, 0.05
+# each value between a vector and one of its own, FACTOR_COST for each of k³ in the factor of a step. The values
+# themselves are counted beside that, EVALS_PER_STEP times in a step.
+MOVE_COST, FACTOR_COST, EVALS_PER_STEP = 8, 0.05, 1.2
 # Kernel evaluations that take so little that none are spared: some hundredths of a second.
 QUICK_EVALS = 2e7
 # Functions of more pairs of classes than this are moved towards by as many random sums of them.
@@ -99,7 +100,7 @@ class Mover:
         if is_text(V) or not self.problem.kernel.has_gradient:
             return 0.0
         steps, work = self._steps(V, have, k, room)
-        return steps * work
+        return steps * work + EVALS_PER_STEP * (steps + 1) * k * (V.shape[0] + k)
 
     @staticmethod
     def _steps(V: Any, have: int, k: int, room: float) -> tuple[int, float]:
