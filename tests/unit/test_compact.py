@@ -177,7 +177,7 @@ def test_what_a_search_takes_is_foreseen(monkeypatch, factor):
         seen.append((search._taken(), search._exact_work(), len(search.trials)))
 
     none_will_do(monkeypatch)
-    monkeypatch.setattr(solvers.learned.search_work, "QUICK_EVALS", 0.0)
+    monkeypatch.setattr(solvers.learned.moves, "QUICK_WORK", 0.0)
     monkeypatch.setattr(compact._Search, "try_sizes", noting)
     X, y = moons(6000)
     SVC(C=10.0, gamma=1.0, solver=Compact(search_factor=factor), random_state=0).fit(X, y)

@@ -29,12 +29,18 @@ FIRST_STEPS, MORE_STEPS = 30, 15
 # each value between a vector and one of its own, FACTOR_COST for each of k³ in the factor of a step. The values
 # themselves are counted beside that, EVALS_PER_STEP times in a step.
 MOVE_COST, FACTOR_COST, EVALS_PER_STEP = 8, 0.05, 1.2
-# Kernel evaluations that take so little that none are spared: some hundredths of a second.
-QUICK_EVALS = 2e7
+# What takes as long as kernel evaluations: VALUE_COST multiply-adds and one for each feature are an evaluation. Of
+# QUICK_WORK multiply-adds, some hundredths of a second, nothing is spared.
+VALUE_COST, QUICK_WORK = 40, 1.2e9
 # Functions of more pairs of classes than this are moved towards by as many random sums of them.
 SKETCH = 16
 # Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
 MAX_PREIMAGES = 50
+
+
+def quick_evals(problem: Problem) -> float:
+    """Kernel evaluations that take so little that nothing is spared: the fewer, the more features rows have."""
+    return QUICK_WORK / (VALUE_COST + problem.rows.n_stored / problem.rows.n_rows)
 
 
 class Mover:
@@ -102,11 +108,10 @@ class Mover:
         steps, work = self._steps(V, have, k, room)
         return steps * work + EVALS_PER_STEP * (steps + 1) * k * (V.shape[0] + k)
 
-    @staticmethod
-    def _steps(V: Any, have: int, k: int, room: float) -> tuple[int, float]:
+    def _steps(self, V: Any, have: int, k: int, room: float) -> tuple[int, float]:
         """How many steps there is room for, and what each takes."""
         work = k * (MOVE_COST * float(V.shape[0]) + FACTOR_COST * float(k) ** 2)
-        return min(int(max(QUICK_EVALS, room) / work), MORE_STEPS if have else FIRST_STEPS), work
+        return min(int(max(quick_evals(self.problem), room) / work), MORE_STEPS if have else FIRST_STEPS), work
 
     def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:
         distance = Distance(exact, None, self.problem.n_jobs, self.counter, dtype)

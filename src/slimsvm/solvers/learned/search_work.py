@@ -13,20 +13,18 @@ from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem
 from slimsvm.solvers.learned.machines import LEARNED, SOLVED, Machine
-from slimsvm.solvers.learned.moves import Mover
+from slimsvm.solvers.learned.moves import VALUE_COST, Mover, quick_evals
 from slimsvm.solvers.learned.trials import Trial
 from slimsvm.tasks import Task
 
 Array = np.ndarray
 
-# What takes as long as kernel evaluations: VALUE_COST multiply-adds and one for each feature are an evaluation.
-# Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of n·k² multiply-adds; pairs of classes take
-# PAIR_COST evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².
-VALUE_COST, NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 40, 10, 250, 6, 0.04
+# What takes as long as kernel evaluations: Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of
+# n·k² multiply-adds (VALUE_COST of them and one for each feature are an evaluation); pairs of classes take PAIR_COST
+# evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².
+NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 10, 250, 6, 0.04
 # An exact machine of pairs of classes, which share kernel values, takes this many times as long as these.
 PAIRS_SHARE = 2
-# Kernel evaluations that take so little that nothing is spared: some hundredths of a second.
-QUICK_EVALS = 2e7
 # How many times as long as an exact machine of a part Newton's method (beside pairs of classes, too), pairs of classes
 # and sweeps over the rows may take in a trial.
 NEWTON_SHARE, BESIDE_SHARE, PAIR_SHARE, LEARN_SHARE = 1.5, 0.5, 2.0, 3.0
@@ -94,12 +92,12 @@ class SearchWork:
             expected += self._solving(task, part.problem, k)
         elif machine.way == LEARNED:
             expected += SWEEP_COST * SWEEPS * k * part.problem.rows.n_rows
-        room = self.solver.search_factor * max(QUICK_EVALS / 2, self._exact_work())
+        room = self.solver.search_factor * max(quick_evals(self.problem) / 2, self._exact_work())
         return not self.trials or self._taken() + expected * len(self.parts) <= room
 
     def _is_quick(self, task: Task, k: int, share: float) -> bool:
         """Whether coefficients of k vectors take at most ``share`` times as long as an exact machine, or little."""
-        return self._solving(task, self.parts[0].problem, k) <= max(QUICK_EVALS, share * self.exact_evals)
+        return self._solving(task, self.parts[0].problem, k) <= max(quick_evals(self.problem), share * self.exact_evals)
 
     def _solving(self, task: Task, problem: Problem, k: int) -> float:
         """What solving for coefficients takes, in kernel evaluations."""
@@ -113,7 +111,7 @@ class SearchWork:
     def _is_swept_quickly(self, k: int) -> bool:
         """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact machine, or little."""
         work = SWEEP_COST * SWEEPS * k * self.parts[0].problem.rows.n_rows
-        return work <= max(QUICK_EVALS, LEARN_SHARE * self.exact_evals)
+        return work <= max(quick_evals(self.problem), LEARN_SHARE * self.exact_evals)
 
     def _may_ascend(self, task: Task) -> bool:
         """Whether coefficients of two classes are solved for as those of a pair."""
