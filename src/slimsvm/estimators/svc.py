@@ -311,8 +311,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if right <= most:
             warnings.warn(
                 f"the model of {self.n_basis_} vectors is right on {100 * right:.1f} % of the training rows, one class "
-                f"for all would be on {100 * most:.1f} %; {len(self.classes_)} classes need more vectors (max_basis), "
-                'or pairs of classes (multi_class="ovo")',
+                f"for all would be on {100 * most:.1f} %; {len(self.classes_)} classes need more vectors: a greater "
+                'max_basis, or as many as will do with max_basis="auto"',
                 ConvergenceWarning,
                 stacklevel=4,
             )
