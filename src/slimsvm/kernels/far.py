@@ -37,10 +37,12 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
     """The mean of dense rows, or the median of some where the mean is far from nearly all."""
     if not rows.n_rows:
         return mean
-    for at_most in (1, LOOKED_AT):  # as a rule the first row says it
-        some: Any = rows.take(_spaced(rows.n_rows, at_most), np.float64)
-        if are_near(folding, some, mean):
-            return mean
+    some: Any = rows.slice(0, 1, np.float64)  # as a rule the first row says it
+    if are_near(folding, some, mean):
+        return mean
+    some = rows.take(_spaced(rows.n_rows, LOOKED_AT), np.float64)
+    if are_near(folding, some, mean):
+        return mean
     some = rows.take(_spaced(rows.n_rows, MEDIAN_OF), np.float64)
     median = np.median(some, axis=0)
     half = np.median(exponents(folding, some, median))

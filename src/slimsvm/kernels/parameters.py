@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 
 def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
     """Gamma as a float, or a read-only array for one per feature; an error otherwise."""
+    if isinstance(gamma, float) and 0.0 < gamma < inf:
+        return float(gamma)
     kind = "a positive finite number" + (", or a 1-D array of them (one per feature)" if per_feature else "")
     try:
         values = np.asarray(gamma, np.float64)

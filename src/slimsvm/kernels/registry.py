@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from typing import Any, cast
 
 from slimsvm.kernels import inner_product, shift_invariant, user_kernels
@@ -13,7 +14,7 @@ from slimsvm.kernels.user_kernels import CallableKernel
 KERNELS: dict[str, type[Kernel]] = {
     kernel.name: kernel for module in (shift_invariant, inner_product, user_kernels) for kernel in module.KERNELS
 }
-USUAL_PARAMS = ("gamma", "degree", "coef0")
+USUAL_PARAMS = frozenset(("gamma", "degree", "coef0"))
 
 
 def kernels_with(ability: str) -> str:
@@ -27,6 +28,12 @@ def kernels_with(ability: str) -> str:
     """
     *names, last = [repr(name) for name, kernel in KERNELS.items() if getattr(kernel, ability)]
     return f"{', '.join(names)} or {last}" if names else last
+
+
+@cache
+def parameters_of(kernel: str) -> frozenset[str]:
+    """Parameters of the kernel of that name."""
+    return frozenset(field.name for field in fields(cast(Any, KERNELS[kernel])))
 
 
 def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
@@ -67,8 +74,7 @@ def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
         raise TypeError(f"kernel must be a name, a Kernel object or a function, got {kernel!r}")
     if kernel not in KERNELS:
         raise ValueError(f"unknown kernel {kernel!r}; known kernels: {', '.join(sorted(KERNELS))}")
-    known = {field.name for field in fields(cast(Any, KERNELS[kernel]))}
-    unknown = set(params) - known - set(USUAL_PARAMS)
-    if unknown:
+    known = parameters_of(kernel)
+    if unknown := params.keys() - known - USUAL_PARAMS:
         raise TypeError(f"the kernel {kernel!r} has no parameter {', '.join(sorted(unknown))}")
     return KERNELS[kernel](**{key: value for key, value in params.items() if key in known})

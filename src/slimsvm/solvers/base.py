@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import sqrt
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -228,8 +229,8 @@ class Problem:
                 f"are values of at most {MAX_VALUE[dtype]:.0e} in {dtype}: scale X, or lower degree, gamma or coef0"
             )
         with np.errstate(over="ignore"):
-            C1 = float(self.C * self.examples.weights.sum())
-        if not C1 * np.sqrt(max(value, 1.0)) <= np.sqrt(MAX_NORM):
+            C1 = self.C1
+        if not C1 * sqrt(max(value, 1.0)) <= sqrt(MAX_NORM):
             raise ValueError(
                 f"C={self.C:g} times the sum of sample weights is {C1:.3g}, kernel values reach {value:.3g}; accepted "
                 f"is at most {MAX_NORM:.0e} for (C · sum of weights)² · kernel value, beyond which objectives are not "

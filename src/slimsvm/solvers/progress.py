@@ -8,7 +8,7 @@ seconds count likewise, and the bar shows what ends first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import isfinite, log
 from typing import Any
 
@@ -27,12 +27,13 @@ def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]
     return tqdm(things, desc=doing, bar_format=FORMAT)
 
 
-@contextmanager
-def reading(rows: Any, verbose: int) -> Iterator[None]:
+def reading(rows: Any, verbose: int) -> AbstractContextManager[None]:
     """Show, where ``verbose`` asks for it, which of their blocks a pass over the rows has come to."""
-    if not verbose or not isinstance(rows, Rows):
-        yield
-        return
+    return _block_bar(rows) if verbose and isinstance(rows, Rows) else nullcontext()
+
+
+@contextmanager
+def _block_bar(rows: Rows) -> Iterator[None]:
     from tqdm import tqdm
 
     bar: Any = None

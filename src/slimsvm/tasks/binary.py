@@ -49,9 +49,9 @@ class Binary(SmoothRowLoss):
     def encode(self, y, sample_weight=None) -> Examples:
         """Labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
         y = np.asarray(y)
-        unknown = (y != -1) & (y != 0) & (y != 1)
-        if y.ndim != 1 or unknown.any():
-            found = f"{y[unknown][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
+        known = (y == 1) | (y == 0) | (y == -1)
+        if y.ndim != 1 or not known.all():
+            found = f"{y[~known][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
             raise ValueError(f"binary labels must be -1 and +1 (or 0 and 1), one per row; found {found}")
         labels = np.where(y > 0, np.int8(1), np.int8(-1))
         return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))

@@ -450,6 +450,6 @@ def unit_weights(sample_weight: Array | None, n: int) -> Array:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), found {weights.shape}")
-    if not np.all(np.isfinite(weights)) or np.any(weights <= 0):
+    if len(weights) and not (weights.min() > 0 and weights.max() < np.inf):
         raise ValueError("the weights of a task's examples must be positive and finite")
     return weights

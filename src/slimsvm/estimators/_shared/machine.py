@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.block_rows import check_blocks
-from slimsvm.estimators._shared.callbacks import CallbackSupportMixin
+from slimsvm.estimators._shared.callbacks import CallbackSupportMixin, begun_fit
 from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
 from slimsvm.estimators._shared.every_row import EveryRow
 from slimsvm.estimators._shared.explained import Explained
@@ -319,7 +319,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             if earlier is not None and isinstance(self.solver_, solvers.Exact) and not is_chosen(self.gamma):
                 state = earlier.get("state")
                 problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
-            context = self._init_callback_context(max_subtasks=problem.max_iter)
+            context = begun_fit(self, problem.max_iter)
             seen = {
                 "estimator": self,
                 "X": X,

@@ -224,19 +224,19 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     whose means and squares about them are put together (Chan, Golub, LeVeque 1983).
     """
     n, d = X.shape
-    weights = np.ones(n) if weights is None else weights
     sparse = X.is_sparse if isinstance(X, Rows) else is_sparse(X)
     n_stored = (X.n_stored if isinstance(X, Rows) else X.nnz) if sparse else n * d
     step = max(1, BLOCK_VALUES // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
     parts = [slice(*bounds) for bounds in parts_of(n)]
+    owned = [None if weights is None else weights[part] for part in parts]
     if isinstance(X, Rows):
         adds = not (X.in_memory or X.is_sparse)
-        both = X.map(partial(_moments_and_sums, step, adds), [weights[part] for part in parts])
+        both = X.map(partial(_moments_and_sums, step, adds), owned)
         found = [moments for moments, _ in both]
         if adds:  # which a kernel will want
             keep_sums(X, [sums for _, sums in both])
     else:
-        found = [_moments(step, X if len(parts) == 1 else X[part], weights[part]) for part in parts]
+        found = [_moments(step, X if len(parts) == 1 else X[part], own) for part, own in zip(parts, owned)]
     total, _, squares = _put_together(found)
     variance = squares / total
     if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
@@ -262,27 +262,29 @@ def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, flo
 
 
 def _moments_and_sums(
-    step: int, adds: bool, X: Rows, weights: np.ndarray
+    step: int, adds: bool, X: Rows, weights: np.ndarray | None
 ) -> tuple[tuple[float, float, float], ColumnSums]:
     sums = ColumnSums(X.n_features, has_box=True)
     return _moments(step, X, weights, sums if adds else None), sums
 
 
-def _moments(step: int, X: Any, weights: np.ndarray, sums: ColumnSums | None = None) -> tuple[float, float, float]:
+def _moments(
+    step: int, X: Any, weights: np.ndarray | None, sums: ColumnSums | None = None
+) -> tuple[float, float, float]:
     """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)², by ``step`` rows at a time; adds
     the rows to the sums.
     """
     found = []
-    for part in in_pieces(len(weights), step):
+    for part in in_pieces(X.shape[0], step):
         block: Any = X.slice(part.start, part.stop, X.exact_dtype) if isinstance(X, Rows) else X[part]
         if sums is not None:
             sums.add(block)
-        found.append(_moments_of(block.astype(np.float64), weights[part]))
+        found.append(_moments_of(block.astype(np.float64), None if weights is None else weights[part]))
     return _put_together(found)
 
 
-def _moments_of(block: Any, weights: np.ndarray) -> tuple[float, float, float]:
-    total = float(weights.sum()) * block.shape[1]
+def _moments_of(block: Any, weights: np.ndarray | None) -> tuple[float, float, float]:
+    total = (block.shape[0] if weights is None else float(weights.sum())) * float(block.shape[1])
     if not total:
         return 0.0, 0.0, 0.0
     if is_sparse(block):
@@ -293,9 +295,9 @@ def _moments_of(block: Any, weights: np.ndarray) -> tuple[float, float, float]:
     return total, mean, _weighted(weights, np.square(block, out=block).sum(axis=1))
 
 
-def _weighted(weights: np.ndarray, values: np.ndarray) -> float:
+def _weighted(weights: np.ndarray | None, values: np.ndarray) -> float:
     """Σ weights · values, without BLAS, whose sums depend on how many threads it has."""
-    return float((weights * values).sum())
+    return float((values if weights is None else weights * values).sum())
 
 
 def takes_label_sets(solver: Any) -> bool:

@@ -214,10 +214,10 @@ class Dual(RowDual):
         """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
         if not self.balanced:
             return self.offset * float(v.sum())
-        up, down = self.slopes(v, g, self.lo, self.hi)
-        free = (v > self.lo) & (v < self.hi) & (v != 0)
-        if free.any():
-            return float(up[free].mean())
-        highest, lowest = self.extremes(up, down)
+        free = np.flatnonzero((v > self.lo) & (v < self.hi) & (v != 0))
+        if len(free):
+            up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
+            return float(up.sum() / len(free))
+        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0

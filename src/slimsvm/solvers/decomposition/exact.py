@@ -104,7 +104,7 @@ class ExactRun:
         self.g_of_all, self.converged = True, False
         self.n_steps = 0
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
-        self.sides: tuple[float, float, float] | None = None  # objective, training error, intercept of v
+        self.sides: tuple[float, float] | None = None  # objective and intercept of v
         self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
         if state is not None:
             self.go_on(state)
@@ -222,11 +222,15 @@ class ExactRun:
         n = len(self.v_active)
         if not self.by_rule:
             return self.largest
-        free = (self.v_active > self.lo_active) & (self.v_active < self.hi_active) & (self.v_active != 0)
         is_easy = len(self.v) == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
-        if n <= self.cache.n_slots and (is_easy or self.is_whole or np.count_nonzero(free) >= ALL_IF_FREE * n):
+        if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= ALL_IF_FREE * n):
             return n
         return max(2, int(min(self.largest, self.cache.best_size) * self.share))
+
+    def _n_free(self) -> int:
+        """Active rows that are not at a bound."""
+        v = self.v_active
+        return int(np.count_nonzero((v > self.lo_active) & (v < self.hi_active) & (v != 0)))
 
     def choose(self) -> tuple[Array, float]:
         """Places of the working set among the active rows, and their violation."""
@@ -271,8 +275,6 @@ class ExactRun:
             leaps=self.leaps,
             end=self.kernel_rows.end,
         )
-        change = v - before
-        moved = np.flatnonzero(change)
         self.g_of_all, self.latest, self.sides = False, rows, None
         self.n_steps += n_steps
         if n_steps < FEW_STEPS * len(places):
@@ -284,6 +286,8 @@ class ExactRun:
         if is_all:
             self.g_active = g
         else:
+            change = v - before
+            moved = np.flatnonzero(change)
             self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
             n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
             n_lines = int(np.count_nonzero(self.v_active))
@@ -295,12 +299,11 @@ class ExactRun:
 
     def look(self) -> None:
         """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
-        changed = np.flatnonzero(self.v != self.v_seen)
-        inactive = np.flatnonzero(self._inactive())
         g = self.g.copy()
         g[self.cache.active] = self.g_active
         self.drift = 0.0
-        if len(changed) and len(inactive):
+        inactive = np.flatnonzero(self._inactive()) if len(self.g_active) < len(g) else np.zeros(0, np.int64)
+        if len(inactive) and len(changed := np.flatnonzero(self.v != self.v_seen)):
             change = self.v[changed] - self.v_seen[changed]
             moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
             moved = moved.astype(np.float64) + self.dual.offset * change.sum()
@@ -342,10 +345,13 @@ class ExactRun:
             self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
         else:
             self.look()
-            objective, error, _ = self.evaluate()
-            up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
-            highest, lowest = self.dual.extremes(up, down)
-            is_met = highest - lowest <= self.tol.now
+            objective, intercept = self.evaluate()
+            if len(self.g_active) == len(self.g):
+                violation = gap  # that of all rows is known
+            else:
+                highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
+                violation = highest - lowest
+            is_met = violation <= self.tol.now
             closes = self.problem.is_small and len(self.g_active) <= self.size
             n = len(self.v) if closes else None
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps, n)
@@ -354,11 +360,12 @@ class ExactRun:
                 most = self.tol.closing_steps(objective, self.value, self.n_steps, len(self.v))
                 self.improve(np.arange(len(self.g_active)), FINER * self.tol.now, most)
                 self.look()
-                objective, error, _ = self.evaluate()
+                objective, intercept = self.evaluate()
             elif not self.converged:
                 self.select()
                 share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
-                self.goal = max(self.tol.now, min(self.goal, share * (highest - lowest)))
+                self.goal = max(self.tol.now, min(self.goal, share * violation))
+            error = self.training_error(intercept)
         return {
             "objective": objective,
             "lower_bound": self.value,
@@ -374,16 +381,20 @@ class ExactRun:
         """See `solvers.base.Run`."""
         return limit_reached(self.n_steps, len(self.v))
 
-    def evaluate(self) -> tuple[float, float, float]:
-        """Objective, training error and intercept, from g of all rows."""
-        task, examples, dual = self.problem.task, self.problem.examples, self.dual
-        scores = dual.target - self.g
-        norm_squared = float(self.v @ scores)
+    def evaluate(self) -> tuple[float, float]:
+        """Objective and intercept, from g of all rows."""
+        dual = self.dual
+        norm_squared = float(self.v @ (dual.target - self.g))
         intercept = dual.intercept(self.v, self.g)
         added = intercept if dual.balanced else 0.0
-        error = task.error(task.decode((scores + added)[:, None], np.zeros(0), examples), examples)
-        self.sides = 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added), error, intercept
+        self.sides = 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added), intercept
         return self.sides
+
+    def training_error(self, intercept: float) -> float:
+        """Share of the rows that the model errs on, or what the task has in its place, from g of all rows."""
+        task, examples = self.problem.task, self.problem.examples
+        scores = self.dual.target - self.g + (intercept if self.dual.balanced else 0.0)
+        return task.error(task.decode(scores[:, None], np.zeros(0), examples), examples)
 
     def dual_point(self) -> DualPoint:
         """The last v."""
@@ -439,7 +450,7 @@ class ExactRun:
         coef = self.v[rows, None]
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         if objective is None:
-            objective, _, intercept = self.sides or self.evaluate()
+            objective, intercept = self.sides or self.evaluate()
         else:
             intercept = self.dual.intercept(self.v, self.g)
         model = KernelExpansion(

@@ -62,6 +62,10 @@ class Leaps:
             return np.inf
         return self.patience * max(n_rows**2, n_free**3 / FACTOR + OVERHEAD) - self.work
 
+    def least_wait(self, n_rows: int) -> float:
+        """What `wait` is at least, however many variables are free: to count them takes as long as some steps."""
+        return self.patience * max(n_rows**2, OVERHEAD) - self.work
+
     def made(self, risen: float) -> None:
         """A leap was made, by which D has risen, or not."""
         self.patience = 1.0 if risen > 0 else 2.0 * self.patience

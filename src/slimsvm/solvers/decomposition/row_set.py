@@ -126,7 +126,7 @@ def solve_set(
     now = _grown(block, g, v, bounds, balanced, epsilon, tol)
     while True:
         asked = min(at_once, left)
-        if leaps is not None:
+        if leaps is not None and leaps.least_wait(n) <= asked * n:
             free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
             if (wait := leaps.wait(n, len(free))) <= 0:
                 if block.growing is not None:

@@ -1,0 +1,62 @@
+"""What a small fit costs: nothing is asked of the core twice, and nothing is made that nobody asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from slimsvm import SVC
+from slimsvm.core.border import Function
+from slimsvm.solvers.decomposition.leap import Leaps
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Calls of compiled functions, by name."""
+    found: Counter[str] = Counter()
+    run = Function.run
+
+    def counted(function, memory):
+        found[function.name] += 1
+        return run(function, memory)
+
+    monkeypatch.setattr(Function, "run", counted)
+    return found
+
+
+def two_classes(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return rng.standard_normal((n, 3)) + 2.0 * y[:, None], y
+
+
+def test_a_small_fit_calls_each_compiled_function_once_and_steps_twice(calls):
+    X, y = two_classes()
+    model = SVC(C=10.0, gamma=0.5, n_jobs=1).fit(X, y)
+    assert calls == {"add_rows": 1, "fold_rows": 1, "pack_dense": 1, "scores": 1, "smo": 2}
+    calls.clear()
+    model.predict(X)
+    assert calls == {"fold_rows": 1, "pack_dense": 1, "cut_weights": 1, "score_rows": 1}
+    calls.clear()
+    model.predict(X)
+    assert calls == {"score_rows": 1}
+
+
+def test_a_fit_without_callbacks_makes_no_context_for_them(monkeypatch):
+    def refused(*args, **kwargs):
+        raise AssertionError("a context was made")
+
+    monkeypatch.setattr(SVC, "_init_callback_context", refused)
+    SVC().fit(*two_classes())
+
+
+@pytest.mark.parametrize("n_rows", [10, 900, 2000])
+def test_the_least_wait_for_a_leap_is_that_of_any_number_of_free_variables(n_rows):
+    leaps = Leaps(memory=10**8)
+    for worked, risen in ((0, 1.0), (10**6, 0.0), (10**7, 0.0)):
+        leaps.note(worked)
+        waits = [leaps.wait(n_rows, n_free) for n_free in range(n_rows + 1)]
+        assert leaps.least_wait(n_rows) <= min(waits)
+        leaps.made(risen)
