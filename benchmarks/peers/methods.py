@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import QuantileTransformer
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC
 
@@ -85,10 +85,14 @@ class OnLearnedMetric:
 
 
 class OnNormalRanks:
-    """An estimator of features that are replaced by normal deviates of their ranks, as trees see no more of them."""
+    """An estimator of features that are replaced by normal deviates of their ranks, as trees see no more of them.
+
+    Many equal values become far ones, so that deviations are made 1 after it.
+    """
 
     def __init__(self, estimator: Any):
-        self.ranks = QuantileTransformer(output_distribution="normal", random_state=0)
+        ranks = QuantileTransformer(output_distribution="normal", random_state=0)
+        self.ranks = make_pipeline(ranks, StandardScaler())
         self.estimator = estimator
 
     def fit(self, X: Array, y: Array) -> OnNormalRanks:

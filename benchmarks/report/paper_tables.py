@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.report.doc_writing import counted, markdown, seconds
@@ -97,12 +97,20 @@ def vectors_and_error(row: dict[str, Any] | None) -> str:
     )
 
 
-def as_measured(kind: str, title: str, columns: Sequence[str] | None = None) -> Callable[[Found], str]:
-    """A table that the benchmark itself has made; of several cells, their rows one after the other."""
+def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found], str]:
+    """A table that the benchmark itself has made; of several cells their rows one after the other, or side by side.
+
+    ``of`` is the column that says whose rows stand side by side.
+    """
 
     def table(found: Found) -> str:
         rows = found.tables(kind, title)
-        head = list(dict.fromkeys(name for row in rows for name in row)) if columns is None else list(columns)
+        if of is not None:
+            whose: dict[str, dict[str, Any]] = {}
+            for row in rows:
+                whose.setdefault(row[of], {}).update(row)
+            rows = list(whose.values())
+        head = list(dict.fromkeys(name for row in rows for name in row))
         return markdown(head, [[row.get(name, "–") for name in head] for row in rows], found.of(kind), found)
 
     return table
@@ -117,6 +125,7 @@ PAPER_TABLES: dict[str, Callable[[Found], str]] = {
     "subspace": as_measured("subspace", "Test error (%)"),
     "subspace-full": as_measured("subspace", "Models of full size"),
     "subspace-table-2": as_measured("subspace", "Table 2"),
-    "sampled-cuts": as_measured("sampled-cuts", "Table 1"),
+    "subspace-growth": as_measured("subspace", "Training sets of growing size"),
+    "sampled-cuts": as_measured("sampled-cuts", "Table 1", of="method"),
     "sampled-cuts-growth": as_measured("sampled-cuts", "Growth with n"),
 }
