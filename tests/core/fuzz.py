@@ -206,6 +206,8 @@ def call(name, arguments, splits):
     layout = layouts()[name + "_call"]
     before = {place: bytes_of(array) for place, array, is_written in arrays_in(arguments, layout) if not is_written}
     said = None
+    # The clock runs for the call alone: to draw its arguments, millions of numbers as text among them, may take longer.
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
         if splits:
             first = {key: value for i, (key, value) in enumerate(arguments.items()) if i % 2}
@@ -214,6 +216,7 @@ def call(name, arguments, splits):
             function(name)(**arguments)
     except (ValueError, TypeError, MemoryError, OverflowError) as error:
         said = str(error) or type(error).__name__
+    faulthandler.cancel_dump_traceback_later()
     for place, array, _ in arrays_in(arguments, layout):
         assert is_whole(array), f"{name} wrote beyond {place}"
         assert place not in before or bytes_of(array) == before[place], f"{name} wrote to {place}, which it should read"
@@ -240,7 +243,6 @@ def main(times, seed, chosen):
         layout, done = layouts()[name + "_call"], 0
         for i in range(times):
             print(name, i, flush=True)
-            faulthandler.dump_traceback_later(SECONDS, exit=True)
             rng = np.random.default_rng([seed, i, *name.encode()])
             real = recorded.get(name)
             try:
