@@ -103,9 +103,7 @@ def check() -> None:
                 print(f"{platform.tag}: not run, since this machine has no {runner[0]}")
                 continue
             name = f"{platform.tag} {' '.join(runner)}".strip()
-            ended = subprocess.run(
-                [*runner, str(program)], env=os.environ | {"WINEDEBUG": "-all", "WINEPREFIX": str(BUILD / "wine")}
-            )
+            ended = subprocess.run([*runner, str(program)], env=os.environ | WINE)
             print(f"{name}: {'passed' if ended.returncode == 0 else 'failed'}", flush=True)
             failed += [name] if ended.returncode else []
         if not platform.runners:
