@@ -16,7 +16,7 @@ from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem
 from slimsvm.solvers.in_span import whitened_span as subspace_module
 from slimsvm.solvers.in_span.finish_by_cuts import FinishByCuts, finish_by_cuts
-from slimsvm.solvers.learned import batch_gradient, refine
+from slimsvm.solvers.learned import batch_gradient, step_sizes
 from slimsvm.solvers.learned.adam import Rates
 from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Augmented, Chain, Examples, Task, losses
@@ -310,8 +310,8 @@ def test_labels_that_overtake_each_other_settle(monkeypatch):
     labels = [rng.integers(0, 12, 5) for _ in range(60)]
     X = np.eye(12)[np.concatenate(labels)] + 0.05 * rng.normal(size=(300, 12))
     objectives = []
-    for push in (refine.MAX_PUSH, np.inf):
-        monkeypatch.setattr(refine, "MAX_PUSH", push)
+    for push in (step_sizes.MAX_PUSH, np.inf):
+        monkeypatch.setattr(step_sizes, "MAX_PUSH", push)
         clf = SequenceSVM(C=10.0, gamma=0.5, solver=Refine(200, epochs=100, finish=False), random_state=0)
         objectives.append(clf.fit(X, np.concatenate(labels), lengths=np.full(60, 5)).objective_)
     assert objectives[0] < 0.5 * objectives[1]

@@ -22,8 +22,8 @@ and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates tha
 Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
 Parts: `solvers.learned.learning_rows` for the rows that vectors are learned from, `solvers.learned.first_basis` and
-`bases` for the start, `solvers.learned.basis_descent` for the steps, `solvers.in_span.best_coefficients` for the
-finish.
+`bases` for the start, `solvers.learned.step_sizes` and `solvers.learned.basis_descent` for the steps,
+`solvers.in_span.best_coefficients` for the finish.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ import numpy as np
 from slimsvm.kernels import KernelRows
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import is_sparse
 from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status
 from slimsvm.solvers.checks import check_count, check_number
 from slimsvm.solvers.halfway import Halfway, asked_of, generator_at
@@ -50,12 +49,11 @@ from slimsvm.solvers.in_span.best_coefficients import (
 )
 from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
-from slimsvm.solvers.learned.adam import Rates
 from slimsvm.solvers.learned.basis_descent import Descent, Expansion, Schedule
-from slimsvm.solvers.learned.batch_gradient import check_kernel, known_loss
+from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.first_basis import expansion_of
 from slimsvm.solvers.learned.learning_rows import LEARNING_ROWS, learning_part, part_of
-from slimsvm.tasks import Examples, losses
+from slimsvm.solvers.learned.step_sizes import basis_rate, loss_of_zero, mean_loss, step_sizes
 
 Array = np.ndarray
 
@@ -65,27 +63,11 @@ AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
 # batch_size="auto": examples of MIN_BATCH rows, or, if that is more, the number with which BATCH_EPOCHS sweeps have
 # AUTO_STEPS steps.
 MIN_BATCH, BATCH_EPOCHS = 512, 20
-# Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the intercept.
-COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
-# The rate is that of up to RATE_VECTORS vectors; beyond it falls with the root of their number.
-RATE_VECTORS = 25
-# Pull of the metric on all features together: the share LOSS_SHARE of the mean loss for up to PULL_VECTORS vectors;
-# beyond it falls with the root of their number. On each feature it is at least one row's loss.
-LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
-# Where score columns compete in a loss of several rows, or in one that only the task knows, all coefficients of a
-# column together push a score by at most MAX_PUSH units in a step: labels that overtake each other by more at the start
-# never settle. PUSH_SAMPLE rows, and as many vectors, are what this is estimated from.
-MAX_PUSH, PUSH_SAMPLE = 2.0, 500
 # epochs="auto" for examples of several rows: LONG_EPOCHS sweeps, or the number that makes LONG_STEPS steps if that is
 # more.
 LONG_EPOCHS, LONG_STEPS = 80, 1000
-# noise="auto": AUTO_NOISE standard deviations for dense rows of at least NOISE_FEATURES features, where classes are
-# learned in the kernel's own metric.
-AUTO_NOISE, NOISE_FEATURES = 0.4, 200
 # The rate is too high where a sweep's objective is over DIVERGED times the best so far.
 DIVERGED = 2.0
-# Rows that the features' spread is taken from.
-SPREAD_ROWS = 20_000
 # Rows of the sample that vectors were learned from on which coefficients are solved for, one after the other, before
 # all rows are gone through.
 NEAR_ROWS = 100_000, LEARNING_ROWS
@@ -133,9 +115,10 @@ class RefineRun:
             start = Expansion.zeros(tuple(halfway.values["shape"]), problem.task.n_plain)
         else:
             start = expansion_of(initial, solver.max_basis, problem, self.kernel_rows, self.rng, solver.learn_metric)
-        rates, norm_tiles = self._rates(start.basis), self._norm_tiles(len(start.coef))
-        self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, solver.learn_metric, norm_tiles)
         k = len(start.coef)
+        self.rate, self.unit = basis_rate(solver.rate, k), loss_of_zero(problem)
+        rates = step_sizes(problem, self.kernel_rows, solver, start.basis, self.unit, self.rng)
+        self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, solver.learn_metric)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = solver.epochs
         if n_epochs == "auto":
@@ -159,59 +142,6 @@ class RefineRun:
     def share_done(self) -> float:
         """See `solvers.progress`; the coefficients that are solved for at the end take FINISH_SHARE of the time."""
         return (1.0 - FINISH_SHARE) * self.schedule.progress
-
-    def _rates(self, basis: Any) -> Rates:
-        """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model."""
-        solver, n, k = self.solver, self.kernel_rows.n_rows, basis.shape[0]
-        index = np.arange(n) if n <= SPREAD_ROWS else np.sort(self.rng.choice(n, SPREAD_ROWS, replace=False))
-        block: Any = self.kernel_rows.rows.take(index, np.float64)
-        square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
-        spread = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
-        noise = self._noise() * spread if self._noise() else None
-        # Halfway between one rate for all features and one in proportion to each one's spread.
-        spread = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
-        rate = self.rate = solver.rate / np.sqrt(max(1.0, k / RATE_VECTORS))
-        share = LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
-        examples, task = self.problem.examples, self.problem.task
-        self.unit = self._mean_loss(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain), examples)
-        score = self.unit * examples.n_examples / examples.n_rows
-        coef = rate * COEF_RATE / np.sqrt(k) * score
-        known = known_loss(self.problem)
-        if (known is None or known.sequences is not None) and task.n_outputs > 1:
-            coef = min(coef, MAX_PUSH * score / max(1e-12, k * self._mean_kernel_value(basis, index)))
-        return Rates(
-            basis=rate * spread,
-            coef=coef,
-            intercept=rate * INTERCEPT_RATE * score,
-            scale=rate,
-            plain=rate * INTERCEPT_RATE * score,
-            pull=solver.metric_pull * self.unit * max(1.0 / n, share / len(spread)),
-            noise=noise,
-        )
-
-    def _norm_tiles(self, k: int) -> int:
-        """Tiles of vectors that the norm's gradient is estimated from at each step."""
-        return 1
-
-    def _noise(self) -> float:
-        """Standard deviation of the noise, in that of each feature."""
-        if not _is_auto(self.solver.noise):
-            return self.solver.noise
-        rows, task = self.kernel_rows, self.problem.task
-        is_classes = task.is_compiled and task.has_class_scores and self.problem.examples.offsets is None
-        is_wide = rows.n_features >= NOISE_FEATURES and not rows.rows.is_sparse
-        return AUTO_NOISE if is_wide and is_classes and not self.solver.learn_metric else 0.0
-
-    def _mean_kernel_value(self, basis: Any, index: Array) -> float:
-        """Of some rows and basis vectors, without its sign."""
-        size = PUSH_SAMPLE
-        some = self.rng.choice(index, min(size, len(index)), replace=False)
-        points = self.kernel_rows.points_of(basis[self.rng.permutation(basis.shape[0])[:size]])
-        return float(np.abs(self.kernel_rows.block(points, rows=np.sort(some))).mean())
-
-    def _mean_loss(self, scores: Array, plain: Array, examples: Examples) -> float:
-        augmented = self.problem.task.augment(scores, plain, examples)
-        return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
 
     # -- sweeps ---------------------------------------------------------------------------------------------------
 
@@ -415,7 +345,7 @@ class RefineRun:
         norm = model.norm_squared()
         if self.problem.intercept == "regularized":
             norm += float(model.intercept @ model.intercept)
-        return 0.5 * norm + self.whole.C1 * self._mean_loss(scores, model.plain, self.whole.examples)
+        return 0.5 * norm + self.whole.C1 * mean_loss(self.whole.task, scores, model.plain, self.whole.examples)
 
 
 class Refine(Solver):
