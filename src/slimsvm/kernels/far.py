@@ -37,7 +37,7 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
     """The mean of dense rows, or the median of some where the mean is far from nearly all."""
     if not rows.n_rows:
         return mean
-    some: Any = rows.slice(0, 1, np.float64)  # as a rule the first row says it
+    some: Any = rows.take(np.zeros(1, np.int64), np.float64)  # as a rule the first row says it
     if are_near(folding, some, mean):
         return mean
     some = rows.take(_spaced(rows.n_rows, LOOKED_AT), np.float64)

@@ -176,6 +176,11 @@ class KernelRows:
                     centre = centre_of(folding, as_rows(Z), centre)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=memory_limit, centre=centre)
 
+    @property
+    def precision(self) -> str:
+        """Name of ``dtype``, which NumPy takes long to tell."""
+        return "float32" if self.dtype == np.float32 else "float64"
+
     @made_once
     def raw(self) -> np.ndarray | None:
         """The rows as compiled code can fold them on the way; None if they are kept folded, or have another form."""
@@ -222,18 +227,19 @@ class KernelRows:
 
     def points(self, index: np.ndarray) -> Points:
         """Rows at ``index`` as basis points."""
-        basis = self.basis(index)
+        index = self._check_index(index)
+        vectors = partial(self.kernel.basis, self.rows, index)
         if self._kept is not None and not self.rows.is_sparse:
-            points = points_of_folded(self._kept, basis, index)
+            points = points_of_folded(self._kept, vectors, index)
             if points is not None:
                 return points
-        return self.points_of(basis)
+        return self.points_of(vectors())
 
     def points_of(self, basis: Any) -> Points:
         """Any vectors as basis points: ndarray of shape (k, d) or CSR."""
         basis = self.kernel.check_basis(basis, self.n_features)
         if self._folding is None:
-            return Points(basis)
+            return Points(basis, basis.shape[0])
         if self.rows.is_sparse:
             return points_for_csr(self._folding, basis, self.dtype)
         return points_for_dense(self._folding, basis, self.centre, self.dtype)
@@ -368,10 +374,11 @@ class KernelRows:
         index = np.asarray(index)
         if index.size and index.dtype.kind not in "iu":
             raise TypeError(f"an index of rows must be integers, got {index.dtype}")
-        index = np.require(index, np.int64, ["C", "W", "A"])
+        if index.dtype != np.int64 or not index.flags.carray:
+            index = np.require(index, np.int64, ["C", "W", "A"])
         if index.ndim != 1:
             raise ValueError(f"an index of rows must be 1-D, got shape {index.shape}")
-        if index.size and not (index.min() >= 0 and index.max() < self.n_rows):
+        if index.size and not index.view(np.uint64).max() < self.n_rows:  # those below 0 are the largest
             raise IndexError(f"row indices must be in 0..{self.n_rows - 1}, got {index.min()}..{index.max()}")
         return index
 

@@ -8,6 +8,7 @@ and dense meet here and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -30,6 +31,7 @@ from slimsvm.core import (
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
 from slimsvm.kernels.far import far_from_centre
 from slimsvm.kernels.kernel_form import Folding, Selection
+from slimsvm.lazy import made_once
 from slimsvm.rows import Block, is_sparse
 
 WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
@@ -43,10 +45,15 @@ DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR row
 class Points:
     """Basis points prepared as the right-hand side of rows.
 
+    Parameters
+    ----------
+    vectors : ndarray or CSR of shape (k, d), or callable
+        What they are made from, or what returns it: few ask for it.
+    k : int
+        How many there are.
+
     Attributes
     ----------
-    raw : ndarray or CSR of shape (k, d)
-        The vectors themselves.
     form : int
         Which product they are laid out for: INNER, … of `slimsvm.core`; -1 for none.
     data : core.Structure (points) or None
@@ -55,12 +62,17 @@ class Points:
         Positions of those that are far from the centre: their values with rows that are, too, are not what they should.
     """
 
-    def __init__(self, raw: Any, form: int = -1, data: Any = None, far: np.ndarray | None = None):
-        self.raw, self.form, self.data = raw, form, data
+    def __init__(self, vectors: Any, k: int, form: int = -1, data: Any = None, far: np.ndarray | None = None):
+        self._vectors, self._k, self.form, self.data = vectors, k, form, data
         self.far = np.empty(0, np.int64) if far is None else far
 
     def __len__(self) -> int:
-        return self.raw.shape[0]
+        return self._k
+
+    @made_once
+    def raw(self) -> Any:
+        """The vectors themselves, ndarray or CSR of shape (k, d)."""
+        return self._vectors() if callable(self._vectors) else self._vectors
 
 
 class Operand(ABC):
@@ -293,22 +305,22 @@ def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.d
     return _packed(folding, raw, folder.values, folder.half)
 
 
-def points_of_folded(rows: FoldedRows, raw: np.ndarray, index: np.ndarray) -> Points | None:
-    """Dense rows at ``index`` as points, of which ``raw`` are the vectors; None where points are folded otherwise."""
+def points_of_folded(rows: FoldedRows, vectors: Callable[[], np.ndarray], index: np.ndarray) -> Points | None:
+    """Dense rows at ``index`` as points, made of what ``vectors()`` returns; None where points are folded otherwise."""
     folding, folded = rows.folding, rows.rows
     if folding.point_scale is not folding.row_scale:
         return None
-    return _packed(folding, raw, folded.values.reshape(-1, folded.n_features)[index], folded.half[index])
+    return _packed(folding, vectors, folded.values.reshape(-1, folded.n_features)[index], folded.half[index])
 
 
-def _packed(folding: Folding, raw: Any, values: np.ndarray, half: np.ndarray) -> Points:
+def _packed(folding: Folding, vectors: Any, values: np.ndarray, half: np.ndarray) -> Points:
     (k, d), panel = values.shape, panel_of(values.dtype)
     n_panels, form = -(-k // panel), MANHATTAN if folding.manhattan else INNER
     panels = np.zeros(n_panels * panel * d, values.dtype)
     core.pack_dense(values=values, panels=panels)
     base = _base(folding, half, n_panels, panel)
     data = core.Points(form=form, n_features=d, panels=panels, base=base)
-    return Points(raw, form, data, far_from_centre(folding, half))
+    return Points(vectors, k, form, data, far_from_centre(folding, half))
 
 
 def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
@@ -321,7 +333,7 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
         panels = np.zeros(n_panels * panel * d, dtype)
         core.pack_csr(n_features=d, values=folded.values, columns=folded.columns, indptr=folded.indptr, panels=panels)
         form = CSR_MANHATTAN if folding.manhattan else CSR_INNER
-        return Points(raw, form, core.Points(form=form, n_features=d, panels=panels, base=base), far)
+        return Points(raw, k, form, core.Points(form=form, n_features=d, panels=panels, base=base), far)
     csc = sp.csr_array((folded.values, folded.columns, folded.indptr), shape=(k, d)).tocsc()
     form = CSC_MANHATTAN if folding.manhattan else CSC_INNER
     points = core.Points(
@@ -332,7 +344,7 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
         indices=csc.indices.astype(np.int32),
         indptr=csc.indptr.astype(np.int64),
     )
-    return Points(raw, form, points, far)
+    return Points(raw, k, form, points, far)
 
 
 def _mostly_dense(indices: np.ndarray, k: int, d: int, itemsize: int) -> bool:

@@ -89,7 +89,9 @@ class Rows(ABC):
         """function(rows, *own) for the rows of each part, with its own items; ``keep`` leaves results where they are
         made, which makes a difference where that is elsewhere.
         """
-        return [function(RowRange(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
+        parts = self.parts()
+        rows = [self] if len(parts) == 1 else [RowRange(self, lo, hi) for lo, hi in parts]
+        return [function(*part) for part in zip(rows, *items, strict=True)]
 
     def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
         """Tell someone from now on, or no one, which block is asked for: its number, how many there are, and what

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -103,7 +103,7 @@ class Room:
     def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array, whose values are those of earlier ones; it takes the place of all of them."""
         dtype = np.dtype(dtype)
-        n_bytes = int(np.prod(shape)) * dtype.itemsize
+        n_bytes = prod(shape) * dtype.itemsize
         if n_bytes > len(self._bytes):
             self._bytes = np.empty(0, np.uint8)
             self._bytes = np.empty(2 * n_bytes, np.uint8)  # what is not written to takes no memory

@@ -249,6 +249,8 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
 
 def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, float, float]:
     """Weight, mean and squares about it of several sets together."""
+    if len(moments) == 1:
+        return moments[0]
     total, mean, squares = np.zeros(3)  # NumPy's numbers, which may be infinite
     for weight, own_mean, own_squares in moments:
         if weight > 0:

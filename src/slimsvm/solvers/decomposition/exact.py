@@ -459,7 +459,7 @@ class ExactRun:
             intercept=np.array([intercept]),
             plain=np.zeros(0),
             kernel=self.problem.kernel,
-            dtype=np.dtype(self.kernel_rows.dtype).name,
+            dtype=self.kernel_rows.precision,
         )
         bound = min(self.dual.value(self.v, self.g), objective)
         state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)

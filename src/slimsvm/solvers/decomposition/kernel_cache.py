@@ -132,8 +132,7 @@ class Recomputed:
             values = self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
             return KernelBlock(values, np.arange(k))
         if self._lines is None:
-            is_all = k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k))
-            if self.kept is not None and is_all:
+            if self.kept is not None and k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k)):
                 self._lines = self.kept.once("lines", lambda: GrowingLines(self.kernel_rows, self.active, Room()))
             else:
                 self._lines = GrowingLines(self.kernel_rows, self.active, self.room)
