@@ -9,6 +9,8 @@ import pytest
 
 from slimsvm import SVC
 from slimsvm.core.border import Function
+from slimsvm.solvers.decomposition import exact
+from slimsvm.solvers.decomposition.dual import MORE_WORK, Tolerance
 from slimsvm.solvers.decomposition.leap import Leaps
 
 
@@ -60,3 +62,32 @@ def test_the_least_wait_for_a_leap_is_that_of_any_number_of_free_variables(n_row
         waits = [leaps.wait(n_rows, n_free) for n_free in range(n_rows + 1)]
         assert leaps.least_wait(n_rows) <= min(waits)
         leaps.made(risen)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_for_a_wide_gap_end_where_it_is_wide_no_more(seed):
+    """Those of few rows are made at once, and not to the last digit."""
+    X, y = two_classes(300, seed)
+    model = SVC(C=1000.0, gamma=2.0, n_jobs=1).fit(X, y)
+    tolerance = Tolerance(1e-3)
+    assert 0 <= model.objective_ - model.lower_bound_ <= 1e-3 * model.objective_
+    assert not tolerance.is_lowered(model.objective_, model.lower_bound_, 10, 300)
+    assert tolerance.steps_for_gap(model.objective_, model.lower_bound_, 1e-4, 12, 300)[0] == 0
+    # A bound further away asks for steps, as many more as the first ones allow, to a violation in proportion.
+    steps, violation = tolerance.steps_for_gap(100.0, 99.0, 1e-4, 12, 300)
+    assert (steps, violation) == (28, pytest.approx(1e-4 * 0.5 * 0.1))
+    assert tolerance.steps_for_gap(100.0, 99.0, 1e-8, 12, 300)[0] == 0  # rounding's
+
+
+def test_two_classes_whose_gap_is_not_wide_take_the_closing_steps_alone(monkeypatch):
+    asked = []
+    solve = exact.solve_set
+
+    def noted(*arguments, max_steps, **options):
+        asked.append(max_steps)
+        return solve(*arguments, max_steps=max_steps, **options)
+
+    monkeypatch.setattr(exact, "solve_set", noted)
+    X, y = two_classes(60)
+    SVC(C=1.0, n_jobs=1).fit(X, y)
+    assert asked[1:] == [MORE_WORK // 60]

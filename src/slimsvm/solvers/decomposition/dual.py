@@ -34,6 +34,8 @@ GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
 # Few rows are solved for to this share of the tolerance where a fifth of the steps allows it, or steps over this many
 # numbers of kernel lines: 0.05 ms.
 FINER, MORE_WORK = 1e-7, 50_000
+# Steps for a gap that is wide end at a violation by which it should be this many times GAP.
+TOWARDS_GAP = 0.5
 # Steps for a gap that is wide are made without a look between them where all go through so few numbers: 0.5 ms.
 AT_ONCE = 1_000_000
 
@@ -92,17 +94,27 @@ class Tolerance:
         self.now *= 0.1
         return True
 
-    def closing_steps(self, objective: float, bound: float, n_steps: int, n_rows: int) -> int:
+    def closing_steps(self, n_steps: int, n_rows: int) -> int:
         """Steps towards FINER times the tolerance, once that is met.
 
-        Some cost at most a fifth of the fit: where fits are short they reach it, and a row's weight is then worth as
-        many copies of it to the last digits. More where the gap is wide. ``n_rows``: numbers that a step goes through,
-        of all fits that are made side by side.
+        They cost at most a fifth of the fit: where fits are short they reach it, and a row's weight is then worth as
+        many copies of it to the last digits. ``n_rows``: numbers that a step goes through, of all fits that are made
+        side by side.
         """
-        most = max(n_steps // 5, MORE_WORK // max(1, n_rows))
-        if self._asks_more(objective, bound):
-            most = max(most, min(MORE_STEPS * n_steps, AT_ONCE // max(1, n_rows)))
-        return most
+        return max(n_steps // 5, MORE_WORK // max(1, n_rows))
+
+    def steps_for_gap(
+        self, objective: float, bound: float, violation: float, n_steps: int, n_rows: int
+    ) -> tuple[int, float]:
+        """Steps after the closing ones, and the violation they are to end at; no steps where the gap is not wide.
+
+        The gap falls about as the violation does.
+        """
+        if not self._asks_more(objective, bound):
+            return 0, violation
+        share = TOWARDS_GAP * GAP * max(abs(objective), self.least_size) / (objective - bound)
+        goal, left = max(LEAST_TOL * self.tol, share * violation), min(self._most_steps - n_steps, AT_ONCE // n_rows)
+        return (max(0, int(left)) if goal < violation else 0), goal
 
     def _asks_more(self, objective: float, bound: float) -> bool:
         return not self.is_fixed and objective - bound > GAP * max(abs(objective), self.least_size)

@@ -256,13 +256,13 @@ class ExactRun:
             chosen[np.concatenate([places[free], places[~free]])[:room]] = True
         return np.flatnonzero(chosen), highest - lowest
 
-    def improve(self, places: Array, tol: float, max_steps: int) -> None:
-        """Solve for a working set, and bring g of all active rows up to date."""
+    def improve(self, places: Array, tol: float, max_steps: int) -> float:
+        """Solve for a working set, and bring g of all active rows up to date; the violation that is left in the set."""
         dual, rows = self.dual, self.cache.active[places]
         before = self.v_active[places]
         v, g = before.copy(), self.g_active[places]
         is_all = len(places) == len(self.g_active)
-        n_steps, gain, *_ = solve_set(
+        n_steps, gain, violation, _ = solve_set(
             self.cache.block(places),
             g,
             v,
@@ -294,6 +294,7 @@ class ExactRun:
             self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, n_lines)
         self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
         self.value += max(gain, 0.0)
+        return violation
 
     # -- all rows ---------------------------------------------------------------------------------------------------
 
@@ -357,10 +358,7 @@ class ExactRun:
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps, n)
             self.converged = self.stalled >= STALL or (is_met and not goes_on)
             if self.converged and is_met and closes:
-                most = self.tol.closing_steps(objective, self.value, self.n_steps, len(self.v))
-                self.improve(np.arange(len(self.g_active)), FINER * self.tol.now, most)
-                self.look()
-                objective, intercept = self.evaluate()
+                objective, intercept = self.close()
             elif not self.converged:
                 self.select()
                 share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
@@ -375,6 +373,19 @@ class ExactRun:
             "n_basis": int(np.count_nonzero(self.v)),
             "training_error": error,
         }
+
+    def close(self) -> tuple[float, float]:
+        """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
+        everything, n = np.arange(len(self.g_active)), len(self.v)
+        most, tol = self.tol.closing_steps(self.n_steps, n), FINER * self.tol.now
+        while True:
+            before = self.n_steps
+            violation = self.improve(everything, tol, most)
+            self.look()
+            objective, intercept = self.evaluate()
+            most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.n_steps, n)
+            if not most or self.n_steps == before:
+                return objective, intercept
 
     @property
     def spent(self) -> str | None:

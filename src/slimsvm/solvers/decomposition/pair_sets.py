@@ -116,7 +116,7 @@ class PairSets:
     def solve(self, workspace: Array, end: float | None) -> list[Status]:
         """Steps until no pair needs more, or a limit is reached; what became of each."""
         found: list[Status | None] = [None] * len(self.tol)
-        closing: dict[int, int] = {}  # steps towards a finer tolerance, of pairs that have met theirs
+        closing: dict[int, tuple[int, float]] = {}  # steps and a finer tolerance, of pairs that have met theirs
         try:
             while is_open := [k for k, status in enumerate(found) if status is None]:
                 self.improve(is_open, closing, workspace)
@@ -128,13 +128,13 @@ class PairSets:
             return [status or Status.INTERRUPTED for status in found]
         return [status for status in found if status is not None]
 
-    def improve(self, is_open: list[int], closing: dict[int, int], workspace: Array) -> None:
+    def improve(self, is_open: list[int], closing: dict[int, tuple[int, float]], workspace: Array) -> None:
         """Some steps for pairs, so many that the call takes no longer than Ctrl-C may wait."""
         at_once = max(1, CALL_WORK // int(self.sizes[is_open].sum()))
         max_steps, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
         for k in is_open:
-            max_steps[k] = min(at_once, closing.get(k, at_once))
-            tol[k] = self.tol[k].now * (FINER if k in closing else 1.0)
+            most, tol[k] = closing.get(k, (at_once, self.tol[k].now))
+            max_steps[k] = min(at_once, most)
         core.smo_sets(
             K=self.K,
             starts=self.starts,
@@ -157,17 +157,19 @@ class PairSets:
         self.n_calls[is_open] += 1
         self.note_sides()
 
-    def ended(self, k: int, closing: dict[int, int]) -> Status | None:
+    def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
         """What became of a pair after its steps; None: it needs more."""
         tol, n_steps, n_rows = self.tol[k], int(self.n_steps[k]), int(self.sizes[k])
         if k in closing:
-            return Status.CONVERGED
+            sides = self.objective[k], self.lower_bound[k], self.violation[k]
+            closing[k] = tol.steps_for_gap(*sides, n_steps, len(self.v))
+            return None if closing[k][0] and self.steps[k] else Status.CONVERGED
         if self.violation[k] > tol.now:
             if self.gain[k] <= ROUNDING * abs(self.lower_bound[k]):
                 return Status.CONVERGED
         elif not tol.is_lowered(self.objective[k], self.lower_bound[k], n_steps, len(self.v)):
-            closing[k] = tol.closing_steps(self.objective[k], self.lower_bound[k], n_steps, len(self.v))
-            return None if closing[k] else Status.CONVERGED
+            closing[k] = tol.closing_steps(n_steps, len(self.v)), FINER * tol.now
+            return None
         return Status.ITERATION_LIMIT if limit_reached(n_steps, n_rows) else None
 
     def fit(self, k: int, status: Status) -> PairFit:
