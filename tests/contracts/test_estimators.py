@@ -199,6 +199,20 @@ def test_class_weights_are_sample_weights(class_weight):
     np.testing.assert_allclose(by_class.class_weight_, [by_row[y == 0][0], by_row[y == 1][0]])
 
 
+def test_weights_are_repeated_rows_and_scikit_learns_machine_where_that_looks_at_them():
+    """As docs/which_estimator.md says: gamma="scale" and "balanced" look at weights here, and not in scikit-learn."""
+    X, y = problem(n=120)
+    weights = np.random.default_rng(0).integers(1, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), weights)
+    ours = SVC(class_weight="balanced", tol=1e-9)
+    scores = ours.fit(X, y, sample_weight=weights).decision_function(X)
+    of_all = SVC(class_weight="balanced", tol=1e-9).fit(X[repeated], y[repeated]).decision_function(X)
+    np.testing.assert_allclose(scores, of_all, atol=1e-6)
+    gamma, factors = ours.kernel_.gamma, dict(zip(ours.classes_, ours.class_weight_, strict=True))
+    theirs = TheirSVC(gamma=gamma, class_weight=factors, tol=1e-9).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(scores, theirs.decision_function(X), atol=1e-6)
+
+
 # ---- labels and outputs
 
 

@@ -49,8 +49,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
-        "scale" is 1 / (n_features · X.var()), "auto" 1 / n_features; an array gives each feature its own (RBF and
-        other kernels of x - z). "learn" learns one for each feature together with the basis, from "scale" or from the
+        "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn counts rows once),
+        "auto" 1 / n_features; an array gives each feature its own (RBF and other kernels of x - z). "learn" learns one for each feature together with the basis, from "scale" or from the
         gamma of an object given as ``kernel``: needs the RBF kernel or another of distances (``has_metric``), dense
         rows and ``solver="refine"`` (or "auto"). "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
         an object given as ``kernel``, as ``C="validate"`` tries prices; with both each gamma has its prices tried.
@@ -64,7 +64,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         LIBSVM's, for the exact machine: how far the most violating pair of rows is from its optimality conditions. For
         cuts the ε of their stopping rule on the mean loss.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class.
+        Factors on the weights of the rows of each class. "balanced": such that the weights of each class add up to the
+        same (scikit-learn's `SVC` counts rows, whatever their weights).
     verbose : bool or int, default=False
         True shows a progress bar on standard error.
     max_iter : int, default=-1
