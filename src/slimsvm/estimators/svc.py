@@ -49,11 +49,13 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
-        "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn counts rows once),
-        "auto" 1 / n_features; an array gives each feature its own (RBF and other kernels of x - z). "learn" learns one for each feature together with the basis, from "scale" or from the
-        gamma of an object given as ``kernel``: needs the RBF kernel or another of distances (``has_metric``), dense
-        rows and ``solver="refine"`` (or "auto"). "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
-        an object given as ``kernel``, as ``C="validate"`` tries prices; with both each gamma has its prices tried.
+        "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn counts rows
+        once), "auto" 1 / n_features; an array gives each feature its own (RBF and other kernels of x - z).
+        "learn" learns one for each feature together with the basis, from "scale" or from the gamma of an object
+        given as ``kernel``: needs the RBF kernel or another of distances (``has_metric``), dense rows and
+        ``solver="refine"`` (or "auto"). "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
+        an object given as ``kernel``, as ``C="validate"`` tries prices; with both each gamma has its prices
+        tried.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size
