@@ -309,7 +309,6 @@ def test_a_saved_classifier_scores_the_same_bits(labels, sparse, tmp_path):
         "lower_bound_",
         "status_",
         "n_iter_",
-        "n_kernel_evals_",
         "n_features_in_",
         "n_basis_",
     ):

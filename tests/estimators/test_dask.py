@@ -39,13 +39,9 @@ def client(cluster):
         yield client
 
 
-# Too little for kernel values of all rows, which a cluster does not keep either: files say how many were computed.
-LITTLE_MEMORY = {"memory_limit": 0.1}
-
-
 def test_low_rank_has_the_bits_of_one_machine(client, data):
     X, y = data
-    options = {"solver": "low-rank"} | LITTLE_MEMORY
+    options = {"solver": "low-rank"}
     assert bits(fitted(SVC, dask_array(X, 5), y, **options)) == bits(fitted(slimsvm.SVC, X, y, **options))
 
 
@@ -284,7 +280,7 @@ def test_parameters_as_scikit_learn_has_them():
 def test_the_same_file_from_all_that_rows_are_in(cluster, client, data, tmp_path, monkeypatch):
     """The last test here: workers go."""
     X, y = data
-    expected = file_of(fitted(slimsvm.SVC, X, y, **LITTLE_MEMORY), tmp_path / "one.slim")
+    expected = file_of(fitted(slimsvm.SVC, X, y), tmp_path / "one.slim")
     mapped = np.memmap(tmp_path / "X", np.float32, "w+", shape=X.shape)
     mapped[:] = X
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -292,9 +288,9 @@ def test_the_same_file_from_all_that_rows_are_in(cluster, client, data, tmp_path
     rows, labels = Blocks.from_parquet(tmp_path / "X.parquet", label="y")
     rows.feature_names = None  # which an array has not
     for same in ((mapped, y), (in_blocks(X, 10), y), (rows, np.asarray(labels))):
-        assert file_of(fitted(slimsvm.SVC, *same, **LITTLE_MEMORY), tmp_path / "other.slim") == expected
+        assert file_of(fitted(slimsvm.SVC, *same), tmp_path / "other.slim") == expected
     for n_workers, n_parts, tasks_per_thread in ((4, 37, 1), (2, 3, 4), (1, 10, 2)):
         cluster.scale(n_workers)
         monkeypatch.setattr("slimsvm.dask.rows.TASKS_PER_THREAD", tasks_per_thread)
-        other = fitted(SVC, dask_array(X, n_parts), da.from_array(y, chunks=500), **LITTLE_MEMORY)
+        other = fitted(SVC, dask_array(X, n_parts), da.from_array(y, chunks=500))
         assert file_of(other.to_local(), tmp_path / "other.slim") == expected

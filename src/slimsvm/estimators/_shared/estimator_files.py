@@ -60,10 +60,9 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
     header, arrays = estimator.model_.to_file_parts()
     if scalers:
         header["scaling"] = pack_scalers(scalers, name, arrays)
-    fitted: dict[str, Any] = {
-        name: getattr(estimator, name)
-        for name in ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_", "n_kernel_evals_")
-    }
+    # Not how many kernel values the fit computed: that depends on memory and workers, the file must not.
+    told = ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_")
+    fitted: dict[str, Any] = {name: getattr(estimator, name) for name in told}
     if getattr(estimator, "multilabel_", False):
         fitted["multilabel_"] = True
     fitted |= {
