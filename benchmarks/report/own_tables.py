@@ -105,7 +105,7 @@ def peers(found: Found) -> str:
                          "yes" if is_never_beaten(done) else "no"))  # fmt: skip
     head = ("set", "least error of ours", "which, seconds", "least error of peers", "which, seconds",
             "never beaten from 1 s on")  # fmt: skip
-    return markdown(head, rows, found.of("peers")[:1], found)
+    return markdown(head, rows, found.of("peers"), found)
 
 
 def least(records: Rows, ours: bool) -> tuple[str, str]:
