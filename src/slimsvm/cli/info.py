@@ -15,7 +15,7 @@ from typing import Any
 from slimsvm.cli import options
 from slimsvm.cli.data import add_reading_options
 from slimsvm.cli.forms import form_of, read_form
-from slimsvm.cli.output import CommandError, count, print_fields, print_json, size
+from slimsvm.cli.output import CommandError, print_fields, print_json, size
 from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
