@@ -1,5 +1,6 @@
 """Block-coordinate Frank-Wolfe, with kernels and with explicit weights."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -138,6 +139,40 @@ def test_planes_without_weight_are_forgotten_and_room_is_made():
     np.testing.assert_allclose(run.book.features.gather(coef), run.book.weights, atol=1e-9)
     np.testing.assert_allclose(plain, run.book.plain, atol=1e-9)
     assert run.planes.alpha[: run.planes.n[0]].min() >= 0
+
+
+def test_an_interrupt_while_room_is_made_leaves_whole_planes():
+    """Ctrl-C in any line of it: arrays of planes are all of the old length, or all of the new one."""
+
+    def interrupting(planes, line):
+        lines = 0
+
+        def trace(frame, event, argument):
+            nonlocal lines
+            if frame.f_code is not Planes._reserve.__code__:
+                return None
+            lines += event == "line"
+            if event == "line" and lines == line:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            planes._reserve(("following", "where", "idle", "constant", "alpha"), 5)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    line, lengths = 1, set()
+    while interrupting(planes := Planes(3), line):
+        assert planes.compiled is not None
+        line, lengths = line + 1, lengths | {len(planes.alpha)}
+    assert line > 10
+    assert lengths == {1}
+    assert len(planes.alpha) == len(planes.where) == 10
 
 
 def test_products_of_rows_too_many_to_keep_are_computed_each_time():

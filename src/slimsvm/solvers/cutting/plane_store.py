@@ -84,12 +84,12 @@ class Planes:
         """Make room for further planes, or for further entries."""
         if needed <= len(getattr(self, names[0])):
             return
+        grown = {}
         for name in names:
             old = getattr(self, name)
-            new = np.zeros(2 * needed, old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-        self._compiled = None
+            grown[name] = np.zeros(2 * needed, old.dtype)
+            grown[name][: len(old)] = old
+        vars(self).update(grown, _compiled=None)  # at once: an interrupt leaves arrays of one length
 
     def age(self, max_idle: int) -> None:
         """Forget the planes that had no weight for ``max_idle`` passes."""
