@@ -42,12 +42,13 @@ def measure(method: str, of: Set, rows: Rows) -> dict[str, Any]:
 
 def vectors_of(estimator: Any) -> int | None:
     """Vectors of a kernel machine; of Nystroem its rows; None for trees."""
-    if hasattr(estimator, "n_basis_"):
-        return int(estimator.n_basis_)
-    if hasattr(estimator, "support_"):
-        return len(estimator.support_)
     steps = getattr(estimator, "named_steps", {})
-    return len(steps["nystroem"].component_indices_) if "nystroem" in steps else None
+    if "nystroem" in steps:
+        return len(steps["nystroem"].component_indices_)
+    last = estimator[-1] if steps else estimator
+    if hasattr(last, "n_basis_"):
+        return int(last.n_basis_)
+    return len(last.support_) if hasattr(last, "support_") else None
 
 
 def serve(name: str, most: int, pipe: Any) -> None:

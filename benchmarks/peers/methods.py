@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -60,59 +61,42 @@ def with_learned_metric(kernel: str) -> Make:
     return lambda of, rows: OnLearnedMetric(of.C, kernel)
 
 
-class OnLearnedMetric:
+class OnLearnedMetric(BaseEstimator):
     """The exact machine of features in learned scales, its C and γ chosen on rows held out."""
 
     def __init__(self, C: float, kernel: str):
-        self.few = SVC(C=C, gamma="learn", max_basis=100, random_state=0)
-        self.whole = SVC(kernel=kernel, C="validate", gamma="validate", random_state=0)
+        self.C, self.kernel = C, kernel
 
     def fit(self, X: Array, y: Array) -> OnLearnedMetric:
         """Learn the scales, then the machine."""
-        gamma = np.asarray(self.few.fit(X, y).kernel_.gamma)
-        self.scales = np.sqrt(gamma / gamma.mean()).astype(X.dtype)
-        self.whole.fit(X * self.scales, y)
+        few = SVC(C=self.C, gamma="learn", max_basis=100, random_state=0).fit(X, y)
+        gamma = np.asarray(few.kernel_.gamma)
+        self.scales_ = np.sqrt(gamma / gamma.mean()).astype(X.dtype)
+        whole = SVC(kernel=self.kernel, C="validate", gamma="validate", random_state=0)
+        self.whole_ = whole.fit(X * self.scales_, y)
         return self
 
     def predict(self, X: Array) -> Array:
         """Classes."""
-        return self.whole.predict(X * self.scales)
+        return self.whole_.predict(X * self.scales_)
 
     @property
     def n_basis_(self) -> int:
         """Vectors."""
-        return self.whole.n_basis_
+        return self.whole_.n_basis_
 
 
-class OnNormalRanks:
-    """An estimator of features that are replaced by normal deviates of their ranks, as trees see no more of them.
+def on_ranks(make: Make) -> Make:
+    """The same of features that are replaced by normal deviates of their ranks, as trees see no more of them.
 
     Many equal values become far ones, so that deviations are made 1 after it.
     """
 
-    def __init__(self, estimator: Any):
+    def ranked(of: Set, rows: Rows) -> Any:
         ranks = QuantileTransformer(output_distribution="normal", random_state=0)
-        self.ranks = make_pipeline(ranks, StandardScaler())
-        self.estimator = estimator
+        return make_pipeline(ranks, StandardScaler(), make(of, rows))
 
-    def fit(self, X: Array, y: Array) -> OnNormalRanks:
-        """Rank the rows, then train."""
-        self.estimator.fit(self.ranks.fit_transform(X), y)
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Classes."""
-        return self.estimator.predict(self.ranks.transform(X))
-
-    @property
-    def n_basis_(self) -> int:
-        """Vectors."""
-        return self.estimator.n_basis_
-
-
-def on_ranks(make: Make) -> Make:
-    """The same on normal ranks."""
-    return lambda of, rows: OnNormalRanks(make(of, rows))
+    return ranked
 
 
 def nystroem(k: int) -> Make:
