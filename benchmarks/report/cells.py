@@ -48,9 +48,10 @@ def budget_cells() -> list[Cell]:
 def subspace_cells() -> list[Cell]:
     """CPSP's figures and tables: C and γ chosen for each method and size as in the paper, and time against rows."""
     quick = "subspace --quick --fixed --sets ijcnn1 --max-n 3000 --sizes 10 50 100 --max-seconds 10 --parts sizes"
-    few = "--methods cpsp cpsp-paper cpsp-paper-line cpsp-tr nystrom --seeds 3 --max-n 20000 --max-seconds 30"
-    sizes = f"--choose-each --parts sizes --sizes 10 20 50 100 200 500 --beside exact lasvm cvm bvm linear {few}"
-    growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 {few} --max-n 100000"
+    few = "--methods cpsp cpsp-paper cpsp-paper-line cpsp-tr nystrom --seeds 3"
+    beside = "--beside exact lasvm cvm bvm linear"
+    sizes = f"--choose-each --parts sizes --sizes 10 20 50 100 200 500 {beside} {few} --max-n 20000 --max-seconds 30"
+    growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 {few} --max-n 100000 --max-seconds 30"
     cells = [Cell(f"subspace {name}", ("subspace", "--sets", name, *sizes.split())) for name in SUBSPACE_SETS]
     cells += [
         Cell(f"subspace growth {name}", ("subspace", "--sets", name, *growth.split())) for name in SUBSPACE_GROWTH

@@ -6,17 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
 import naive
 from pairwise import pairs_or_all
-from slimsvm import SVC, SVR, Exact, ExactCuts, solvers
+from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM, solvers
 from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Problem, Status
-from slimsvm.solvers.decomposition import exact, kernel_cache
+from slimsvm.solvers.decomposition import active_rows, exact, kernel_cache
 from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
 from slimsvm.tasks import Binary, Multiclass, Regression
@@ -169,7 +170,7 @@ def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(ste
         monkeypatch.setattr(kernel_cache, size, 64)
     monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
     monkeypatch.setattr(kernel_cache, "STEP_TIME", step_time)
-    monkeypatch.setattr(exact, "ALL_IF_FREE", 2.0)
+    monkeypatch.setattr(active_rows, "ALL_IF_FREE", 2.0)
     X, y = classes(500, d=10)
     problem = problem_of(X, y, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1), n_jobs=1)
     fit, with_two_threads = Exact().solve(problem), Exact().solve(replace(problem, n_jobs=2))
@@ -191,7 +192,8 @@ def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kep
     evals = [record["kernel_evals"] for record in fit.history]
     free = [k for k in range(1, len(evals)) if evals[k] == evals[k - 1]]
     assert len(free) > 10  # neither a block nor a change of g was computed
-    assert all(fit.history[k]["objective"] is None for k in free)
+    looks = [k for k in free if fit.history[k]["objective"] is not None]
+    assert all(fit.history[k - 1]["n_active"] == len(X) for k in looks)  # a look at all rows is free, too
     whole = Exact(2048).solve(replace(problem, tol=1e-6))
     assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-7)
     # The fit takes off what rounding leaves in doubt, the history does not.
@@ -227,6 +229,17 @@ def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, interc
         assert [record["kernel_evals"] for record in fit.history] == [r["kernel_evals"] for r in fits[0].history]
 
 
+@pytest.mark.parametrize("estimator", [SVC(C=3.0), SVR(C=3.0), OneClassSVM(nu=0.2)])
+def test_fits_without_a_random_state_have_the_same_bits(estimator, monkeypatch):
+    by_levels(monkeypatch)
+    X, y = classes(1200)
+    fits = [clone(estimator).fit(X, y) for _ in range(2)]
+    assert len(fits[0].model_.basis) < len(X)
+    for fitted in fits[1:]:
+        np.testing.assert_array_equal(fitted.model_.coef, fits[0].model_.coef)
+        np.testing.assert_array_equal(fitted.support_, fits[0].support_)
+
+
 def test_records_are_of_the_point_they_were_taken_at(monkeypatch):
     """Objective, bound, gap and training error of a look at all rows are those of a model made there."""
     by_levels(monkeypatch)
@@ -254,7 +267,7 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer(monkeypatch):
     limit = 16 * 8 * 600 * 2
     run = Exact(64).start(replace(problem, memory_limit=limit))
     assert run.cache.values.nbytes <= limit // 2
-    assert run.size == run.cache.n_slots == 16
+    assert run.active.size == run.cache.n_slots == 16
     tight = Exact(64).solve(replace(problem, memory_limit=limit))
     assert tight.lower_bound == pytest.approx(plenty.lower_bound, rel=1e-8)
     assert tight.counters["kernel_evals"] > plenty.counters["kernel_evals"]
@@ -268,12 +281,12 @@ def test_sizes_of_working_sets_follow_the_price_of_a_kernel_value(monkeypatch):
     for d in (3, 100, 300):
         X, y = rng.normal(size=(20_000, d)), np.where(rng.random(20_000) > 0.5, 1, -1)
         run = Exact().start(problem_of(X, y, precision="float32"))
-        sizes[d] = run.size
+        sizes[d] = run.active.size
         run.cache.extend(np.setdiff1d(np.arange(20_000), run.cache.active))
-        sizes[d, "all"] = run.size
+        sizes[d, "all"] = run.active.size
     expected = {3: 2048, (3, "all"): 3333, 100: 2048, (100, "all"): 2048, 300: 1024, (300, "all"): 1024}
     assert sizes == expected
-    assert Exact(77).start(problem_of(*classes(200))).size == 77
+    assert Exact(77).start(problem_of(*classes(200))).active.size == 77
 
 
 # ---- warm start

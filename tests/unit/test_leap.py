@@ -87,7 +87,12 @@ def test_leaps_spare_most_steps_where_C_is_large(monkeypatch):
     X = rng.normal(size=(500, 5))
     y = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=500) > 0.3
     seen, finish = [], exact.ExactRun.finish
-    monkeypatch.setattr(exact.ExactRun, "finish", lambda run, *rest: seen.append(run.n_steps) or finish(run, *rest))
+
+    def seen_at_its_end(run, *rest):
+        seen.append(run.active.n_steps)
+        return finish(run, *rest)
+
+    monkeypatch.setattr(exact.ExactRun, "finish", seen_at_its_end)
     estimator = SVC(C=1e4, gamma=0.02)
     objective = estimator.fit(X, y).objective_
     monkeypatch.setattr(exact, "LEAP_SHARE", 0.0)

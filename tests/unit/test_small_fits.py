@@ -9,7 +9,7 @@ import pytest
 
 from slimsvm import SVC
 from slimsvm.core.border import Function
-from slimsvm.solvers.decomposition import exact
+from slimsvm.solvers.decomposition import active_rows
 from slimsvm.solvers.decomposition.dual import MORE_WORK, Tolerance
 from slimsvm.solvers.decomposition.leap import Leaps
 
@@ -81,13 +81,13 @@ def test_steps_for_a_wide_gap_end_where_it_is_wide_no_more(seed):
 
 def test_two_classes_whose_gap_is_not_wide_take_the_closing_steps_alone(monkeypatch):
     asked = []
-    solve = exact.solve_set
+    solve = active_rows.solve_set
 
     def noted(*arguments, max_steps, **options):
         asked.append(max_steps)
         return solve(*arguments, max_steps=max_steps, **options)
 
-    monkeypatch.setattr(exact, "solve_set", noted)
+    monkeypatch.setattr(active_rows, "solve_set", noted)
     X, y = two_classes(60)
     SVC(C=1.0, n_jobs=1).fit(X, y)
     assert asked[1:] == [MORE_WORK // 60]

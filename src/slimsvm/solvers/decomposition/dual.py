@@ -190,8 +190,7 @@ class Dual(RowDual):
 
     def value(self, v: Array, g: Array) -> float:
         """D(v)."""
-        value = 0.5 * v @ (self.target + g)
-        return float(value - self.epsilon * np.abs(v).sum() if self.epsilon else value)
+        return float(self.parts_of_value(v, g).sum())
 
     def parts_of_value(self, v: Array, g: Array) -> Array:
         """What each row adds to D(v)."""
@@ -206,11 +205,10 @@ class Dual(RowDual):
 
     def penalty(self, g: Array, intercept: float) -> float:
         """C Σ ω ℓ of the scores t − g + intercept: what D's bounds leave of the loss."""
-        off = g - intercept
-        return float(self.hi @ np.maximum(off - self.epsilon, 0.0) - self.lo @ np.maximum(-off - self.epsilon, 0.0))
+        return float(self.losses(g, intercept).sum())
 
     def losses(self, g: Array, intercept: Array | float) -> Array:
-        """C ω ℓ of each row's score t − g + intercept, as `penalty` sums them."""
+        """C ω ℓ of each row's score t − g + intercept."""
         off = g - intercept
         return self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
 

@@ -25,7 +25,7 @@ Three levels, each in the next one:
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
-`solvers.decomposition.kernel_cache`, `solvers.decomposition.row_set`.
+`solvers.decomposition.active_rows`, `solvers.decomposition.kernel_cache`, `solvers.decomposition.row_set`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs
+from slimsvm.solvers.decomposition.active_rows import ActiveRows
 from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
-from slimsvm.solvers.decomposition.row_set import solve_set
 from slimsvm.solvers.decomposition.shared_kernel import SharedKernelRun, fits_in_memory
 from slimsvm.solvers.rounding import DualPoint
 
@@ -51,22 +51,15 @@ Array = np.ndarray
 
 # Shares of the memory limit for lines of the kernel matrix, and for leaps.
 CACHE_SHARE, LEAP_SHARE = 0.5, 0.4
-# The first active rows: this many, or this share of all if that is more.
-FIRST_ROWS, FIRST_SHARE = 4096, 1 / 8
+# The first active rows: this many, or this share of all if that is more. Which ones changes no more than digits below
+# the tolerance; they are the same in every fit, so that fits of the same rows are alike to the bit.
+FIRST_ROWS, FIRST_SHARE, SEED = 4096, 1 / 8, 0
 # All rows if lines are kept and those of all take no more than this share of their memory.
 ALL_LINES_SHARE = 1.0
 # The active rows are solved for to this share of all rows' violation, if they are one working set to that.
 LEVEL_SHARE, ONE_SET_SHARE = 0.3, 0.1
 # A working set that is not all active rows is solved to this share of their violation.
 SET_SHARE = 0.3
-# A working set has half as many rows as the one before where that took fewer steps than this for each row, and twice as
-# many where it took more; at least this share of the most.
-FEW_STEPS, MANY_STEPS, LEAST_SHARE = 0.125, 0.5, 1 / 4
-# The active rows are one working set if at least this share of them is not at a bound.
-ALL_IF_FREE = 0.5
-# So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel values
-# cost most, of many the steps, which smaller working sets make cheaper.
-WHOLE_STEPS = 4
 # Steps in a working set, by its size.
 STEPS_PER_ROW = 20
 # … and at most this many numbers of each line in all, about a second's work: limits are looked at between working sets.
@@ -102,7 +95,6 @@ class ExactRun:
         self.v_seen = self.v.copy()  # g of inactive rows is that of this v
         self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
         self.g_of_all, self.converged = True, False
-        self.n_steps = 0
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
         self.sides: tuple[float, float] | None = None  # objective and intercept of v
         self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
@@ -114,20 +106,17 @@ class ExactRun:
         first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
         self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room)
         self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
-        self.largest = self.cache.n_slots if working_set_size is None else min(working_set_size, self.cache.n_slots)
-        self.by_rule = working_set_size is None
-        if self.largest < 2:
+        leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
+        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size)
+        if self.active.largest < 2:
             raise ValueError(
-                f"memory_limit leaves room for {self.largest} lines of the kernel matrix of {n} rows; it takes at "
-                "least 2"
+                f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
+                "at least 2"
             )
-        self.leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
-        self.latest = np.zeros(0, np.int64)  # working set before, as rows
-        self.goal, self.share = problem.tol, 1.0
-        self.is_whole = False  # working sets proved dearer than all active rows at a time
-        self.activate()
+        self.goal = problem.tol
+        self.active.collect(self.v, self.g)
         if len(first) < n:
-            highest, lowest = self.dual.extremes(*self.slopes())
+            highest, lowest = self.active.extremes()
             self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
 
     def distance(self, record: dict[str, Any]) -> float:
@@ -156,7 +145,7 @@ class ExactRun:
     def outermost(self) -> Array:
         """One class: a dual point of the rows that are least like a sample of them."""
         n, hi = self.kernel_rows.n_rows, self.dual.hi
-        sample = np.sort(self.problem.generator().choice(n, min(n, FIRST_ROWS), replace=False))
+        sample = np.sort(np.random.default_rng(SEED).choice(n, min(n, FIRST_ROWS), replace=False))
         likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
         order = np.argsort(likeness, kind="stable")
         v = np.zeros(n)
@@ -192,7 +181,7 @@ class ExactRun:
 
     def sample(self, size: int) -> Array:
         """Rows drawn at random, of both classes alike where there are classes."""
-        rng, n = self.problem.generator(), self.kernel_rows.n_rows
+        rng, n = np.random.default_rng(SEED), self.kernel_rows.n_rows
         if self.problem.task.has_targets:
             return np.sort(rng.choice(n, size, replace=False))
         parts = []
@@ -201,109 +190,24 @@ class ExactRun:
             parts.append(rng.choice(rows, min(len(rows), share), replace=False))
         return np.sort(np.concatenate(parts))
 
-    # -- the active rows --------------------------------------------------------------------------------------------
-
-    def activate(self) -> None:
-        """Collect what belongs to the cache's active rows."""
-        active = self.cache.active
-        self.g_active, self.v_active = self.g[active], self.v[active]
-        self.lo_active, self.hi_active = self.dual.lo[active], self.dual.hi[active]
-        self.place_of = np.full(len(self.v), -1)
-        self.place_of[active] = np.arange(len(active))
-        self.begun = self.kernel_rows.counter.n, self.n_steps
-
-    def slopes(self) -> tuple[Array, Array]:
-        """Derivatives at the active rows."""
-        return self.dual.slopes(self.v_active, self.g_active, self.lo_active, self.hi_active)
-
-    @property
-    def size(self) -> int:
-        """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
-        n = len(self.v_active)
-        if not self.by_rule:
-            return self.largest
-        is_easy = len(self.v) == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
-        if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= ALL_IF_FREE * n):
-            return n
-        return max(2, int(min(self.largest, self.cache.best_size) * self.share))
-
-    def _n_free(self) -> int:
-        """Active rows that are not at a bound."""
-        v = self.v_active
-        return int(np.count_nonzero((v > self.lo_active) & (v < self.hi_active) & (v != 0)))
-
-    def choose(self) -> tuple[Array, float]:
-        """Places of the working set among the active rows, and their violation."""
-        up, down = self.slopes()
-        highest, lowest = self.dual.extremes(up, down)
-        if highest - lowest <= self.goal:
-            return np.zeros(0, np.int64), highest - lowest
-        n = len(up)
-        if n <= self.size:
-            return np.arange(n), highest - lowest
-        quarter = max(1, self.size // 4)
-        tops = np.argpartition(-up, quarter)[:quarter]
-        bottoms = np.argpartition(down, quarter)[:quarter]
-        chosen = np.zeros(n, bool)
-        chosen[tops[up[tops] > lowest + self.goal]] = True  # others have no partner to violate with
-        chosen[bottoms[down[bottoms] < highest - self.goal]] = True
-        room = self.size - np.count_nonzero(chosen)
-        if len(self.latest) and room:
-            places = self.place_of[self.latest]
-            places = places[places >= 0]
-            places = places[~chosen[places]]
-            free = (self.v_active[places] > self.lo_active[places]) & (self.v_active[places] < self.hi_active[places])
-            chosen[np.concatenate([places[free], places[~free]])[:room]] = True
-        return np.flatnonzero(chosen), highest - lowest
-
     def improve(self, places: Array, tol: float, max_steps: int) -> float:
-        """Solve for a working set, and bring g of all active rows up to date; the violation that is left in the set."""
-        dual, rows = self.dual, self.cache.active[places]
-        before = self.v_active[places]
-        v, g = before.copy(), self.g_active[places]
-        is_all = len(places) == len(self.g_active)
-        n_steps, gain, violation, _ = solve_set(
-            self.cache.block(places),
-            g,
-            v,
-            (self.lo_active[places], self.hi_active[places]),
-            balanced=dual.balanced,
-            offset=dual.offset,
-            epsilon=dual.epsilon,
-            tol=tol,
-            max_steps=max_steps,
-            leaps=self.leaps,
-            end=self.kernel_rows.end,
-        )
-        self.g_of_all, self.latest, self.sides = False, rows, None
-        self.n_steps += n_steps
-        if n_steps < FEW_STEPS * len(places):
-            self.share = max(LEAST_SHARE, self.share / 2)
-        elif n_steps > MANY_STEPS * len(places):
-            self.share = min(1.0, 2 * self.share)
-        self.v[rows] = v
-        self.v_active[places] = v
-        if is_all:
-            self.g_active = g
-        else:
-            change = v - before
-            moved = np.flatnonzero(change)
-            self.cache.descend(self.g_active, places[moved], change[moved], dual.offset * float(change.sum()))
-            n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
-            n_lines = int(np.count_nonzero(self.v_active))
-            self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, n_lines)
-        self.stalled = self.stalled + 1 if gain <= ROUNDING * abs(self.value) else 0
-        self.value += max(gain, 0.0)
-        return violation
+        """Solve for a working set of active rows, and move them; the violation that is left in the set."""
+        found = self.active.solve(places, tol, max_steps)
+        self.g_of_all, self.sides = False, None
+        self.v[self.active.rows[places]] = found.v
+        self.active.move(found)
+        self.stalled = self.stalled + 1 if found.gain <= ROUNDING * abs(self.value) else 0
+        self.value += max(found.gain, 0.0)
+        return found.violation
 
     # -- all rows ---------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
         g = self.g.copy()
-        g[self.cache.active] = self.g_active
+        g[self.active.rows] = self.active.g
         self.drift = 0.0
-        inactive = np.flatnonzero(self._inactive()) if len(self.g_active) < len(g) else np.zeros(0, np.int64)
+        inactive = np.flatnonzero(self.active.others) if len(self.active) < len(g) else np.zeros(0, np.int64)
         if len(inactive) and len(changed := np.flatnonzero(self.v != self.v_seen)):
             change = self.v[changed] - self.v_seen[changed]
             moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
@@ -314,16 +218,11 @@ class ExactRun:
         self.looked = self.v_seen, g
         self.g_of_all = True
 
-    def _inactive(self) -> Array:
-        inactive = np.ones(len(self.v), bool)
-        inactive[self.cache.active] = False
-        return inactive
-
     def select(self) -> None:
         """Make the worst violators active, and let go of rows that are far from violating."""
         violation = self.violation()
-        active = self.cache.active
-        added = np.flatnonzero(self._inactive() & (violation > 0.5 * self.tol.now))
+        active = self.active.rows
+        added = np.flatnonzero(self.active.others & (violation > 0.5 * self.tol.now))
         most = max(len(active), FIRST_ROWS)
         if len(added) > most:
             added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
@@ -332,36 +231,36 @@ class ExactRun:
         if len(kept) <= (1 - WORTH_DROPPING) * len(active) and not self.has_all_lines:
             self.cache.keep(kept)
         self.cache.extend(added)
-        self.activate()
+        self.active.collect(self.v, self.g)
 
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
         """One working set, or where the active rows are solved for, one look at all rows."""
-        places, gap = self.choose()
+        places, gap = self.active.choose(self.goal)
         objective, error = None, None
         if len(places) and self.stalled < STALL:
-            is_all = len(places) == len(self.g_active)
+            is_all = len(places) == len(self.active)
             tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, SET_SHARE * gap)
             self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
         else:
             self.look()
             objective, intercept = self.evaluate()
-            if len(self.g_active) == len(self.g):
+            if len(self.active) == len(self.g):
                 violation = gap  # that of all rows is known
             else:
                 highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
                 violation = highest - lowest
             is_met = violation <= self.tol.now
-            closes = self.problem.is_small and len(self.g_active) <= self.size
+            closes = self.problem.is_small and len(self.active) <= self.active.size
             n = len(self.v) if closes else None
-            goes_on = is_met and self.tol.is_lowered(objective, self.value, self.n_steps, n)
+            goes_on = is_met and self.tol.is_lowered(objective, self.value, self.active.n_steps, n)
             self.converged = self.stalled >= STALL or (is_met and not goes_on)
             if self.converged and is_met and closes:
                 objective, intercept = self.close()
             elif not self.converged:
                 self.select()
-                share = LEVEL_SHARE if len(self.cache.active) > self.size else ONE_SET_SHARE
+                share = LEVEL_SHARE if len(self.active) > self.active.size else ONE_SET_SHARE
                 self.goal = max(self.tol.now, min(self.goal, share * violation))
             error = self.training_error(intercept)
         return {
@@ -369,28 +268,28 @@ class ExactRun:
             "lower_bound": self.value,
             "gap": None if objective is None else objective - self.value,
             "violation": gap,
-            "n_active": len(self.g_active),
+            "n_active": len(self.active),
             "n_basis": int(np.count_nonzero(self.v)),
             "training_error": error,
         }
 
     def close(self) -> tuple[float, float]:
         """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
-        everything, n = np.arange(len(self.g_active)), len(self.v)
-        most, tol = self.tol.closing_steps(self.n_steps, n), FINER * self.tol.now
+        everything, n = np.arange(len(self.active)), len(self.v)
+        most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
         while True:
-            before = self.n_steps
+            before = self.active.n_steps
             violation = self.improve(everything, tol, most)
             self.look()
             objective, intercept = self.evaluate()
-            most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.n_steps, n)
-            if not most or self.n_steps == before:
+            most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.active.n_steps, n)
+            if not most or self.active.n_steps == before:
                 return objective, intercept
 
     @property
     def spent(self) -> str | None:
         """See `solvers.base.Run`."""
-        return limit_reached(self.n_steps, len(self.v))
+        return limit_reached(self.active.n_steps, len(self.v))
 
     def evaluate(self) -> tuple[float, float]:
         """Objective and intercept, from g of all rows."""
@@ -419,13 +318,13 @@ class ExactRun:
     def _estimate(self) -> float:
         """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
         dual, rows, n = self.dual, self.kernel_rows, len(self.v)
-        others = np.flatnonzero(self._inactive())
+        others = np.flatnonzero(self.active.others)
         size = min(len(others), max(1, int(REPORT_WORK * n / self._report_work())))
-        sample = np.sort(self.problem.generator().choice(others, size, replace=False))
+        sample = np.sort(np.random.default_rng(SEED).choice(others, size, replace=False))
         points = np.flatnonzero(self.v)
         scores = rows.scores(rows.points(points), self.v[points, None], rows=sample)[:, 0]
         g = np.zeros(n)
-        g[self.cache.active] = self.g_active
+        g[self.active.rows] = self.active.g
         intercept = dual.intercept(self.v, g) if dual.balanced else 0.0
         g[others] = intercept
         losses = dual.penalty(g, intercept)

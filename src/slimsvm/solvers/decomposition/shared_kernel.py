@@ -23,7 +23,7 @@ Array = np.ndarray
 # A share of v'Kv that is as good as nothing: what rounding takes off a bound is found out for all rows at once.
 LITTLE = 1e-11
 # Rows of pairs that are solved side by side.
-AT_ONCE = 1 << 16
+ROWS_SIDE_BY_SIDE = 1 << 16
 
 
 def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
@@ -70,7 +70,7 @@ class SharedKernelRun(OneVsOneRun):
         first, asked = len(self.fits), self.problem.max_iter
         most = len(self.pairs) if asked is None else min(asked, len(self.pairs))
         last, n = first, 0
-        while last < most and (last == first or (self.is_shared and n <= AT_ONCE)):
+        while last < most and (last == first or (self.is_shared and n <= ROWS_SIDE_BY_SIDE)):
             n += sum(self.sizes[c] for c in self.pairs[last])
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]
