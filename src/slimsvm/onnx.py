@@ -102,7 +102,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     check_rows(model)
     numbers = DOUBLE if is_double else numbers_for(model)
     graph = Graph(numbers, np.float64 if is_double else np.float32, opset, scope.get_unique_variable_name)
-    outputs = add_prediction(graph, model, graph.cast(rows.full_name, numbers.distances))
+    outputs = add_prediction(graph, model, rows.full_name, rows_type=None)
     names = dict(zip(outputs, (output.full_name for output in operator.outputs), strict=True))
     for constant in graph.constants:
         content = constant if constant.data_type != onnx.TensorProto.STRING else list(constant.string_data)

@@ -1,6 +1,7 @@
 """ONNX graphs: checked by onnx, and run by ONNX Runtime with the estimators' predictions."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,16 @@ import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
 from slimsvm.cli import main
 from slimsvm.deploy.onnx_graph import OPSET, write_onnx
-from slimsvm.deploy.onnx_numbers import DOUBLE, EXACT_DISTANCES, EXACT_SUMS, SINGLE, numbers_for
+from slimsvm.deploy.onnx_numbers import (
+    DOUBLE,
+    EXACT_DISTANCES,
+    EXACT_SUMS,
+    HALF_DISTANCES,
+    HALF_SUMS,
+    LEAST_HALVED,
+    SINGLE,
+    numbers_for,
+)
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 
 onnx = pytest.importorskip("onnx")
@@ -108,6 +118,25 @@ def test_float32_is_taken_where_it_is_good_enough():
     assert numbers_for(two_vectors(1e-3, 1e6)) == DOUBLE
 
 
+def test_half_of_the_vectors_is_exact_where_the_others_matter_little(tmp_path):
+    """Two far vectors of large coefficients, between many small ones."""
+    rng = np.random.default_rng(0)
+    n = LEAST_HALVED
+    vectors = rng.normal(size=(n, 3))
+    vectors[3], vectors[9] = 100.0, 300.0
+    coef = 1e-3 * rng.normal(size=(n, 1))
+    coef[3], coef[9] = 2.0, -2.0
+    model = PlainModel("binary", "rbf", {"gamma": 1.0}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
+    assert numbers_for(model) == HALF_DISTANCES
+    fewer = replace(model, vectors=vectors[: n - 1], coef=coef[: n - 1])
+    assert numbers_for(fewer) == EXACT_DISTANCES
+    said = write_onnx(model, tmp_path / "model.onnx")
+    assert "sums in float32; of half the vectors, others in float32" in said
+    X = vectors.astype(np.float32)
+    found = run(tmp_path / "model.onnx", X)["scores"]
+    np.testing.assert_allclose(found, model.scores(X.astype(np.float64)), atol=5e-6 * 2.0)
+
+
 def test_a_graph_of_float64_keeps_its_digits(tmp_path):
     X = (300.0 * np.arange(40) + np.arange(40) % 3)[:, None].astype(np.float32)
     estimator = slimsvm.SVR(gamma=0.5).fit(X, np.arange(40) % 5)
@@ -123,13 +152,14 @@ def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch)
     X = rng.normal(size=(300, 6)).astype(np.float32).astype(np.float64)
     estimator = slimsvm.SVC(kernel=kernel, gamma=0.1, degree=2, coef0=0.5, C=100).fit(X, rng.random(300) < 0.5)
     expected, errors = estimator.decision_function(X)[:, None], []
-    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE):
+    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE, HALF_SUMS):
         monkeypatch.setattr("slimsvm.deploy.onnx_graph.numbers_for", lambda model, numbers=numbers: numbers)
         estimator.to_onnx(tmp_path / "model.onnx")
         found = run(tmp_path / "model.onnx", X)["scores"]
         errors.append(np.abs(found - expected).max() / np.abs(expected).max())
     assert errors[0] > errors[2] > 2 * errors[3]
     assert errors[1] > errors[2]
+    assert errors[0] > errors[4]
     assert errors[3] < 1e-7  # scores come out in float32
 
 

@@ -10,6 +10,7 @@ numbers are float32 where that is good enough for this model, and float64 elsewh
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -17,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.onnx_numbers import Numbers, numbers_for, parts_of_sums
+from slimsvm.deploy.onnx_numbers import Numbers, distances_of, numbers_for, parts_of, parts_of_sums, points_of
 from slimsvm.deploy.plain_model import PlainModel, describe
-from slimsvm.deploy.probes import folded
 
 Array = np.ndarray
 
@@ -53,8 +53,7 @@ def write_onnx(model: PlainModel, path: Any) -> str:
         raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'") from error
     numbers = numbers_for(model)
     graph = Graph(numbers)
-    rows = "X" if numbers.distances == np.float32 else graph.cast("X", np.float64)
-    outputs = add_prediction(graph, model, rows)
+    outputs = add_prediction(graph, model, "X")
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
@@ -71,10 +70,17 @@ def check_rows(model: PlainModel) -> None:
         )
 
 
-def add_prediction(graph: Graph, model: PlainModel, rows: str) -> dict[str, tuple[Any, list]]:
-    """Add the outputs "prediction" and "scores" of rows of the graph's numbers; their types and shapes."""
-    values = _kernel_values(graph, model, _scaled(graph, model, rows))
-    return _outputs(graph, model, _sums(graph, model, values))
+def add_prediction(
+    graph: Graph, model: PlainModel, rows: str, rows_type: Any = np.float32
+) -> dict[str, tuple[Any, list]]:
+    """Add the outputs "prediction" and "scores" of rows of a type, None for any; their types and shapes."""
+    scores = ""
+    for part, numbers in parts_of(model, graph.types):
+        own = graph.in_numbers(numbers)
+        given = rows if rows_type == numbers.distances else own.cast(rows, numbers.distances)
+        added = _sums(own, part, _kernel_values(own, part, _scaled(own, part, given)))
+        scores = graph.op("Add", scores, added) if scores else added
+    return _outputs(graph, model, scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers))
 
 
 class Graph:
@@ -94,11 +100,21 @@ class Graph:
     def __init__(
         self, numbers: Numbers, results: Any = np.float32, opset: int = OPSET, named: Callable[[str], str] | None = None
     ) -> None:
-        self.types, self.numbers, self.values = numbers, np.dtype(numbers.distances), np.dtype(numbers.values)
+        self.take_numbers(numbers)
         self.results, self.opset = results, opset
         self.named = named or (lambda name: name)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+
+    def take_numbers(self, numbers: Numbers) -> None:
+        """What is added from now on is in these."""
+        self.types, self.numbers, self.values = numbers, np.dtype(numbers.distances), np.dtype(numbers.values)
+
+    def in_numbers(self, numbers: Numbers) -> Graph:
+        """The same nodes and constants; what is added by it is in other numbers."""
+        other = copy.copy(self)
+        other.take_numbers(numbers)
+        return other
 
     def type_of(self, dtype: Any) -> int:
         """ONNX's number of a type."""
@@ -106,11 +122,15 @@ class Graph:
 
         return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
+    def new_name(self, name: str) -> str:
+        """A name that no other node has."""
+        return self.named(f"{name}_{len(self.nodes)}")
+
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node, and return the name of its output."""
         import onnx
 
-        name = attributes.pop("named", None) or self.named(f"{kind.lower()}_{len(self.nodes)}")
+        name = attributes.pop("named", None) or self.new_name(kind.lower())
         self.nodes.append(onnx.helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
@@ -167,9 +187,13 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
         inner = graph.op("Gemm", rows, graph.constant(model.parameters["gamma"] * model.dense_vectors()),
                          graph.constant(np.array([model.parameters["coef0"]])), transB=1)  # fmt: skip
     else:
-        scale, centre, Z = folded(model)
-        moved = graph.op("Sub", graph.op("Mul", rows, graph.constant(scale)), graph.constant(centre))
-        inner = (_absolute_distances if model.kernel == "laplacian" else _minus_half_squares)(graph, moved, Z)
+        form = distances_of(model)
+        scaled = rows if form.scale is None else graph.op("Mul", rows, graph.constant(form.scale))
+        moved = graph.op("Sub", scaled, graph.constant(form.centre))
+        if model.kernel == "laplacian":
+            inner = _absolute_distances(graph, moved, form.vectors)
+        else:
+            inner = _minus_half_squares(graph, moved, points_of(form.vectors, form.factor), form.factor)
     return _mapped(graph, model, inner if graph.numbers == graph.values else graph.cast(inner, graph.values))
 
 
@@ -191,11 +215,10 @@ def _mapped(graph: Graph, model: PlainModel, inner: str) -> str:
     return graph.op("Mul", graph.op("Add", s, number(1.0)), graph.op("Exp", graph.op("Neg", s)))
 
 
-def _minus_half_squares(graph: Graph, rows: str, Z: Array) -> str:
-    """−|x_i − z_j|² / 2 as one product ⟨(x, −|x|²/2, 1), (z, 1, −|z|²/2)⟩, which is quicker than to add norms to it."""
-    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5])))
+def _minus_half_squares(graph: Graph, rows: str, points: Array, factor: float) -> str:
+    """−factor · |y_i − z_j|² / 2 as one product of matrices, which is quicker than to add norms to it."""
+    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5 * factor])))
     ones = graph.cast(graph.op("LessOrEqual", norms, graph.constant(np.zeros(1))), graph.numbers)
-    points = np.column_stack([Z, np.ones(len(Z)), -0.5 * np.sum(Z * Z, axis=1)])
     return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points.T))
 
 
@@ -215,7 +238,7 @@ def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
 
     helper, number, axes = onnx.helper, graph.type_of(graph.numbers), graph.constant(np.array([1]))
     names = "rows", "z", "difference", "absolute", "same_rows", "distance"
-    x, z, difference, absolute, same, distance = map(graph.named, names)
+    x, z, difference, absolute, same, distance = map(graph.new_name, names)
     body = helper.make_graph(
         [
             helper.make_node("Identity", [x], [same]),
@@ -229,13 +252,13 @@ def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
         [helper.make_tensor_value_info(same, number, ["n", Z.shape[1]]),
          helper.make_tensor_value_info(distance, number, ["n"])],
     )  # fmt: skip
-    outputs = [graph.named("rows_after_the_loop"), graph.named("distances")]
+    outputs = [graph.new_name("rows_after_the_loop"), graph.new_name("distances")]
     graph.nodes.append(helper.make_node("Scan", [rows, graph.constant(Z)], outputs, body=body, num_scan_inputs=1))
     return graph.op("Transpose", outputs[1], perm=[1, 0])
 
 
 def _sums(graph: Graph, model: PlainModel, values: str) -> str:
-    """The scores of kernel values: sums in float32 of some vectors each, then of these in float64."""
+    """The scores of kernel values, in float64: of sums in float32 of some vectors each, or of all."""
     if graph.types.sums == np.float64:
         values = values if graph.values == np.float64 else graph.cast(values, np.float64)
         return graph.op("Gemm", values, graph.constant(model.coef), graph.constant(model.intercept))
@@ -245,9 +268,8 @@ def _sums(graph: Graph, model: PlainModel, values: str) -> str:
     coef[np.arange(n), np.arange(n) % n_parts] = model.coef
     sums = graph.op("MatMul", values, graph.constant(coef.reshape(n, n_parts * m), as_it_is=True))
     ones, intercept = np.tile(np.eye(m), (n_parts, 1)), model.intercept.astype(np.float64)
-    scores = graph.op("Gemm", graph.cast(sums, np.float64), graph.constant(ones, as_it_is=True),
-                      graph.constant(intercept, as_it_is=True))  # fmt: skip
-    return scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers)
+    return graph.op("Gemm", graph.cast(sums, np.float64), graph.constant(ones, as_it_is=True),
+                    graph.constant(intercept, as_it_is=True))  # fmt: skip
 
 
 # -- from scores to what is predicted -----------------------------------------------------------------------------

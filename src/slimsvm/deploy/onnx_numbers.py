@@ -4,11 +4,13 @@ What float64 costs is exponentials: ONNX Runtime needs thirty times as long for 
 for a product of matrices. Where coefficients cancel it is the sums that need float64, and distances, which are
 differences of squares; exponentials do far longer with seven digits. ONNX Runtime adds up the terms of a score one
 after another, so that in float32 the sum alone would be off by 1e-5 of it with 500 vectors: there a score is the sum in
-float64 of some sums in float32.
+float64 of some sums in float32. What a vector adds to the error is in proportion to its coefficient: it is often enough
+to be exact with half of the vectors.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -21,22 +23,31 @@ Array = np.ndarray
 
 
 class Numbers(NamedTuple):
-    """Types of a graph's numbers: of scaling and distances, of the step from these to kernel values, and of sums."""
+    """Types of a graph's numbers: of scaling and distances, of the step from these to kernel values, and of sums.
+
+    With ``is_half`` they are those of the half of the vectors that has the largest coefficients; what the others add is
+    in float32.
+    """
 
     distances: type
     values: type
     sums: type
+    is_half: bool = False
 
     def __str__(self) -> str:
-        names = [np.dtype(kind).name for kind in self]
+        names = [np.dtype(kind).name for kind in self[:3]]
         if len(set(names)) == 1:
             return names[0]
-        return ", ".join(f"{part} in {name}" for part, name in zip(("distances", "kernel values", "sums"), names))
+        said = ", ".join(f"{part} in {name}" for part, name in zip(("distances", "kernel values", "sums"), names))
+        return f"{said}; of half the vectors, others in float32" if self.is_half else said
 
 
-SINGLE, DOUBLE = Numbers(*3 * [np.float32]), Numbers(*3 * [np.float64])
+SINGLE, DOUBLE = (Numbers(kind, kind, kind) for kind in (np.float32, np.float64))
 EXACT_DISTANCES = Numbers(np.float64, np.float32, np.float32)
 EXACT_SUMS = Numbers(np.float64, np.float32, np.float64)
+HALF_DISTANCES, HALF_SUMS = EXACT_DISTANCES._replace(is_half=True), EXACT_SUMS._replace(is_half=True)
+# Fewer vectors are not halved: twice as many operators would take longer than their numbers.
+LEAST_HALVED = 128
 # Parts of a score's sum in float32, and columns that all parts of all scores may have.
 MOST_PARTS, MOST_COLUMNS = 16, 64
 
@@ -45,7 +56,9 @@ def numbers_for(model: PlainModel) -> Numbers:
     """The cheapest whose scores are right to `GOOD_SHARE` of the largest one."""
     if model.kernel in ("linear", "precomputed"):  # one product, which float64 does not make slow
         return DOUBLE
-    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS):
+    for numbers in (SINGLE, HALF_DISTANCES, HALF_SUMS, EXACT_DISTANCES, EXACT_SUMS):
+        if numbers.is_half and len(model.coef) < LEAST_HALVED:
+            continue
         if share_of_error(model, partial(scores_in, model, numbers=numbers)) <= GOOD_SHARE:
             return numbers
     return DOUBLE
@@ -56,8 +69,53 @@ def parts_of_sums(n_outputs: int) -> int:
     return max(1, min(MOST_PARTS, MOST_COLUMNS // n_outputs))
 
 
+def parts_of(model: PlainModel, numbers: Numbers) -> list[tuple[PlainModel, Numbers]]:
+    """Models whose scores add up to this one's, and the numbers of each."""
+    if not numbers.is_half:
+        return [(model, numbers)]
+    order, vectors = np.argsort(-np.abs(model.coef).max(axis=1), kind="stable"), model.dense_vectors()
+    largest, others = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
+    return [
+        (replace(model, vectors=vectors[largest], coef=model.coef[largest]), numbers._replace(is_half=False)),
+        (
+            replace(model, vectors=vectors[others], coef=model.coef[others], intercept=np.zeros(model.n_outputs)),
+            SINGLE,
+        ),
+    ]
+
+
+class Distances(NamedTuple):
+    """The kernel is one of factor · |y − z|² or, with factor 1, of other distances; y = x · scale − centre.
+
+    ``scale`` is None where rows need none.
+    """
+
+    scale: Array | None
+    centre: Array
+    vectors: Array
+    factor: float
+
+
+def distances_of(model: PlainModel) -> Distances:
+    """How a graph takes distances; one number that scales all features goes into the constants."""
+    scale, centre, Z = folded(model)
+    if model.kernel == "laplacian" or np.ptp(scale) > 0:
+        return Distances(scale, centre, Z, 1.0)
+    return Distances(None, centre / scale, Z / scale, float(scale[0]) ** 2)
+
+
+def points_of(Z: Array, factor: float) -> Array:
+    """Points whose product with (y, −factor · |y|² / 2, 1) is −factor · |y − z|² / 2."""
+    return np.column_stack([factor * Z, np.ones(len(Z)), -0.5 * factor * np.sum(Z * Z, axis=1)]).astype(Z.dtype)
+
+
 def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     """What the graph computes of rows, as NumPy has it."""
+    scores = [_scores_of_part(part, rows, of_part) for part, of_part in parts_of(model, numbers)]
+    return np.sum(scores, axis=0)
+
+
+def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     real = np.dtype(numbers.distances).type
     rows = rows.astype(real)
     if model.scaling is not None:
@@ -67,8 +125,11 @@ def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
         inner = (inner + real(model.parameters["coef0"])).astype(numbers.values)
         values = np.tanh(inner) if model.kernel == "sigmoid" else inner ** numbers.values(model.parameters["degree"])
     else:
-        scale, centre, Z = (part.astype(real) for part in folded(model))
-        values = _of_distances(model.kernel, rows * scale - centre, Z, numbers.values)
+        form = distances_of(model)
+        if form.scale is not None:
+            rows = rows * form.scale.astype(real)
+        rows, Z = rows - form.centre.astype(real), form.vectors.astype(real)
+        values = _of_distances(model.kernel, rows, Z, form.factor, numbers.values)
     if numbers.sums == np.float64:
         return values.astype(np.float64) @ model.coef + model.intercept
     n_parts = parts_of_sums(model.n_outputs)
@@ -78,12 +139,12 @@ def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     return sums.sum(axis=1, dtype=np.float64) + model.intercept
 
 
-def _of_distances(kernel: str, rows: Array, Z: Array, values: type) -> Array:
+def _of_distances(kernel: str, rows: Array, Z: Array, factor: float, values: type) -> Array:
     """Kernel values of folded rows and vectors."""
     if kernel == "laplacian":
         return np.exp(-np.stack([np.abs(rows - z).sum(axis=1) for z in Z], axis=1).astype(values))
-    minus_half = rows @ Z.T - 0.5 * np.sum(rows * rows, axis=1)[:, None] - 0.5 * np.sum(Z * Z, axis=1)
-    minus_half = minus_half.astype(values)
+    norms, points = np.sum(rows * rows, axis=1)[:, None] * rows.dtype.type(-0.5 * factor), points_of(Z, factor)
+    minus_half = (rows @ points[:, :-2].T + norms + points[:, -1]).astype(values)
     if kernel == "rbf":
         return np.exp(minus_half)
     s = np.sqrt(np.maximum(values(-2) * minus_half, values(0)))
