@@ -139,6 +139,7 @@ AXES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the model of 15 vectors is right on")  # at the smallest price
 @pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
 def test_nine_tenths_of_the_optimum_at_every_price_in_ten_passes(n_classes, solver, C, monkeypatch):
     monkeypatch.setattr(block_ascent.DualAscent, "out_of_time", property(lambda ascent: ascent.n_passes >= 10))
