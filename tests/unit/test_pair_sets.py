@@ -70,7 +70,7 @@ def classes():
 def test_pairs_in_groups_are_those_side_by_side(classes, monkeypatch):
     X, y = classes
     together = SVC(C=10.0, tol=1e-6).fit(X, y)
-    monkeypatch.setattr(shared_kernel, "AT_ONCE", 1)
+    monkeypatch.setattr(shared_kernel, "ROWS_SIDE_BY_SIDE", 1)
     apart = SVC(C=10.0, tol=1e-6).fit(X, y)
     np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X), atol=1e-3)
     assert together.objective_ == pytest.approx(apart.objective_, rel=1e-6)
