@@ -193,7 +193,7 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
         if model.kernel == "laplacian":
             inner = _absolute_distances(graph, moved, form.vectors)
         else:
-            inner = _minus_half_squares(graph, moved, points_of(form.vectors, form.factor), form.factor)
+            inner = _minus_half_squares(graph, moved, points_of(form), form.factor)
     return _mapped(graph, model, inner if graph.numbers == graph.values else graph.cast(inner, graph.values))
 
 

@@ -104,9 +104,10 @@ def distances_of(model: PlainModel) -> Distances:
     return Distances(None, centre / scale, Z / scale, float(scale[0]) ** 2)
 
 
-def points_of(Z: Array, factor: float) -> Array:
+def points_of(form: Distances) -> Array:
     """Points whose product with (y, −factor · |y|² / 2, 1) is −factor · |y − z|² / 2."""
-    return np.column_stack([factor * Z, np.ones(len(Z)), -0.5 * factor * np.sum(Z * Z, axis=1)]).astype(Z.dtype)
+    Z, factor = form.vectors, form.factor
+    return np.column_stack([factor * Z, np.ones(len(Z)), -0.5 * factor * np.sum(Z * Z, axis=1)])
 
 
 def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
@@ -128,8 +129,7 @@ def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
         form = distances_of(model)
         if form.scale is not None:
             rows = rows * form.scale.astype(real)
-        rows, Z = rows - form.centre.astype(real), form.vectors.astype(real)
-        values = _of_distances(model.kernel, rows, Z, form.factor, numbers.values)
+        values = _of_distances(model.kernel, rows - form.centre.astype(real), form, numbers.values)
     if numbers.sums == np.float64:
         return values.astype(np.float64) @ model.coef + model.intercept
     n_parts = parts_of_sums(model.n_outputs)
@@ -139,11 +139,14 @@ def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     return sums.sum(axis=1, dtype=np.float64) + model.intercept
 
 
-def _of_distances(kernel: str, rows: Array, Z: Array, factor: float, values: type) -> Array:
-    """Kernel values of folded rows and vectors."""
+def _of_distances(kernel: str, rows: Array, form: Distances, values: type) -> Array:
+    """Kernel values of folded rows and vectors; constants are rounded once, as in the graph."""
     if kernel == "laplacian":
-        return np.exp(-np.stack([np.abs(rows - z).sum(axis=1) for z in Z], axis=1).astype(values))
-    norms, points = np.sum(rows * rows, axis=1)[:, None] * rows.dtype.type(-0.5 * factor), points_of(Z, factor)
+        return np.exp(
+            -np.stack([np.abs(rows - z).sum(axis=1) for z in form.vectors.astype(rows.dtype)], axis=1).astype(values)
+        )
+    norms = np.sum(rows * rows, axis=1)[:, None] * rows.dtype.type(-0.5 * form.factor)
+    points = points_of(form).astype(rows.dtype)
     minus_half = (rows @ points[:, :-2].T + norms + points[:, -1]).astype(values)
     if kernel == "rbf":
         return np.exp(minus_half)

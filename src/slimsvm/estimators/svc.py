@@ -78,7 +78,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Of pairs of classes: predict that of the largest "ovr" decision value in place of the one with most votes.
     random_state : int, RandomState, Generator or None, default=None
         For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``; those of the exact
-        machine are so in any case.
+        machine are so without one, too.
     solver : str or Solver, default="auto"
         A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
         object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" is the exact machine that the

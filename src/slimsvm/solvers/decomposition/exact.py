@@ -31,6 +31,7 @@ Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shri
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ Array = np.ndarray
 # Shares of the memory limit for lines of the kernel matrix, and for leaps.
 CACHE_SHARE, LEAP_SHARE = 0.5, 0.4
 # The first active rows: this many, or this share of all if that is more. Which ones changes no more than digits below
-# the tolerance; they are the same in every fit, so that fits of the same rows are alike to the bit.
+# the tolerance; without a random_state they are those of SEED, so that fits of the same rows are alike to the bit.
 FIRST_ROWS, FIRST_SHARE, SEED = 4096, 1 / 8, 0
 # All rows if lines are kept and those of all take no more than this share of their memory.
 ALL_LINES_SHARE = 1.0
@@ -119,6 +120,11 @@ class ExactRun:
             highest, lowest = self.active.extremes()
             self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
 
+    def generator(self) -> np.random.Generator:
+        """The problem's, or where it has none the same one in every fit."""
+        problem = self.problem
+        return (replace(problem, random_state=SEED) if problem.random_state is None else problem).generator()
+
     def distance(self, record: dict[str, Any]) -> float:
         """See `solvers.progress`."""
         return max(self.goal, record["violation"]) / self.tol.now
@@ -145,7 +151,7 @@ class ExactRun:
     def outermost(self) -> Array:
         """One class: a dual point of the rows that are least like a sample of them."""
         n, hi = self.kernel_rows.n_rows, self.dual.hi
-        sample = np.sort(np.random.default_rng(SEED).choice(n, min(n, FIRST_ROWS), replace=False))
+        sample = np.sort(self.generator().choice(n, min(n, FIRST_ROWS), replace=False))
         likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
         order = np.argsort(likeness, kind="stable")
         v = np.zeros(n)
@@ -181,7 +187,7 @@ class ExactRun:
 
     def sample(self, size: int) -> Array:
         """Rows drawn at random, of both classes alike where there are classes."""
-        rng, n = np.random.default_rng(SEED), self.kernel_rows.n_rows
+        rng, n = self.generator(), self.kernel_rows.n_rows
         if self.problem.task.has_targets:
             return np.sort(rng.choice(n, size, replace=False))
         parts = []
@@ -320,7 +326,7 @@ class ExactRun:
         dual, rows, n = self.dual, self.kernel_rows, len(self.v)
         others = np.flatnonzero(self.active.others)
         size = min(len(others), max(1, int(REPORT_WORK * n / self._report_work())))
-        sample = np.sort(np.random.default_rng(SEED).choice(others, size, replace=False))
+        sample = np.sort(self.generator().choice(others, size, replace=False))
         points = np.flatnonzero(self.v)
         scores = rows.scores(rows.points(points), self.v[points, None], rows=sample)[:, 0]
         g = np.zeros(n)
