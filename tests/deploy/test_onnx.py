@@ -14,9 +14,7 @@ from slimsvm.deploy.onnx_numbers import (
     DOUBLE,
     EXACT_DISTANCES,
     EXACT_SUMS,
-    HALF_DISTANCES,
-    HALF_SUMS,
-    LEAST_HALVED,
+    LEAST_DIVIDED,
     SINGLE,
     numbers_for,
 )
@@ -118,20 +116,21 @@ def test_float32_is_taken_where_it_is_good_enough():
     assert numbers_for(two_vectors(1e-3, 1e6)) == DOUBLE
 
 
-def test_half_of_the_vectors_is_exact_where_the_others_matter_little(tmp_path):
-    """Two far vectors of large coefficients, between many small ones."""
+@pytest.mark.parametrize(("n_far", "eighths"), [(2, 2), (40, 3), (60, 4), (100, 8)])
+def test_some_vectors_are_exact_where_the_others_matter_little(n_far, eighths, tmp_path):
+    """Far vectors of large coefficients, between many small ones."""
     rng = np.random.default_rng(0)
-    n = LEAST_HALVED
-    vectors = rng.normal(size=(n, 3))
-    vectors[3], vectors[9] = 100.0, 300.0
-    coef = 1e-3 * rng.normal(size=(n, 1))
-    coef[3], coef[9] = 2.0, -2.0
+    n = LEAST_DIVIDED
+    vectors, coef = rng.normal(size=(n, 3)), 1e-3 * rng.normal(size=(n, 1))
+    far = np.sort(rng.permutation(n)[:n_far])
+    vectors[far] = np.linspace(100, 300, n_far)[:, None]
+    coef[far] = 2.0 * (-1.0) ** np.arange(n_far)[:, None]
     model = PlainModel("binary", "rbf", {"gamma": 1.0}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
-    assert numbers_for(model) == HALF_DISTANCES
+    assert numbers_for(model) == EXACT_DISTANCES._replace(exact_eighths=eighths)
     fewer = replace(model, vectors=vectors[: n - 1], coef=coef[: n - 1])
     assert numbers_for(fewer) == EXACT_DISTANCES
     said = write_onnx(model, tmp_path / "model.onnx")
-    assert "sums in float32; of half the vectors, others in float32" in said
+    assert (f"sums in float32; of {eighths} vectors in 8, others in float32" in said) == (eighths < 8)
     X = vectors.astype(np.float32)
     found = run(tmp_path / "model.onnx", X)["scores"]
     np.testing.assert_allclose(found, model.scores(X.astype(np.float64)), atol=5e-6 * 2.0)
@@ -152,7 +151,7 @@ def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch)
     X = rng.normal(size=(300, 6)).astype(np.float32).astype(np.float64)
     estimator = slimsvm.SVC(kernel=kernel, gamma=0.1, degree=2, coef0=0.5, C=100).fit(X, rng.random(300) < 0.5)
     expected, errors = estimator.decision_function(X)[:, None], []
-    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE, HALF_SUMS):
+    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE, EXACT_SUMS._replace(exact_eighths=4)):
         monkeypatch.setattr("slimsvm.deploy.onnx_graph.numbers_for", lambda model, numbers=numbers: numbers)
         estimator.to_onnx(tmp_path / "model.onnx")
         found = run(tmp_path / "model.onnx", X)["scores"]

@@ -5,7 +5,7 @@ for a product of matrices. Where coefficients cancel it is the sums that need fl
 differences of squares; exponentials do far longer with seven digits. ONNX Runtime adds up the terms of a score one
 after another, so that in float32 the sum alone would be off by 1e-5 of it with 500 vectors: there a score is the sum in
 float64 of some sums in float32. What a vector adds to the error is in proportion to its coefficient: it is often enough
-to be exact with half of the vectors.
+to be exact with those of the largest coefficients.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ Array = np.ndarray
 class Numbers(NamedTuple):
     """Types of a graph's numbers: of scaling and distances, of the step from these to kernel values, and of sums.
 
-    With ``is_half`` they are those of the half of the vectors that has the largest coefficients; what the others add is
+    They are those of ``exact_eighths`` / 8 of the vectors, the ones of the largest coefficients; what the others add is
     in float32.
     """
 
     distances: type
     values: type
     sums: type
-    is_half: bool = False
+    exact_eighths: int = 8
 
     def __str__(self) -> str:
         names = [np.dtype(kind).name for kind in self[:3]]
         if len(set(names)) == 1:
             return names[0]
         said = ", ".join(f"{part} in {name}" for part, name in zip(("distances", "kernel values", "sums"), names))
-        return f"{said}; of half the vectors, others in float32" if self.is_half else said
+        return said if self.exact_eighths == 8 else f"{said}; of {self.exact_eighths} vectors in 8, others in float32"
 
 
 SINGLE, DOUBLE = (Numbers(kind, kind, kind) for kind in (np.float32, np.float64))
 EXACT_DISTANCES = Numbers(np.float64, np.float32, np.float32)
 EXACT_SUMS = Numbers(np.float64, np.float32, np.float64)
-HALF_DISTANCES, HALF_SUMS = EXACT_DISTANCES._replace(is_half=True), EXACT_SUMS._replace(is_half=True)
-# Fewer vectors are not halved: twice as many operators would take longer than their numbers.
-LEAST_HALVED = 128
+# Fewer vectors are not divided: twice as many operators would take longer than their numbers.
+LEAST_DIVIDED = 128
+# The cheapest first.
+CHOICES = [SINGLE] + [n._replace(exact_eighths=k) for k in (2, 3, 4, 8) for n in (EXACT_DISTANCES, EXACT_SUMS)]
 # Parts of a score's sum in float32, and columns that all parts of all scores may have.
 MOST_PARTS, MOST_COLUMNS = 16, 64
 
@@ -56,8 +57,8 @@ def numbers_for(model: PlainModel) -> Numbers:
     """The cheapest whose scores are right to `GOOD_SHARE` of the largest one."""
     if model.kernel in ("linear", "precomputed"):  # one product, which float64 does not make slow
         return DOUBLE
-    for numbers in (SINGLE, HALF_DISTANCES, HALF_SUMS, EXACT_DISTANCES, EXACT_SUMS):
-        if numbers.is_half and len(model.coef) < LEAST_HALVED:
+    for numbers in CHOICES:
+        if numbers.exact_eighths < 8 and len(model.coef) < LEAST_DIVIDED:
             continue
         if share_of_error(model, partial(scores_in, model, numbers=numbers)) <= GOOD_SHARE:
             return numbers
@@ -71,12 +72,13 @@ def parts_of_sums(n_outputs: int) -> int:
 
 def parts_of(model: PlainModel, numbers: Numbers) -> list[tuple[PlainModel, Numbers]]:
     """Models whose scores add up to this one's, and the numbers of each."""
-    if not numbers.is_half:
+    if numbers.exact_eighths == 8:
         return [(model, numbers)]
     order, vectors = np.argsort(-np.abs(model.coef).max(axis=1), kind="stable"), model.dense_vectors()
-    largest, others = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
+    n_exact = len(order) * numbers.exact_eighths // 8
+    largest, others = np.sort(order[:n_exact]), np.sort(order[n_exact:])
     return [
-        (replace(model, vectors=vectors[largest], coef=model.coef[largest]), numbers._replace(is_half=False)),
+        (replace(model, vectors=vectors[largest], coef=model.coef[largest]), numbers._replace(exact_eighths=8)),
         (
             replace(model, vectors=vectors[others], coef=model.coef[others], intercept=np.zeros(model.n_outputs)),
             SINGLE,
