@@ -180,6 +180,25 @@ def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(ste
     assert values < 3 if step_time == 0.0 else values > 5
 
 
+def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monkeypatch):
+    for size in ("COMPUTED_SET", "LARGEST_SET"):
+        monkeypatch.setattr(kernel_cache, size, 64)
+    monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
+    monkeypatch.setattr(kernel_cache.Recomputed, "is_dearer", lambda *costs: True)
+    monkeypatch.setattr(active_rows, "ALL_IF_FREE", 2.0)
+    sizes, solve = [], active_rows.ActiveRows.solve
+    monkeypatch.setattr(
+        active_rows.ActiveRows,
+        "solve",
+        lambda self, places, *rest: sizes.append(len(places)) or solve(self, places, *rest),
+    )
+    X, y = classes(500, d=10)
+    Exact().solve(problem_of(X, y, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1)))
+    n_sets = active_rows.SETS_THAT_TELL
+    assert max(sizes[:n_sets]) <= 64
+    assert sizes[n_sets] == 500
+
+
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
 @pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "lines"), ("targets", "never")])
 def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept, monkeypatch):

@@ -21,6 +21,9 @@ ALL_IF_FREE = 0.5
 # So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel values
 # cost most, of many the steps, which smaller working sets make cheaper.
 WHOLE_STEPS = 4
+# Working sets after which their cost is compared with that of all active rows at a time. The first one may end after a
+# single step, and then any kernel value looks dear.
+SETS_THAT_TELL = 3
 
 
 class Improvement(NamedTuple):
@@ -79,6 +82,7 @@ class ActiveRows:
         self.v = self.g = self.lo = self.hi = np.zeros(0)
         self.place_of = np.zeros(0, np.int64)
         self.begun = 0, 0
+        self.n_sets = 0  # since these rows became active
 
     def __len__(self) -> int:
         return len(self.v)
@@ -102,6 +106,7 @@ class ActiveRows:
         self.place_of = np.full(n, -1)
         self.place_of[rows] = np.arange(len(rows))
         self.begun = self.kernel_rows.counter.n, self.n_steps
+        self.n_sets = 0
 
     def extremes(self) -> tuple[float, float]:
         """Largest derivative upwards and smallest downwards."""
@@ -183,5 +188,8 @@ class ActiveRows:
             return
         moved = np.flatnonzero(change)
         self.cache.descend(self.g, places[moved], change[moved], self.dual.offset * float(change.sum()))
+        self.n_sets += 1
+        if self.n_sets < SETS_THAT_TELL:
+            return
         n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
         self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, int(np.count_nonzero(self.v)))
