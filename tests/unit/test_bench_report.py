@@ -175,6 +175,28 @@ def test_found_reads_markdown(results):
 # ---- peers
 
 
+def test_peers_go_on_after_what_was_measured_before_a_kill(tmp_path, capsys, monkeypatch):
+    argv = ["peers", "--quick", "--sets", "checkerboard", "--output", str(tmp_path), "--methods", "SVC()"]
+    assert main(argv) == 0
+    lines = tmp_path / "peers.jsonl"
+    before = json.loads((tmp_path / "peers.json").read_text())["records"]
+    lines.write_text(lines.read_text() + '\n{"data": "checkerboard", "method": "max_ba')
+
+    asked = []
+    monkeypatch.setattr(Server, "start", lambda self: (100, 2, 2))
+    monkeypatch.setattr(
+        Server, "ask", lambda self, method, limit: asked.append(method) or {"status": "failed", "said": "no"}
+    )
+    for _ in range(2):
+        assert main([*argv, "max_basis=25"]) == 0
+    assert asked == ["max_basis=25"]
+    records = json.loads((tmp_path / "peers.json").read_text())["records"]
+    assert [record["status"] for record in records] == ["done", "failed"]
+    assert records[:1] == before
+    assert main([*argv, "--max-seconds", "7"]) == 0  # another limit: nothing of that counts
+    assert asked == ["max_basis=25", "SVC()"]
+
+
 def test_peers_are_measured_each_in_a_process_that_can_be_ended(tmp_path, capsys):
     argv = ["peers", "--quick", "--sets", "checkerboard", "phoneme", "--output", str(tmp_path)]
     methods = ["max_basis=25", "Nystroem(50) + LinearSVC", "SVC on 500 rows", "Falkon"]
