@@ -193,11 +193,30 @@ def test_what_a_header_cannot_say_is_refused(name):
         c_header(read_plain_model(MODELS / f"{name}.slim"), "model")
 
 
+def test_the_command_never_writes_over_the_model(tmp_path, capsys):
+    """As a model that is called like its form would be."""
+    model = tmp_path / "model.json"
+    content = shutil.copy(MODELS / "svc-exact.slim", model).read_bytes()
+    assert main(["export", str(model), "--to", "json"]) == 1
+    assert main(["export", str(model), "--to", "c", "--output", str(tmp_path / "." / "model.json")]) == 1
+    assert capsys.readouterr().err.count("model.json is the model itself, which would be lost") == 2
+    assert model.read_bytes() == content
+
+
 def test_bad_names_and_numbers_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"identifier of C.*'1st'"):
-        slimsvm.load(MODELS / "svc-exact.slim").to_c(tmp_path / "model.h", name="1st")
+    for name in ("1st", 5):
+        with pytest.raises(ValueError, match=rf"identifier of C.*found {name!r}"):
+            slimsvm.load(MODELS / "svc-exact.slim").to_c(tmp_path / "model.h", name=name)
     estimator = slimsvm.SVR(kernel="linear").fit([[0.0], [1e-10]], [0.0, 1e40])
     with pytest.raises(ValueError, match=r"5e\+39, which is beyond float32"):
         estimator.to_c(tmp_path / "model.h", dtype="float32")
     estimator.to_c(tmp_path / "model.h")
     assert "double model_predict(const double *x)" in (tmp_path / "model.h").read_text(encoding="ascii")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
+def test_rows_to_measure_on_are_finite_in_float32(value, tmp_path):
+    """No error can be measured on others, and float64 would not be the cure."""
+    with pytest.raises(ValueError, match=r"rows must hold finite numbers, found (nan|inf) in row 1, column 2"):
+        slimsvm.load(MODELS / "svc-exact.slim").to_c(tmp_path / "model.h", rows=[[0.0] * 3, [0.0, 0.0, value]])
+    assert not (tmp_path / "model.h").exists()

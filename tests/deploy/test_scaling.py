@@ -183,6 +183,11 @@ def test_what_a_file_cannot_hold_is_refused(make, words, tmp_path):
     assert not (tmp_path / "model.slim").exists()
 
 
+def test_options_of_another_form_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="dtype goes with to='c', found to='onnx'"):
+        slimsvm.export(slimsvm.SVC().fit(*problem()[:2]), tmp_path / "model.onnx", to="onnx", dtype="int16")
+
+
 def test_sequences_have_no_scaling(tmp_path):
     X, y, _ = problem()
     pipeline = make_pipeline(StandardScaler(), slimsvm.SequenceSVM()).fit(X, y, sequencesvm__lengths=[30, 30])

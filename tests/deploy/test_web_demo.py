@@ -155,6 +155,12 @@ def test_without_mnist_the_page_says_so(tmp_path, monkeypatch, capsys):
         assert browser.errors == []
 
 
+def test_a_folder_that_is_not_there_is_said_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(web_demo, "digit_model", lambda max_rows: pytest.fail("trained"))
+    assert main(["demo", "--web", str(tmp_path / "none" / "page.html")]) == 1
+    assert "page.html: No such file or directory" in capsys.readouterr().err
+
+
 def test_digits_of_mnist(data, monkeypatch):
     """A small model of few rows; the page's own takes a minute."""
     data("mnist")

@@ -42,8 +42,10 @@ def run(args: argparse.Namespace) -> int:
     for name, value in given.items():
         if value is not None and args.to != "c":
             raise CommandError(f"--{name} goes with --to c, found --to {args.to}")
-    path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
     model = read_plain_model(args.model)
+    path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
+    if path.resolve() == Path(args.model).resolve():
+        raise CommandError(f"{path} is the model itself, which would be lost: --output FILE names another file")
     options = {"name": args.name, "dtype": args.type or "auto"} if args.to == "c" else {}
     if args.rows is not None:
         from slimsvm.cli.forms import ROWS, read_form

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +39,10 @@ class Shown(NamedTuple):
 
 def write_page(path: Any, max_rows: int | None = None) -> str:
     """Train the models, write the page; a sentence on it."""
-    runtime_bytes()  # says what is missing before anything is trained
+    # What is missing is said before anything is trained.
+    runtime_bytes()
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     digits = digit_model(max_rows)
     text = page(point_models(), digits)
     Path(path).write_text(text, encoding="utf-8")

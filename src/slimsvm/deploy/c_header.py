@@ -16,7 +16,7 @@ import numpy as np
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
 from slimsvm.deploy.c_text import array, classes_array
-from slimsvm.deploy.csr import as_rows, dense_rows
+from slimsvm.deploy.csr import as_rows, check_finite, dense_rows
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.probes import GOOD_SHARE, PROMISED_SHARE, errors_on, probes, share_of_error
@@ -109,7 +109,7 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
     name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
     text, n_bytes, error, dtype = c_header(model, name, dtype, rows)
     Path(path).write_text(text, encoding="ascii")
@@ -192,4 +192,7 @@ def _given(model: PlainModel, rows: Any) -> Array:
     rows = as_rows(rows, "rows")
     if rows.shape[1] != model.n_features or not rows.shape[0]:
         raise ValueError(f"rows must be some of {model.n_features} features as in training, found shape {rows.shape}")
-    return dense_rows(rows, 0, rows.shape[0])
+    rows = dense_rows(rows, 0, rows.shape[0])
+    with np.errstate(over="ignore"):
+        check_finite(rows.astype(np.float32), "rows")  # errors are measured on rows of float32
+    return rows

@@ -47,6 +47,15 @@ def dense_rows(rows: Array | CsrRows, lo: int, hi: int) -> Array:
     return rows.dense(lo, hi) if isinstance(rows, CsrRows) else np.asarray(rows[lo:hi], np.float64)
 
 
+def check_finite(block: Array, name: str = "X", first_row: int = 0) -> None:
+    """An error that names the first value that is not finite, in rows from that one on."""
+    if not np.isfinite(block).all():
+        row, column = np.argwhere(~np.isfinite(block))[0]
+        raise ValueError(
+            f"{name} must hold finite numbers, found {block[row, column]} in row {first_row + row}, column {column}"
+        )
+
+
 def sequences_of(X: Any, lengths: Any) -> list[Array | CsrRows]:
     """A list of sequences of rows, or one array cut into pieces of these lengths, each as `as_rows` has it."""
     if lengths is None:

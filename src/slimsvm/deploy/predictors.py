@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import as_rows, dense_rows, sequences_of
+from slimsvm.deploy.csr import as_rows, check_finite, dense_rows, sequences_of
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 
 Array = np.ndarray
@@ -111,11 +111,7 @@ class Predictor:
         scores, step = np.empty((rows.shape[0], model.n_outputs)), model.block_rows
         for lo in range(0, len(scores), step):
             block = dense_rows(rows, lo, min(lo + step, len(scores)))
-            if not np.isfinite(block).all():
-                row, column = np.argwhere(~np.isfinite(block))[0]
-                raise ValueError(
-                    f"X must hold finite numbers, found {block[row, column]} in row {lo + row}, column {column}"
-                )
+            check_finite(block, first_row=lo)
             with np.errstate(over="ignore", invalid="ignore"):
                 scores[lo : lo + step] = model.scores(block)
         is_finite = np.isfinite(scores).all(axis=1)

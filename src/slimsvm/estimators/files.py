@@ -105,7 +105,7 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     NotFittedError
         Before ``fit``.
     TypeError
-        It is no such model.
+        It is no such model, or the form takes no such option.
     ValueError
         The form has no such kernel or labels, or there is no such form.
 
@@ -123,4 +123,6 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     """
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(map(repr, TARGETS))}, found {to!r}")
+    if options and to != "c":
+        raise TypeError(f"{', '.join(options)} goes with to='c', found to={to!r}")
     writer_of(to)(plain_model_of(model), path, **options)
