@@ -59,6 +59,31 @@ def test_rows_stay_where_they_are(client, data, monkeypatch):
     assert max(taken) < N
 
 
+def test_few_rows_are_learned_from_where_the_client_is(client, data, monkeypatch):
+    """Batches at random places, each a round of tasks, took most of the time."""
+    X, y = data[0][:800], data[1][:800]
+    asked, done = [], DaskRows._done
+    monkeypatch.setattr(DaskRows, "take", None)
+    monkeypatch.setattr(DaskRows, "_done", lambda self, *of: asked.append(of) or done(self, *of))
+    found = fitted(SVC, da.from_array(X, chunks=(300, 4)), y)
+    assert len(asked) == 1  # for gamma="scale"
+    assert bits(found) == bits(fitted(slimsvm.SVC, X, y))
+
+
+def test_a_step_asks_for_few_rounds_of_tasks(client, data, monkeypatch):
+    X, y = data
+    asked, each = [], DaskRows.each
+
+    def heard(self, work, *items, **options):
+        asked.append(work.func.__name__)
+        return each(self, work, *items, **options)
+
+    monkeypatch.setattr(DaskRows, "each", heard)
+    fitted(SVC, dask_array(X, 5), y)
+    assert "_smoothed_sums_along" in asked
+    assert "_largest" not in asked  # comes with the sums
+
+
 @pytest.mark.parametrize(
     ("options", "weighted"),
     [

@@ -135,6 +135,18 @@ def test_only_the_sample_is_read_at_random(data, monkeypatch):
     assert len(taken) < 15  # beside it, rows of directions and of estimates
 
 
+@pytest.mark.parametrize("solver", ["auto", CPSP(12)], ids=["refine", "cpsp"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_of_which_a_copy_is_small_are_read_once(solver, form, data, monkeypatch):
+    """Steps on random batches would ask for blocks again and again."""
+    X, y = form(data[0][:700]), data[1][:700]
+    rows, taken = in_blocks(X, 5, cache_bytes=0), []
+    monkeypatch.setattr(rows, "take", lambda index, dtype: taken.append(index))
+    options = {"solver": solver, "max_basis": 12 if solver == "auto" else None}
+    assert bits(fitted(rows, y, **options))[:2] == bits(fitted(X, y, **options))[:2]
+    assert not taken
+
+
 def test_the_sample_is_of_the_number_of_rows_and_their_size(data):
     X, y = data
     parts = []

@@ -288,8 +288,8 @@ class CPSP(CuttingPlaneSolver):
         rng = problem.generator()
         problem = replace(problem, random_state=rng)  # made once, which may draw from one that others share
         sample = problem if plan.record_delta else learning_part(problem, rng)
-        if sample is problem:
-            return PursuitRun(problem, plan, state)
+        if sample.examples is problem.examples:
+            return PursuitRun(sample, plan, state)
         if state is not None:
             state.check(problem.task, problem.examples)
             state = replace(state, examples=sample.examples)

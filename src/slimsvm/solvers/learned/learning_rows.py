@@ -1,7 +1,8 @@
 """The rows that vectors are learned from: all of them, or a sample in memory, drawn by row number.
 
-Steps on random batches read rows at random places, which is slow beyond memory, and of very many rows a sample has
-vectors as good. Which rows are drawn depends on their number, their size and the seed, never on where they lie.
+Steps on random batches read rows at random places, which is slow beyond memory, so rows of blocks or of a cluster are
+copied where a copy of all is small; of very many rows a sample has vectors as good. Which rows are drawn depends on
+their number, their size and the seed, never on where they lie.
 Coefficients, objective and bound come from all rows afterwards.
 """
 
@@ -21,8 +22,15 @@ LEARNING_ROWS, FEWEST_ROWS, MEMORY_SHARE = 1_000_000, 100_000, 0.25
 
 
 def learning_part(problem: Problem, rng: np.random.Generator) -> Problem:
-    """The problem itself, or where it has very many rows a sample of them in memory, weighted to stand for all."""
-    return part_of(problem, most_rows(problem), rng)
+    """The problem itself, or where it has very many rows a sample of them in memory, weighted to stand for all.
+
+    Of the problem itself the rows are in memory, where a row at a random place costs far more than its neighbours; its
+    examples are the same object.
+    """
+    part, rows = part_of(problem, most_rows(problem), rng), problem.rows
+    if part is problem and not rows.has_random_access:
+        return replace(problem, rows=as_rows(rows.slice(0, rows.n_rows, rows.exact_dtype)))
+    return part
 
 
 def most_rows(problem: Problem) -> int:

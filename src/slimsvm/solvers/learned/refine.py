@@ -102,6 +102,8 @@ class RefineRun:
         self.rng = problem.generator() if halfway is None else generator_at(halfway.values["drawn_by"])
         self.drawn_by = self.rng.bit_generator.state
         self.problem = problem = learning_part(problem, self.rng)
+        if problem.examples is self.whole.examples:  # all rows, in memory now where they were not
+            self.whole = problem
         self.kernel_rows = problem.bind()
         check_kernel(self.kernel_rows, solver.learn_metric)
         self.converged = False
