@@ -37,6 +37,20 @@ def test_the_same_bits_as_of_rows_folded_before(kernel, d, dtype, monkeypatch):
             assert rows.counter.n == 2 * len(X) * len(Z)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_are_folded_into_the_same_memory_again(n_jobs, monkeypatch):
+    monkeypatch.setattr("slimsvm.kernels.kernel_rows.SMALL_WORK", 1)
+    X, Z, _ = rows_and_points(8, np.float32)
+    rows = KernelRows(get_kernel("rbf"), np.asfortranarray(X), memory_limit=0, n_jobs=n_jobs)
+    points, made, folder = rows.points_of(Z), [], operands.DenseFolder
+    monkeypatch.setattr("slimsvm.kernels.kernel_rows.DenseFolder", lambda *of: made.append(of) or folder(*of))
+    first = rows.block(points)
+    for _ in range(3):
+        np.testing.assert_array_equal(rows.block(points, rows=(0, 400)), first[:400])
+        np.testing.assert_array_equal(rows.block(points), first)
+    assert 1 <= len(made) <= n_jobs
+
+
 def test_other_layouts_have_the_same_scores():
     X, Z, coef = rows_and_points(9, np.float64)
     rows = KernelRows(get_kernel("rbf"), X, memory_limit=0)

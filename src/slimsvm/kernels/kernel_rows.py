@@ -144,6 +144,7 @@ class KernelRows:
             centre = np.zeros(self.n_features)
         self.centre = self._centre() if centre is None else np.asarray(centre, np.float64)
         self._kept: FoldedRows | None = None
+        self._folders: list[DenseFolder] = []  # not in use
         if self._folding is not None and self.rows.in_memory and self._folded_bytes() <= memory_limit:
             self._kept = self._folded(Selection(self.n_rows))
 
@@ -455,19 +456,27 @@ class KernelRows:
         step = max(1, -(-step // ROWS_PER_TILE)) * ROWS_PER_TILE
         parts = list(self._cut(choice, step))
         n_rows = min(step, choice.n)
-        n_folders = min(n_jobs, len(parts))
-        folders = [DenseFolder(folding, self.centre, n_rows, self.dtype) for _ in range(n_folders)]
         # Rows that are made block by block are read in one piece: threads would ask for different blocks in turn.
         read = None if self.rows.has_random_access else self._raw(choice)
 
         def work(lo: int, hi: int) -> None:
-            folder = folders.pop()  # one for each thread that can be here at a time
+            folder = self._folder(folding, n_rows)  # one for each thread that is here
             for at, part in parts[lo:hi]:
                 folder.add(self._raw(part) if read is None else read[at : at + part.n], 0)
                 function(folder.operand(part.n), at, Selection(part.n), 1)
-            folders.append(folder)
+            self._folders.append(folder)
 
         run_tiles(work, len(parts), n_jobs)
+
+    def _folder(self, folding: Folding, n_rows: int) -> DenseFolder:
+        """One for so many rows, used before where there is such a one: new memory takes as long as to fold them."""
+        try:
+            folder = self._folders.pop()
+        except IndexError:
+            folder = None
+        if folder is None or len(folder.half) < n_rows:
+            folder = DenseFolder(folding, self.centre, n_rows, self.dtype)
+        return folder
 
 
 def _farthest(folded: FoldedRows) -> float:

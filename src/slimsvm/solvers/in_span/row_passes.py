@@ -42,6 +42,8 @@ class SmoothedRows:
     tau : float
     kept : list
         A `Smoothed` for each part, or None where they were not kept.
+    largest : float or None
+        The largest curvature of a row; None where what was kept says it.
     """
 
     loss: float
@@ -51,6 +53,7 @@ class SmoothedRows:
     scores: Parts
     tau: float
     kept: Parts
+    largest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -147,16 +150,18 @@ class RowPasses:
         kept, own = self._nothing if known is None else known.kept, self._nothing if near is None else near.own
         found = self.space.map(work, scores, self.examples, kept, own)
         if known is None:
-            smoothed = _smoothed_rows([part[:2] for part in found], scores, tau)
+            smoothed = _smoothed_rows([part[:3] for part in found], scores, tau)
         else:
             smoothed = replace(known, scores=scores)
-        product, sums, totals = (_added([part[i] for part in found]) for i in range(2, 5))
-        largest = max(part[5] for part in found)
+        largest = max(part[1] for part in found)
+        product, sums, totals = (_added([part[i] for part in found]) for i in range(3, 6))
         taken = None if near is None else _stacked([block for part in found for block in part[6]])
         return smoothed, Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals, largest, taken)
 
     def largest(self, smoothed: SmoothedRows) -> float:
         """The largest curvature of a row."""
+        if smoothed.largest is not None:
+            return smoothed.largest
         work = partial(_largest, self.task, smoothed.tau)
         return max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
 
@@ -225,19 +230,21 @@ def _same(scores: Array) -> Array:
 
 def _smoothed_sums(
     task: Task, tau: float, n_threads: int, keep: bool, scores: Array, examples: Examples
-) -> tuple[list[float], Smoothed | None]:
+) -> tuple[list[float], float | None, Smoothed | None]:
     return _sums_of(task.smooth(scores, tau, examples, n_threads), None, keep)
 
 
 def _smoothed_sums_along(
     task: Task, tau: float, n_threads: int, keep: bool, step: float, scores: Array, examples: Examples, along: Array
-) -> tuple[list[float], Smoothed | None]:
+) -> tuple[list[float], float | None, Smoothed | None]:
     return _sums_of(task.smooth(_moved(step, scores, along), tau, examples, n_threads), along, keep)
 
 
-def _sums_of(smoothed: Smoothed, along: Array | None, keep: bool) -> tuple[list[float], Smoothed | None]:
+def _sums_of(smoothed: Smoothed, along: Array | None, keep: bool) -> tuple[list[float], float | None, Smoothed | None]:
+    """Sums, and either the smoothed losses themselves or what else will be asked of them."""
     product = 0.0 if along is None else _product(smoothed.residual, along)
-    return [smoothed.loss, smoothed.value, *smoothed.dual, product], smoothed if keep else None
+    sums = [smoothed.loss, smoothed.value, *smoothed.dual, product]
+    return (sums, None, smoothed) if keep else (sums, _largest_of(smoothed), None)
 
 
 def _product(a: Array, b: Array) -> float:
@@ -259,18 +266,19 @@ def _slope(
     examples: Examples,
     kept: Smoothed | None,
     near: Array | None,
-) -> tuple[list[float], Smoothed | None, float, Array, Array, float, list[Block]]:
+) -> tuple[list[float], float, Smoothed | None, float, Array, Array, list[Block]]:
     smoothed = _again(task, tau, scores, examples, kept, seen.n_threads)
-    sums, residual = _sums_of(smoothed, None, keep), smoothed.residual
-    product, largest = _product(residual, scores), float(_sizes(smoothed).max(initial=0.0))
+    sums, largest, own = _sums_of(smoothed, None, keep)
+    residual = smoothed.residual
+    largest, product = _largest_of(smoothed) if largest is None else largest, _product(residual, scores)
     if by_sign:
         residual = np.hstack([np.maximum(residual, 0.0), np.minimum(residual, 0.0)])
     coordinates, taken = seen.transposed(residual, near)
-    return *sums, product, coordinates, residual.sum(axis=0), largest, taken
+    return sums, largest, own, product, coordinates, residual.sum(axis=0), taken
 
 
 def _largest(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> float:
-    return float(_sizes(_again(task, tau, scores, examples, kept)).max(initial=0.0))
+    return _largest_of(_again(task, tau, scores, examples, kept))
 
 
 def _again(
@@ -278,6 +286,10 @@ def _again(
 ) -> Smoothed:
     """The smoothed losses, as they were kept or made again."""
     return task.smooth(scores, tau, examples, n_threads) if kept is None else kept
+
+
+def _largest_of(smoothed: Smoothed) -> float:
+    return float(_sizes(smoothed).max(initial=0.0))
 
 
 def _sizes(smoothed: Smoothed) -> Array:
@@ -307,8 +319,10 @@ def _residual(task: Task, tau: float, scores: Array, examples: Examples, kept: S
 
 def _smoothed_rows(found: list[Any], scores: Parts, tau: float) -> SmoothedRows:
     """Of the sums of the parts, and what is kept of them."""
-    loss, value, dual, rest, product = _added([np.array(sums) for sums, _ in found]).tolist()
-    return SmoothedRows(loss, value, (dual, rest), product, scores, tau, [kept for _, kept in found])
+    sums, sizes, kept = zip(*found)
+    loss, value, dual, rest, product = _added([np.array(own) for own in sums]).tolist()
+    largest = None if None in sizes else max(sizes)
+    return SmoothedRows(loss, value, (dual, rest), product, scores, tau, list(kept), largest)
 
 
 def _added(parts: Parts) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ class SeenElsewhere(Seen):
         memory takes longer than the values.
         """
         size = min(self.n_rows, self._block_rows if self.rank else self.n_rows)
-        values = np.empty((size, self.rank), self._rows.dtype)
+        values = _memory(size * self.rank, self._rows.dtype).reshape(size, self.rank)
         for part in in_pieces(self.n_rows, size):
             out = values[: part.stop - part.start]
             yield part.start, part.stop, self._rows.block(self._points, rows=(part.start, part.stop), out=out)
@@ -102,6 +103,17 @@ class SeenElsewhere(Seen):
     def take(self, index: Array) -> Block:
         """See `Seen.take`."""
         return self._rows.rows.take(index, self._rows.rows.exact_dtype)
+
+
+_of_thread = threading.local()
+
+
+def _memory(n: int, dtype: Any) -> Array:
+    """Room for n numbers, that which this thread had for the part before where that is enough."""
+    n_bytes = n * np.dtype(dtype).itemsize
+    if len(getattr(_of_thread, "memory", ())) < n_bytes:
+        _of_thread.memory = np.empty(n_bytes, np.uint8)
+    return _of_thread.memory[:n_bytes].view(dtype)
 
 
 def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
