@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.blocks.groups import group_of
 from benchmarks.blocks.sources import test_of
 from slimsvm import SVC, Blocks
 
@@ -103,15 +104,6 @@ def lazy(path: str) -> tuple[Any, Any]:
     return da.concatenate(parts), da.concatenate([da.from_array(y[lo:hi], chunks=-1) for lo, hi in pairwise(bounds)])
 
 
-def group_of(path: str, i: int) -> np.ndarray:
-    """A row group's features."""
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        table = file.read_row_group(i, use_threads=False)
-    return np.column_stack([table[name].to_numpy() for name in table.schema.names if name != "y"])
-
-
 def in_memory(path: str) -> tuple[np.ndarray, np.ndarray]:
     """A file's rows and labels as arrays."""
     X, y = Blocks.from_parquet(path, label="y", cache_bytes=0)
@@ -138,6 +130,7 @@ def by_dask(spec: Spec, watch: Watch) -> tuple[Any, Spec]:
 
     with cluster(spec) as client:
         X, y = lazy(spec["path"])
+        client.run(group_of, spec["path"], 0)  # imports what reads files, as a local fit has before it begins
         make = slim.SVC(client=client, random_state=0, n_jobs=spec["workers"], **spec["options"])
         if spec.get("kill") is not None:
             pid = random.Random(spec["kill"]).choice(sorted(client.run(os.getpid).values()))
@@ -161,6 +154,7 @@ def trees_by_dask(spec: Spec, watch: Watch) -> tuple[Any, Spec]:
 
     with cluster(spec) as client:
         X, y = lazy(spec["path"])
+        client.run(group_of, spec["path"], 0)
         make = DaskLGBMClassifier(client=client, n_estimators=spec["trees"], random_state=0, verbose=-1)
         fit, found = timed(lambda: make.fit(X, y), watch, {})
         return fit.to_local(), found

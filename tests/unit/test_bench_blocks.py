@@ -3,6 +3,7 @@
 import io
 import json
 import subprocess
+import sys
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -42,6 +43,12 @@ def test_dask_arrays_have_the_rows_of_the_file(tmp_path):
     lazy = fits.lazy(path)
     np.testing.assert_array_equal(lazy[0].compute(scheduler="synchronous"), X)
     np.testing.assert_array_equal(lazy[1].compute(scheduler="synchronous"), y)
+
+
+def test_what_workers_import_is_little():
+    code = "import sys, benchmarks.blocks.groups; print({'slimsvm', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_a_fit_that_fails_is_a_record(tmp_path, monkeypatch):
