@@ -92,7 +92,7 @@ class Distance:
     def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
         """D and its gradient (k, d) in the vectors."""
         kept: dict[int, list] = {}
-        gram = between(self.own.kernel_rows, basis, basis) if self.norm_weight else None
+        gram = between(self.own.kernel_rows, basis) if self.norm_weight else None
         beta, less = self._solve(basis, kept, gram)
         gradient, mass = np.zeros_like(basis), np.zeros(len(basis))
         for source in self.sources:
@@ -122,7 +122,7 @@ class Distance:
                     cross += float(np.sum(there * source.target[rows]))
         if np.isnan(self.norm_squared):
             return float(np.sqrt(squares / n)), np.nan
-        square = float(np.sum(beta * (between(self.own.kernel_rows, basis, basis) @ beta)))
+        square = float(np.sum(beta * (between(self.own.kernel_rows, basis) @ beta)))
         return float(np.sqrt(squares / n)), float(np.sqrt(max(0.0, self.norm_squared - 2.0 * cross + square)))
 
     @property
@@ -140,7 +140,7 @@ class Distance:
         """
         k = basis.shape[0]
         if gram is None and self.norm_weight:
-            gram = between(self.own.kernel_rows, basis, basis)
+            gram = between(self.own.kernel_rows, basis)
         H = np.zeros((k, k)) if gram is None else self.norm_weight * gram
         T = np.zeros((k, self.n_outputs))
         for source in self.sources:

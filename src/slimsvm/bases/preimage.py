@@ -112,7 +112,7 @@ class Residual:
         """Up to n of some candidates, each the best after those before it; all explain some."""
         vectors, z = candidates.vectors, candidates.z
         own = squared_lengths(self.kernel_rows, vectors)
-        gram = between(self.kernel_rows, vectors, vectors[:])
+        gram = between(self.kernel_rows, vectors)
         if z is not None:
             gram -= z @ z.T
         tolerance = RANK_TOLERANCE[self.kernel_rows.dtype]

@@ -334,7 +334,7 @@ class BudgetedModel:
     def gram(self) -> Array:
         """Kernel matrix of the points in float64."""
         basis = self.basis
-        return between(self.kernel_rows, basis, basis.copy())
+        return between(self.kernel_rows, basis)
 
     def refresh_inverse(self) -> None:
         """Invert the points' kernel matrix anew, where the rule keeps its inverse: updates add up rounding errors."""

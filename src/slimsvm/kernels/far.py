@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.kernels.kernel_form import Folding
-from slimsvm.rows import Rows, is_sparse
+from slimsvm.rows import Rows, as_rows, is_sparse
 
 # Rows, evenly spaced, that tell whether a mean is near any of them, and that a median is of where it is not.
 LOOKED_AT, MEDIAN_OF = 64, 1024
@@ -47,6 +47,17 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
     median = np.median(some, axis=0)
     half = np.median(exponents(folding, some, median))
     return median if exponents(folding, mean[None], median)[0] > FARTHER * half else mean
+
+
+def centre_of_basis(folding: Folding | None, X: Any, Z: Any) -> np.ndarray:
+    """What rows X are centred by that are scored against the basis Z: it depends on X only by the width."""
+    is_centred = folding is not None and folding.shift_invariant and not is_sparse(X)
+    if folding is None or not is_centred or is_sparse(Z) or Z.ndim != 2 or Z.shape[1] != X.shape[1] or not len(Z):
+        return np.zeros(X.shape[1])
+    points = np.asarray(Z, np.float64)
+    mean = points.sum(axis=0) / len(points)
+    # As a rule the first vector says that the mean will do.
+    return mean if are_near(folding, points[:1], mean) else centre_of(folding, as_rows(Z), mean)
 
 
 def are_near(folding: Folding, some: np.ndarray, mean: np.ndarray) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
-from slimsvm.kernels.far import are_near, centre_of, far_from_centre, values_between
+from slimsvm.kernels.far import centre_of, centre_of_basis, far_from_centre, values_between
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
@@ -32,7 +32,7 @@ from slimsvm.kernels.operands import (
     points_of_folded,
 )
 from slimsvm.lazy import made_once
-from slimsvm.rows import DenseRows, Rows, as_rows, is_sparse, keep_sums, sums_of
+from slimsvm.rows import DenseRows, Rows, as_rows, keep_sums, sums_of
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
 FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
@@ -166,15 +166,7 @@ class KernelRows:
         Folded rows are kept where they take no more than ``memory_limit`` bytes.
         """
         if centre is None:
-            centre = np.zeros(X.shape[1])
-            if not is_sparse(Z) and Z.ndim == 2 and Z.shape[1] == X.shape[1] and len(Z):
-                points = np.asarray(Z, np.float64)
-                centre = points.sum(axis=0) / len(points)
-                folding = kernel.folding(X.shape[1])
-                is_centred = folding is not None and folding.shift_invariant and not is_sparse(X)
-                # As a rule the first vector says that the mean will do.
-                if folding is not None and is_centred and not are_near(folding, points[:1], centre):
-                    centre = centre_of(folding, as_rows(Z), centre)
+            centre = centre_of_basis(kernel.folding(X.shape[1]), X, Z)
         return cls(kernel, X, dtype=dtype, n_jobs=n_jobs, memory_limit=memory_limit, centre=centre)
 
     @property

@@ -305,7 +305,7 @@ def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.d
     return _packed(folding, raw, folder.values, folder.half)
 
 
-def points_of_folded(rows: FoldedRows, vectors: Callable[[], np.ndarray], index: np.ndarray) -> Points | None:
+def points_of_folded(rows: FoldedRows, vectors: Callable[[], np.ndarray], index: np.ndarray | slice) -> Points | None:
     """Dense rows at ``index`` as points, made of what ``vectors()`` returns; None where points are folded otherwise."""
     folding, folded = rows.folding, rows.rows
     if folding.point_scale is not folding.row_scale:

@@ -179,7 +179,7 @@ class BudgetedRun:
     def _half_norm(self, model: KernelExpansion) -> float:
         half = 0.5 * self.steps.constant * float(model.intercept @ model.intercept)
         if model.n_basis:
-            gram = between(self.kernel_rows, model.basis, model.basis.copy())
+            gram = between(self.kernel_rows, model.basis)
             half += 0.5 * float(np.sum(model.coef * (gram @ model.coef)))
         return half
 

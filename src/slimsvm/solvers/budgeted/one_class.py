@@ -135,7 +135,7 @@ class OneClassRun:
         total, scores, norm = float(weights.sum()), np.zeros(rows.n_rows), 0.0
         if model.n_basis:
             scores = rows.scores(rows.points_of(model.basis), model.coef)[:, 0].astype(np.float64)
-            norm = float(np.sum(model.coef * (between(rows, model.basis, model.basis.copy()) @ model.coef)))
+            norm = float(np.sum(model.coef * (between(rows, model.basis) @ model.coef)))
         share = (norm + price * float(weights @ np.maximum(0.0, 1.0 - scores))) / (price * total)
         scaled, objective = best_multiple(
             model, norm, quantile(scores, weights, nu), scores, weights, nu, self.problem.C * total

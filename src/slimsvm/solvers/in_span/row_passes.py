@@ -167,6 +167,8 @@ class RowPasses:
 
     def near_margin(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
         """Rows whose curvature is above the least, drawn from these where they are more than ``limit``."""
+        if len(self.starts) == 1 and not self.space.is_remote:
+            return self._near_in_one_part(smoothed, least, limit, rng)
         of = smoothed.scores, self.examples, smoothed.kept
         basics = self.task, smoothed.tau
         counts = np.array(self.space.each(partial(_count, *basics, least), *of))
@@ -179,6 +181,15 @@ class RowPasses:
         index = np.concatenate([rows + lo for rows, lo in zip(places, self.starts)])
         share = None if shares[0] is None else np.concatenate(shares)
         return Near(n, index, np.concatenate(curvature), share, places)
+
+    def _near_in_one_part(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
+        """`near_margin` in one look at the rows, where counting them apart would take longer than that."""
+        own = _again(self.task, smoothed.tau, smoothed.scores[0], self.examples[0], smoothed.kept[0])
+        rows = np.flatnonzero(_sizes(own) > least)
+        n = len(rows)
+        if n > limit:
+            rows = rows[np.sort(rng.choice(n, int(limit), replace=False))]
+        return Near(n, rows, own.curvature[rows], None if own.share is None else own.share[rows], [rows])
 
     def error(self, scores: Parts) -> float:
         """The task's error of what the scores predict."""
@@ -294,7 +305,8 @@ def _largest_of(smoothed: Smoothed) -> float:
 
 def _sizes(smoothed: Smoothed) -> Array:
     """The rows' curvatures, of several outputs together."""
-    return smoothed.curvature.sum(axis=1)
+    curvature = smoothed.curvature
+    return curvature[:, 0] if curvature.shape[1] == 1 else curvature.sum(axis=1)
 
 
 def _count(task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None) -> int:

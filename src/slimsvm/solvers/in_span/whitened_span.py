@@ -95,7 +95,7 @@ class Subspace:
     def __init__(self, kernel_rows: KernelRows, basis: Any, constant: float, memory_limit: int):
         self.kernel_rows, self.constant = kernel_rows, constant
         self.n_vectors = basis.shape[0]
-        gram = between(kernel_rows, basis, basis)
+        gram = between(kernel_rows, basis)
         self.kept, self._to_coef = _whiten(gram, RANK_TOLERANCE[kernel_rows.dtype])
         self.rank = len(self.kept)
         self._kept_basis = basis[self.kept]
@@ -351,7 +351,7 @@ class GrowingSubspace(Subspace):
         z = np.zeros((vectors.shape[0], 0))
         if self.rank:
             z = self.whiten(between(self.kernel_rows, vectors, self.basis))
-        gram = between(self.kernel_rows, vectors, vectors[:])
+        gram = between(self.kernel_rows, vectors)
         kept, corner, columns = _independent(gram, z, self.L, self._to_coef, RANK_TOLERANCE[self.kernel_rows.dtype])
         if not len(kept):
             return kept

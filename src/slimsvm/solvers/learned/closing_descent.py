@@ -67,7 +67,7 @@ def closing_descent(
     """
     if not model.n_basis:
         return None
-    gram = between(rows, model.basis, model.basis[:])
+    gram = between(rows, model.basis)
     start = replace(model, coef=small_coefficients(gram, model.coef))
     lost = start.coef - model.coef
     if np.isfinite(most_lost) and np.sum(lost * (gram @ lost)) > most_lost * np.sum(model.coef * (gram @ model.coef)):
