@@ -1,0 +1,35 @@
+"""Kernel values between few vectors: the short way and the long one give the same bits."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from slimsvm.kernels import KERNELS, KernelRows, get_kernel, pairs
+from slimsvm.kernels.pairs import between
+from tests import naive
+
+ROWS = np.random.default_rng(0).normal(size=(40, 6)) + 3.0
+NAMES = sorted(set(KERNELS) - {"precomputed", "callable"})
+
+
+@pytest.mark.parametrize("others", [None, ROWS[20:27]], ids=["themselves", "others"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", NAMES)
+def test_values_between_few_vectors_are_those_of_many(name, dtype, others, monkeypatch):
+    kernel = get_kernel(name, gamma=0.1)
+    rows, some = KernelRows(kernel, ROWS), ROWS[:9].astype(dtype)
+    others = None if others is None else others.astype(dtype)
+    found = between(rows, some, others)
+    assert rows.counter.n == found.size
+    np.testing.assert_allclose(found, naive.kernel_matrix(kernel, some, some if others is None else others), rtol=1e-6)
+    monkeypatch.setattr(pairs, "FEW_BYTES", 0)
+    np.testing.assert_array_equal(found, between(rows, some, others))
+    sparse = between(KernelRows(kernel, csr_array(ROWS)), csr_array(some), others)
+    np.testing.assert_allclose(found, sparse, rtol=1e-6)
+
+
+def test_vectors_far_from_the_others_are_taken_about_one_of_their_own():
+    far = np.vstack([ROWS[:5], 1e10 + ROWS[5:8]])
+    kernel = get_kernel("rbf", gamma=0.1)
+    found = between(KernelRows(kernel, far), far)
+    np.testing.assert_allclose(found[5:, 5:], naive.kernel_matrix(kernel, far[5:], far[5:]), atol=1e-6)
