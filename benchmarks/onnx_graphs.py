@@ -26,6 +26,7 @@ from slimsvm.estimators._shared.pipelines import plain_model_of
 MODELS = {
     "covtype, C = 1": ("covtype", {"C": 1.0}),
     "covtype, C = 32": ("covtype", {"C": 32.0}),
+    "covtype, C = 300": ("covtype", {"C": 300.0}),
     "adult, C = 1": ("adult", {"C": 1.0, "gamma": 0.05}),
     "adult, C = 100": ("adult", {"C": 100.0, "gamma": 0.05}),
     "mnist-38, C = 10": ("mnist-38", {"C": 10.0, "gamma": 0.02}),

@@ -136,6 +136,20 @@ def test_some_vectors_are_exact_where_the_others_matter_little(n_far, eighths, t
     np.testing.assert_allclose(found, model.scores(X.astype(np.float64)), atol=5e-6 * 2.0)
 
 
+def test_few_exponentials_are_exact_where_few_coefficients_are_huge(tmp_path):
+    """Two vectors that nearly meet cancel, among many of small coefficients."""
+    rng = np.random.default_rng(0)
+    n = LEAST_DIVIDED
+    vectors, coef = rng.normal(size=(n, 3)), rng.normal(size=(n, 1))
+    vectors[9], coef[3], coef[9] = vectors[3] + 1e-3, 1e3, -1e3
+    model = PlainModel("binary", "rbf", {"gamma": 0.1}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
+    assert numbers_for(model) == DOUBLE._replace(exact_eighths=2)
+    said = write_onnx(model, tmp_path / "model.onnx")
+    assert "float64; of 2 vectors in 8, kernel values of the others in float32" in said
+    X = vectors.astype(np.float32)
+    assert_near(run(tmp_path / "model.onnx", X)["scores"], model.scores(X.astype(np.float64)))
+
+
 def test_a_graph_of_float64_keeps_its_digits(tmp_path):
     X = (300.0 * np.arange(40) + np.arange(40) % 3)[:, None].astype(np.float32)
     estimator = slimsvm.SVR(gamma=0.5).fit(X, np.arange(40) % 5)
@@ -151,7 +165,8 @@ def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch)
     X = rng.normal(size=(300, 6)).astype(np.float32).astype(np.float64)
     estimator = slimsvm.SVC(kernel=kernel, gamma=0.1, degree=2, coef0=0.5, C=100).fit(X, rng.random(300) < 0.5)
     expected, errors = estimator.decision_function(X)[:, None], []
-    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE, EXACT_SUMS._replace(exact_eighths=4)):
+    halves = EXACT_SUMS._replace(exact_eighths=4), DOUBLE._replace(exact_eighths=4)
+    for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE, *halves):
         monkeypatch.setattr("slimsvm.deploy.onnx_graph.numbers_for", lambda model, numbers=numbers: numbers)
         estimator.to_onnx(tmp_path / "model.onnx")
         found = run(tmp_path / "model.onnx", X)["scores"]
@@ -159,6 +174,7 @@ def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch)
     assert errors[0] > errors[2] > 2 * errors[3]
     assert errors[1] > errors[2]
     assert errors[0] > errors[4]
+    assert errors[2] > errors[5]
     assert errors[3] < 1e-7  # scores come out in float32
 
 

@@ -26,7 +26,7 @@ class Numbers(NamedTuple):
     """Types of a graph's numbers: of scaling and distances, of the step from these to kernel values, and of sums.
 
     They are those of ``exact_eighths`` / 8 of the vectors, the ones of the largest coefficients; what the others add is
-    in float32.
+    in float32, or where these have all in float64, with kernel values alone in float32.
     """
 
     distances: type
@@ -36,10 +36,12 @@ class Numbers(NamedTuple):
 
     def __str__(self) -> str:
         names = [np.dtype(kind).name for kind in self[:3]]
-        if len(set(names)) == 1:
-            return names[0]
         said = ", ".join(f"{part} in {name}" for part, name in zip(("distances", "kernel values", "sums"), names))
-        return said if self.exact_eighths == 8 else f"{said}; of {self.exact_eighths} vectors in 8, others in float32"
+        said = names[0] if len(set(names)) == 1 else said
+        if self.exact_eighths == 8:
+            return said
+        others = "kernel values of the others" if self.values == np.float64 else "others"
+        return f"{said}; of {self.exact_eighths} vectors in 8, {others} in float32"
 
 
 SINGLE, DOUBLE = (Numbers(kind, kind, kind) for kind in (np.float32, np.float64))
@@ -48,7 +50,11 @@ EXACT_SUMS = Numbers(np.float64, np.float32, np.float64)
 # Fewer vectors are not divided: twice as many operators would take longer than their numbers.
 LEAST_DIVIDED = 128
 # The cheapest first.
-CHOICES = [SINGLE] + [n._replace(exact_eighths=k) for k in (2, 3, 4, 8) for n in (EXACT_DISTANCES, EXACT_SUMS)]
+CHOICES = [
+    SINGLE,
+    *(numbers._replace(exact_eighths=k) for k in (2, 3, 4, 8) for numbers in (EXACT_DISTANCES, EXACT_SUMS)),
+    *(DOUBLE._replace(exact_eighths=k) for k in (2, 3, 4)),
+]
 # Parts of a score's sum in float32, and columns that all parts of all scores may have.
 MOST_PARTS, MOST_COLUMNS = 16, 64
 
@@ -76,12 +82,13 @@ def parts_of(model: PlainModel, numbers: Numbers) -> list[tuple[PlainModel, Numb
         return [(model, numbers)]
     order, vectors = np.argsort(-np.abs(model.coef).max(axis=1), kind="stable"), model.dense_vectors()
     n_exact = len(order) * numbers.exact_eighths // 8
+    of_others = EXACT_SUMS if numbers.values == np.float64 else SINGLE
     largest, others = np.sort(order[:n_exact]), np.sort(order[n_exact:])
     return [
         (replace(model, vectors=vectors[largest], coef=model.coef[largest]), numbers._replace(exact_eighths=8)),
         (
             replace(model, vectors=vectors[others], coef=model.coef[others], intercept=np.zeros(model.n_outputs)),
-            SINGLE,
+            of_others,
         ),
     ]
 
