@@ -23,34 +23,34 @@ ON_BOUNDARY = 1e-8
 
 
 class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
-    """The region where most rows are, a drop-in for `sklearn.svm.OneClassSVM`.
+    """The region that contains most rows, a drop-in replacement for `sklearn.svm.OneClassSVM`.
 
-    Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, LIBSVM's scaling; inside is where f(x) ≥ ρ.
+    Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, in LIBSVM's scaling. Inside means f(x) ≥ ρ.
 
     Parameters
     ----------
     kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
         As in `SVC`.
     tol : float, default=1e-3
-        LIBSVM's: how far the most violating pair of rows is from its optimality conditions. Up to 2,000 rows with
+        LIBSVM's: the largest violation of the optimality conditions by a pair of rows. Up to 2,000 rows with
         ``precision="auto"`` the fit goes on to 1e-10, so that weights and repeated rows give the same model.
     nu : float, default=0.5
-        In (0, 1]: at most this share of the rows is outside, and at least this share are support vectors.
+        In (0, 1]. At most this share of the rows is outside, and at least this share are support vectors.
     random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
         As in `SVC`.
     solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
-        The budgeted ones have at most ``max_basis`` vectors, which need not be rows (no ``support_``); their ``tol`` is
-        that of the solver object, and ``max_iter`` counts trials of the price at which ν is met.
+        The budgeted solvers have at most ``max_basis`` vectors, which need not be rows (no ``support_``). Their ``tol``
+        is that of the solver object, and ``max_iter`` counts trials of the box constraint at which ν is reached.
 
     Attributes
     ----------
     offset_ : float
-        ρ: ``decision_function`` is ``score_samples`` less this.
+        ρ: ``decision_function`` is ``score_samples`` minus ρ.
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
         As in `SVC`; ``intercept_`` is −ρ.
     coef_, objective_, lower_bound_, gap_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_,
     precision_
-        As in `SVC`; objective and bound are mostly negative here.
+        As in `SVC`; objective and bound are usually negative here.
 
     References
     ----------
@@ -125,7 +125,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : ignored
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
 
         Returns
         -------

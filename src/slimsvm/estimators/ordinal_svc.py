@@ -20,21 +20,21 @@ Array = np.ndarray
 class OrdinalSVC(ClassifierMixin, KernelMachine):
     """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
 
-    Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 where the class of row i lies
-    above the threshold j and −1 elsewhere. What it counts is how many classes off a prediction is. The thresholds come
-    out in order by themselves.
+    Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 if the class of row i lies
+    above the threshold j and −1 otherwise. The loss counts how many classes off a prediction is. The optimal thresholds
+    are in order without a constraint.
 
     Parameters
     ----------
     classes : array-like or None, default=None
         The classes from the lowest to the highest; None sorts those found.
     C : float or "validate", default=1.0
-        Price of one row's loss; "validate" as in `SVC`, by how many classes off predictions are.
+        Weight of one row's loss; "validate" as in `SVC`, by how many classes off predictions are.
     kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state, max_seconds, precision, memory_limit, n_jobs
         As in `SVC`.
     solver, max_basis, warm_start
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train it. The thresholds are in the
-        place of an intercept.
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train it. The thresholds take the place
+        of an intercept.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         y : array-like of shape (n_samples,)
             Classes, numbers or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
 
         Returns
         -------
@@ -147,12 +147,12 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
 
     @property
     def thresholds_(self) -> Array:
-        """θ_j: f(x) above it speaks for the classes after the j-th."""
+        """θ_j: f(x) above it means a class after the j-th."""
         check_is_fitted(self, "model_")
         return self.model_.plain
 
     def decision_function(self, X: Any):
-        """How far f(x) is beyond the thresholds.
+        """f(x) relative to the thresholds.
 
         Parameters
         ----------
@@ -161,8 +161,8 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         Returns
         -------
         ndarray, float64
-            Two classes: shape (n_samples,), f − θ. More: (n_samples, n_classes), for the class c the sum of f − θ_j
-            over the thresholds below it, the greatest of which is predicted.
+            Two classes: shape (n_samples,), f − θ. More: (n_samples, n_classes). For class c it is the sum of f − θ_j
+            over the thresholds below it; the class with the largest sum is predicted.
         """
         above = self._scores(X) - self.thresholds_
         if above.shape[1] == 1:
@@ -170,7 +170,7 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         return np.cumsum(np.column_stack([np.zeros(len(above)), above]), axis=1)
 
     def predict(self, X: Any):
-        """Classes; where f(x) lies on a threshold the lower one.
+        """Predicted classes; the lower one if f(x) lies on a threshold.
 
         Parameters
         ----------

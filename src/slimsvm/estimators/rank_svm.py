@@ -24,24 +24,24 @@ LOSSES = {"swaps": Swaps, "average_precision": AveragePrecision}
 class RankSVM(KernelMachine):
     """Ranking SVM with any kernel: scores that put the rows of every query in the right order.
 
-    Minimises ½‖w‖² + C Σ_queries ω ℓ, ℓ being for "swaps" the mean of max(0, 1 − (f(x_i) − f(x_j))) over the pairs of a
-    query's rows of which i should stand above j; for "average_precision" the maximum over all rankings of
-    1 − AP − (what the ranking scores less than the right one). A query without a pair (one row, or labels
-    that are all alike) has no loss.
+    Minimises ½‖w‖² + C Σ_queries ω ℓ. For "swaps", ℓ is the mean of max(0, 1 − (f(x_i) − f(x_j))) over the pairs of a
+    query's rows in which i should stand above j. For "average_precision" it is the maximum over all rankings of
+    1 − AP − (the right ranking's score minus this ranking's score). A query without a pair (one row, or equal labels)
+    has no loss.
 
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Price of one query's loss, which is of the size of 1 whatever the number of its rows; "validate" as in `SVC`,
-        with a fifth of the queries held out (of at least ten with a pair).
+        Weight of one query's loss, which is of the size of 1 whatever the number of its rows. "validate" as in `SVC`,
+        with a fifth of the queries held out (at least ten must have a pair).
     kernel, degree, gamma, coef0
         As in `SVC`.
     loss : {"swaps", "average_precision"}, default="swaps"
-        What is lowered, and what `score` reports. For "swaps" labels are grades, any numbers, higher ones to stand
-        above; for "average_precision" rows of label > 0 are relevant.
+        The loss to minimise, which `score` reports as well. For "swaps" labels are grades, any numbers; higher ones
+        should stand above. For "average_precision" rows with label > 0 are relevant.
     tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train rankings. There is no intercept:
-        a constant ranks nothing.
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train rankings. There is no intercept,
+        because a constant does not change a ranking.
     warm_start : bool, default=False
         As in `SVC`.
 
@@ -68,7 +68,7 @@ class RankSVM(KernelMachine):
     >>> clf.score(X, [1, 2, 3, 0, 1], groups=[7, 7, 7, 8, 8])
     1.0
 
-    A search by cross-validation needs to be told that queries are for the estimator, too, not for the splitter alone:
+    For a search by cross-validation, say that the queries are for the estimator too, not only for the splitter:
 
     >>> from sklearn import config_context
     >>> from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -130,12 +130,12 @@ class RankSVM(KernelMachine):
         y : array-like of shape (n_samples,)
             Grades, or relevances.
         groups : array-like of shape (n_samples,)
-            Which query each row belongs to: numbers or strings, in any order. Needed: one query of all rows is
+            The query of each row: numbers or strings, in any order. Required; if all rows are one query, give
             ``groups=np.zeros(len(X))``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Factors ≥ 0 on the losses of the queries, the same for all rows of a query.
+            Weights ≥ 0 of the queries' losses, the same for all rows of a query.
         qid : array-like of shape (n_samples,)
-            Another name of ``groups``, as XGBoost and scikit-learn's readers of LIBSVM text have it.
+            Another name for ``groups``, used by XGBoost and by scikit-learn's readers of LIBSVM text.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class RankSVM(KernelMachine):
         Raises
         ------
         ValueError
-            A parameter or a value is not as it must be, queries are not given, or none of them has two rows of
+            A parameter or a value is invalid, queries are not given, or none of them has two rows of
             different labels.
         """
         check_option("loss", self.loss, tuple(LOSSES))
@@ -173,28 +173,28 @@ class RankSVM(KernelMachine):
         return X, y, examples, task, weights, index
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, groups=None, qid=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
 
-        The bound comes of exact cuts, of which the first is that of the model.
+        The bound comes from exact cuts; the first one is taken at the model.
 
         Parameters
         ----------
         X, y, groups, sample_weight, qid
             The training rows, as in `fit`.
         max_seconds : float or None, default=None
-            Stop with the bound so far after about this time.
+            Time limit; the bound so far is then returned.
 
         Returns
         -------
         Certificate
-            As of `SVC`.
+            As for `SVC`.
 
         Raises
         ------
         NotFittedError
             Before ``fit``.
         ValueError
-            A value is not as it must be; or the kernel is a matrix.
+            A value is invalid, or the kernel is a matrix.
         """
         check_is_fitted(self, "model_")
         groups = _queries_given("certificate", groups, qid)
@@ -206,7 +206,7 @@ class RankSVM(KernelMachine):
         return self._certify(X, task, examples, self.model_, limit)
 
     def decision_function(self, X):
-        """Scores, higher ones for rows to stand above.
+        """Scores: rows with higher scores should stand above.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class RankSVM(KernelMachine):
         return self._scores(X)[:, 0]
 
     def predict(self, X):
-        """The scores of `decision_function`: sorted by them, falling, the rows of a query are ranked.
+        """The scores of `decision_function`. Sorting a query's rows by falling score ranks them.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class RankSVM(KernelMachine):
         return 1.0 - self._task().error(scores, examples)
 
     def ndcg(self, X, y, groups=None, sample_weight=None, qid=None, k=None):
-        """Mean over queries of the normalised discounted cumulative gain, as `sklearn.metrics.ndcg_score` has it.
+        """Mean over queries of the normalised discounted cumulative gain, as in `sklearn.metrics.ndcg_score`.
 
         A row's gain is its label; queries without a pair are left out of the mean, as by `score`.
 
@@ -263,7 +263,7 @@ class RankSVM(KernelMachine):
         X, y, groups, sample_weight, qid
             As in `fit`, with labels ≥ 0.
         k : int or None, default=None
-            Count the first k rows of each ranking only; None: all.
+            Count only the first k rows of each ranking; None: all.
 
         Returns
         -------

@@ -28,21 +28,21 @@ class SequenceSVM(KernelMachine):
     """Structural SVM of a linear chain whose emissions are scored by any kernel.
 
     The labels y_1 .. y_L of a sequence of rows x_1 .. x_L score start[y_1] + Σ_t f(x_t)[y_t] + Σ_t T[y_t, y_{t+1}] +
-    end[y_L], with f a kernel expansion of one column per label; what is predicted is the best labelling. Trained to
-    minimise ½‖w‖² + C Σ_sequences max_ŷ [Δ(y, ŷ) + score(ŷ) − score(y)].
+    end[y_L], where f is a kernel expansion with one column per label. The best labelling is predicted. Training
+    minimises ½‖w‖² + C Σ_sequences max_ŷ [Δ(y, ŷ) + score(ŷ) − score(y)].
 
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Price of one sequence's loss; "validate" as in `SVC`, with a fifth of the sequences held out (of at least ten).
+        Weight of one sequence's loss; "validate" as in `SVC`, with a fifth of the sequences held out (of at least ten).
     kernel, degree, gamma, coef0
         As in `SVC`; no precomputed kernel.
     loss : {"hamming", "zero-one"}, default="hamming"
         Δ: the number of wrong labels, or 1 if any is wrong.
     window : int, default=0
-        So many rows before and after a row are appended to its features (zeros beyond the sequence's ends).
+        The features of this many rows before and after a row are appended to its features (zeros beyond the ends).
     tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. The cuts of every kind, "cpsp" and "refine" train chains; ``max_basis`` alone means "refine".
+        As in `SVC`. All kinds of cuts, "cpsp" and "refine" can train chains; ``max_basis`` alone means "refine".
     warm_start : bool, default=False
         As in `SVC`.
 
@@ -124,13 +124,13 @@ class SequenceSVM(KernelMachine):
         Parameters
         ----------
         X : list of array-likes or sparse matrices (length, n_features); or one of shape (n_rows, n_features)
-            The sequences; or all of them below each other, with ``lengths``.
+            The sequences; or all of them one after another, with ``lengths``.
         y : list of sequences of labels; or array-like of shape (n_rows,)
             In the form of X.
         lengths : array-like of shape (n_sequences,) or None, default=None
-            Rows of each sequence where X is one array.
+            Number of rows of each sequence, if X is one array.
         sample_weight : array-like of shape (n_sequences,) or None, default=None
-            Positive factors on the losses of the sequences.
+            Positive weights of the sequences' losses.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class SequenceSVM(KernelMachine):
         Raises
         ------
         ValueError
-            A parameter, a sequence or a label is not as it must be; the message names it.
+            A parameter, a sequence or a label is invalid; the message names it.
         """
         check_option("loss", self.loss, ("hamming", "zero-one"))
         if self._is_precomputed:
@@ -213,7 +213,7 @@ class SequenceSVM(KernelMachine):
         return np.split(labels, offsets[1:-1]) if lengths is None else labels
 
     def score(self, X, y, lengths=None):
-        """Share of right labels.
+        """Share of correct labels.
 
         Parameters
         ----------
@@ -235,28 +235,28 @@ class SequenceSVM(KernelMachine):
         return float(np.mean(predicted == self._labels(y, offsets, lengths is None)))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
 
-        The bound comes of exact cuts, of which the first is that of the model.
+        The bound comes from exact cuts; the first one is taken at the model.
 
         Parameters
         ----------
         X, y, sample_weight, lengths
             The training sequences, as in `fit`.
         max_seconds : float or None, default=None
-            Stop with the bound so far after about this time.
+            Time limit; the bound so far is then returned.
 
         Returns
         -------
         Certificate
-            As of `SVC`.
+            As for `SVC`.
 
         Raises
         ------
         NotFittedError
             Before ``fit``.
         ValueError
-            A sequence or a label is not as it must be; the message names it.
+            A sequence or a label is invalid; the message names it.
         """
         check_is_fitted(self, "model_")
         limit = check_limit("max_seconds", max_seconds, integer=False)

@@ -20,23 +20,23 @@ Array = np.ndarray
 
 
 class StructuredSVM(KernelMachine):
-    """Structural SVM with any kernel for a task of one's own.
+    """Structural SVM with any kernel for a task of your own.
 
-    Minimises ½‖w‖² + C Σ_examples ω max_ŷ [Δ(y, ŷ) − ⟨w, Ψ(x, y) − Ψ(x, ŷ)⟩], with Δ, Ψ and the search for ŷ given
-    by the task. The kernel scores rows; what the rows of an example mean together is the task's business alone.
+    Minimises ½‖w‖² + C Σ_examples ω max_ŷ [Δ(y, ŷ) − ⟨w, Ψ(x, y) − Ψ(x, ŷ)⟩]. The task gives Δ, Ψ and the search for
+    ŷ. The kernel scores rows; only the task decides what the rows of an example mean together.
 
     Parameters
     ----------
     task : Task
-        An object of a class of one's own, derived from `slimsvm.tasks.ExampleTask`, or any other task of
-        `slimsvm.tasks`. `slimsvm.check_task` finds out whether it keeps its promises.
+        An object of a class of your own, derived from `slimsvm.tasks.ExampleTask`, or any other task of
+        `slimsvm.tasks`. `slimsvm.check_task` checks it.
     C : float or "validate", default=1.0
-        Price of one example's loss; "validate" as in `SVC`, with a fifth of the examples held out (of at least ten; of
+        Weight of one example's loss; "validate" as in `SVC`, with a fifth of the examples held out (of at least ten; of
         rows for losses over all rows).
     kernel, degree, gamma, coef0
         As in `SVC`; no precomputed kernel.
     tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and the cuts of every kind train every task.
+        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train every task.
     warm_start : bool, default=False
         As in `SVC`.
 
@@ -123,16 +123,16 @@ class StructuredSVM(KernelMachine):
         Parameters
         ----------
         X : list of array-likes or sparse matrices (n_rows, n_features); or one of shape (n_rows, n_features)
-            The rows of each example; or all of them below each other, with ``lengths``, or without where every row is
-            an example.
+            The rows of each example; or all of them one after another, with ``lengths``, or without if every row is an
+            example.
         y : list
-            What the task's ``encode`` takes: for an `ExampleTask` one labelling per example.
+            The input of the task's ``encode``: for an `ExampleTask`, one labelling per example.
         lengths : array-like of shape (n_examples,) or None, default=None
-            Rows of each example where X is one array.
+            Number of rows of each example, if X is one array.
         structure : list or None, default=None
-            `ExampleTask`: an object for each example that its methods get as ``structure``.
+            For an `ExampleTask`: one object for each example, which its methods get as ``structure``.
         sample_weight : array-like of shape (n_examples,) or None, default=None
-            Positive factors on the losses of the examples.
+            Positive weights of the examples' losses.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class StructuredSVM(KernelMachine):
         Raises
         ------
         ValueError
-            A parameter or an example is not as it must be; the message names it.
+            A parameter or an example is invalid; the message names it.
         """
         rows, examples = self._problem(X, y, lengths, structure, sample_weight, reset=True)
         weights = None
@@ -185,7 +185,7 @@ class StructuredSVM(KernelMachine):
         Returns
         -------
         list, or ndarray of shape (n_rows,) where every row is an example
-            Labellings as the task has them.
+            Labellings in the task's form.
         """
         examples, predicted = self._predicted(X, lengths, structure)
         if self.task.has_object_labels:
@@ -195,7 +195,7 @@ class StructuredSVM(KernelMachine):
         return np.split(predicted, examples.offsets[1:-1])
 
     def score(self, X, y, lengths=None, structure=None, sample_weight=None):
-        """Minus the task's mean error of the predictions, so that more is better and 0 faultless.
+        """Minus the task's mean error of the predictions: higher is better, and 0 means no error.
 
         Parameters
         ----------
@@ -212,21 +212,21 @@ class StructuredSVM(KernelMachine):
         return -float(self.task.error(self.task.decode(scores, self.model_.plain, examples), examples))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None, structure=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C: nothing is taken from the fit but the model.
+        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
 
-        The bound comes of exact cuts, of which the first is that of the model.
+        The bound comes from exact cuts; the first one is taken at the model.
 
         Parameters
         ----------
         X, y, sample_weight, lengths, structure
             The training examples, as in `fit`.
         max_seconds : float or None, default=None
-            Stop with the bound so far after about this time.
+            Time limit; the bound so far is then returned.
 
         Returns
         -------
         Certificate
-            As of `SVC`.
+            As for `SVC`.
         """
         check_is_fitted(self, "model_")
         limit = check_limit("max_seconds", max_seconds, integer=False)

@@ -31,118 +31,120 @@ SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be r
 
 
 class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
-    """Kernel support vector classification, a drop-in for `sklearn.svm.SVC`.
+    """Kernel support vector classification, a drop-in replacement for `sklearn.svm.SVC`.
 
-    Minimises ½‖w‖² + C Σ ω_i ℓ_i. Two classes: the hinge loss max(0, 1 − y f(x)). More: Crammer and Singer's
-    max_c [cost(y, c) + s_c − s_y] in one problem with one score per class, or a two-class problem for each pair
-    (``multi_class``). Several labels per row (an indicator matrix y): the hinge losses of all labels, over one basis.
-    Or, for two classes, a measure over all rows such as F1 or ROC area, or the hinge cut off at 2 (``loss``).
+    Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes it is
+    Crammer and Singer's max_c [cost(y, c) + s_c − s_y] in one problem with one score per class, or there is a two-class
+    problem for each pair (``multi_class``). For several labels per row (an indicator matrix y) it is the sum of the
+    labels' hinge losses, over one basis. For two classes it can also be a measure over all rows, such as F1 or ROC
+    area, or the ramp loss (``loss``).
 
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Price of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
-        rows (at most 50,000), takes the one with the lowest error on the others, and trains on all rows with it.
+        Weight of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
+        rows (at most 50,000), takes the value with the lowest error on the others, and trains on all rows with it.
     kernel : str, Kernel or callable, default="rbf"
         A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
         `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
-        "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn counts rows
-        once), "auto" 1 / n_features; an array gives each feature its own (RBF and other kernels of x - z).
-        "learn" learns one for each feature together with the basis, from "scale" or from the gamma of an object
-        given as ``kernel``: needs the RBF kernel or another of distances (``has_metric``), dense rows and
+        "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn ignores weights
+        here). "auto" is 1 / n_features. An array gives each feature its own gamma (RBF and other kernels of x - z).
+        "learn" learns one gamma for each feature together with the basis. It starts from "scale", or from the gamma of
+        an object given as ``kernel``. It needs a kernel of distances (``has_metric``) such as RBF, dense rows and
         ``solver="refine"`` (or "auto"). "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
-        an object given as ``kernel``, as ``C="validate"`` tries prices; with both each gamma has its prices
-        tried.
+        an object given as ``kernel``, in the same way as ``C="validate"``. With both, every C is tried with every
+        gamma.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size
-        Accepted for compatibility with scikit-learn; these solvers have no use for them.
+        Accepted for compatibility with scikit-learn, and ignored.
     probability : False
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
     tol : float, default=1e-3
-        LIBSVM's, for the exact machine: how far the most violating pair of rows is from its optimality conditions. For
-        cuts the ε of their stopping rule on the mean loss.
+        For the exact machine it is LIBSVM's: the largest violation of the optimality conditions by a pair of rows.
+        For cuts it is the ε of their stopping rule on the mean loss.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class. "balanced": such that the weights of each class add up to the
-        same (scikit-learn's `SVC` counts rows, whatever their weights).
+        Factors on the weights of the rows of each class. "balanced" gives every class the same total weight
+        (scikit-learn's `SVC` counts rows and ignores their weights).
     verbose : bool or int, default=False
         True shows a progress bar on standard error.
     max_iter : int, default=-1
-        Limit on iterations; -1 for none.
+        Limit on iterations; -1 means none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        More than two classes: one column per class, or the differences of all pairs.
+        Columns of the decision values for more than two classes: one per class, or one per pair of classes.
     break_ties : bool, default=False
-        Of pairs of classes: predict that of the largest "ovr" decision value in place of the one with most votes.
+        For pairs of classes: predict the class with the largest "ovr" decision value, not the one with most votes.
     random_state : int, RandomState, Generator or None, default=None
-        For solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``; those of the exact
-        machine are so without one, too.
+        Used by solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``. Fits of the exact
+        machine are repeatable without it.
     solver : str or Solver, default="auto"
         A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" is the exact machine that the
-        other parameters name: "exact" for the hinge of two classes and of pairs of classes, "exact-cuts" for other
-        losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it is "refine" (learned vectors), or "cpsp" for
-        kernels or losses without derivatives and for sparse rows of more than 1,000 features. Where the exact machine
-        of two classes would take more than 10¹² kernel evaluations, estimated by a sample, a warning says so and
-        ``max_basis="auto"`` takes its place.
+        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes the exact machine that
+        the other parameters describe: "exact" for the hinge of two classes and of pairs of classes, "exact-cuts" for
+        other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
+        "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. If the exact
+        machine of two classes would need more than 10¹² kernel evaluations, estimated from a sample, it warns and
+        takes ``max_basis="auto"`` instead.
     max_basis : int, "auto" or None, default=None
-        At most this many learned vectors, whatever the number of rows. For solvers that have such a cap. "auto": as few
-        as err no more than the exact machine, by at most a quarter of a point, on rows held out; all rows are solved
-        exactly if there are none: see `slimsvm.Compact`, whose parameters say how much more and how long it may take,
-        and ``validation_``. ``gamma="learn"`` without a number searches likewise.
+        Largest number of learned vectors, for solvers that have such a limit. "auto" searches for the smallest number
+        whose errors on held-out rows exceed the exact machine's by at most a quarter of a percentage point; if there is
+        none, the exact machine of all rows is the model. See `slimsvm.Compact`, whose parameters set the extra error
+        and the search's cost, and ``validation_``. ``gamma="learn"`` without a number searches likewise.
     intercept : {"auto", "regularized", "free", "none"}, default="auto"
-        A constant feature 1 whose weight counts in ‖w‖², LIBSVM's whose weight does not, or none. "auto" is LIBSVM's
-        with the exact solver and with ``max_basis="auto"``, and "regularized" with others.
+        "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
+        "auto" is "free" with the exact solver and with ``max_basis="auto"``, and "regularized" with others.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
-        Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin asked between the classes.
+        Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin required between the classes.
     loss : str or task, default="hinge"
-        Others are for two classes. "ramp": the hinge cut off at 2 (outliers are no vectors), by the exact solver. Over
-        all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point), "precision_at_k", "recall_at_k" (k rows,
-        by name as many as are positive), "error_rate" (as "hinge"), or an object such as `slimsvm.tasks.FBeta(2.0)`.
-        ``classes_[1]`` is the positive class; that measure is trained and scored; rows have no weights then. Losses
-        that only rank set ``intercept_`` so that as many training rows are predicted positive as they ask for.
+        All others are for two classes. "ramp": the hinge capped at 2, so that outliers are no support vectors, by the
+        exact solver. Measures over all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point),
+        "precision_at_k", "recall_at_k" (by name, k is the number of positive rows), "error_rate" (the same as "hinge"),
+        or an object such as `slimsvm.tasks.FBeta(2.0)`. ``classes_[1]`` is the positive class. The measure is trained
+        and `score` returns it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number
+        of training rows predicted positive is the loss's k.
     max_seconds : float or None, default=None
-        Stop after about this time with the best model so far and a warning.
+        Time limit. The fit then stops with the best model so far and a warning.
     precision : {"auto", "float32", "float64"}, default="auto"
-        Of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, float32 elsewhere;
-        sums and objectives are always float64.
+        Type of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, and float32
+        elsewhere. Sums and objectives are always float64.
     memory_limit : float, default=2000
-        Megabytes the solver may take beyond the data and the model.
+        Megabytes the solver may use beyond the data and the model.
     n_jobs : int or None, default=None
-        Threads; None takes all cores (in a joblib worker its share).
+        Number of threads. None takes all cores (in a joblib worker, its share).
     multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
-        One problem with a score for each class, or as in LIBSVM one for each pair (a, b), a < b: ``basis_coef_`` has a
-        column for each pair, positive for a, over a basis that the pairs share; ``dual_coef_`` is its transpose, which
-        scikit-learn packs into n_classes − 1 lines. "auto" takes pairs with the exact solver, unless there is a
-        ``cost_matrix``, whichever errs less with ``max_basis="auto"``, and one problem with others;
-        ``multi_class_`` says which.
+        "crammer-singer" is one problem with a score for each class. "ovo" is LIBSVM's: one problem for each pair
+        (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for a, over a basis that the pairs
+        share; ``dual_coef_`` is its transpose, which scikit-learn packs into n_classes − 1 lines. "auto" takes "ovo"
+        with the exact solver (unless there is a ``cost_matrix``), the one with fewer errors with ``max_basis="auto"``,
+        and "crammer-singer" with others. ``multi_class_`` says which.
     warm_start : bool, default=False
-        Go on from the cuts of the last fit of the same rows, e.g. along a path over C or gamma.
+        Start from the last fit's solution for the same rows, e.g. along a path over C or gamma.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Of an indicator matrix the numbers of its columns.
+        For an indicator matrix, the numbers of its columns.
     multilabel_ : bool
         Whether y was an indicator matrix.
     multi_class_, intercept_kind_ : str
-        What ``multi_class`` and ``intercept`` stood for.
+        The choices made for ``multi_class`` and ``intercept``.
     n_basis_ : int
-        Basis vectors of the model.
+        Number of basis vectors of the model.
     basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
     basis_coef_ : ndarray of shape (n_basis, n_outputs)
     coef_ : ndarray of shape (n_outputs, n_features)
         Weights of the features, for ``kernel="linear"``.
     intercept_ : ndarray of shape (n_outputs,)
     support_, support_vectors_, dual_coef_, n_support_
-        As in scikit-learn, where basis vectors are training rows.
+        As in scikit-learn, if the basis vectors are training rows.
     objective_, lower_bound_ : float
-        The objective over all training rows (after `partial_fit` over the last chunk's); a bound that no model's can be
-        under, or None (sampled cuts give none).
-        Where few vectors were searched for their distance is what they cost, and the rows that the bound was had
-        without; ``counters_["bound_in_basis"]`` bounds the models of these vectors.
+        The objective over all training rows (after `partial_fit`, over the last chunk's rows), and a lower bound on the
+        objective of every model, or None (sampled cuts give none).
+        After a search for few vectors, their distance is the price of few vectors, and of the rows that the bound
+        was computed without; ``counters_["bound_in_basis"]`` bounds the models over these vectors.
     gap_ : float or None
         (``objective_`` − ``lower_bound_``) / abs(``objective_``); None without a bound.
     status_ : str
@@ -151,7 +153,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         One record per iteration.
     n_iter_, n_kernel_evals_ : int
     model_ : KernelExpansion
-    kernel_, solver_ : objects that ``kernel`` and ``solver`` stood for; ``kernel_`` has the gammas that were learned.
+    kernel_, solver_ : the objects used for ``kernel`` and ``solver``; ``kernel_`` has the gammas that were learned.
     C_, precision_ : float and str
     validation_ : list of dict
         ``C``, ``error`` and ``seconds`` of every trial of ``C="validate"``, and ``gamma`` of ``gamma="validate"``.
@@ -254,7 +256,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         y : array-like of shape (n_samples,), or array-like or sparse matrix of shape (n_samples, n_labels)
             Class labels, numbers or strings; or an indicator matrix of 0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
 
         Returns
         -------
@@ -269,8 +271,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Warns
         -----
         ConvergenceWarning
-            A limit ended the fit; or ``max_basis`` vectors tell several classes apart no better than one class for all
-            rows would.
+            A limit ended the fit, or the model of ``max_basis`` vectors classifies the training rows no better than
+            one class for all rows would.
         """
         if self.probability and self.probability != "deprecated":  # the default of scikit-learn's SVC
             raise ValueError(
@@ -389,8 +391,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return self.loss if isinstance(self.loss, tasks.OverAllRows) else tasks.MULTIVARIATE[self.loss]()
 
     def score(self, X, y, sample_weight=None):
-        """The measure that was trained: accuracy, or the one ``loss`` names. Of an indicator matrix the share of rows
-        all of whose labels are right.
+        """The measure that was trained: accuracy, or the one ``loss`` names. For an indicator matrix, the share of
+        rows whose labels are all right.
 
         Parameters
         ----------
@@ -406,7 +408,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Raises
         ------
         ValueError
-            With another loss than "hinge": sample_weight is given, or y has not both of the two classes.
+            With another loss than "hinge": sample_weight is given, or y does not have both classes.
         """
         check_is_fitted(self, "model_")
         if self.loss in ("hinge", "ramp"):
@@ -432,7 +434,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         ndarray, float64
             Two classes: shape (n_samples,), positive for ``classes_[1]``. More: (n_samples, n_classes), or
             (n_samples, n_classes·(n_classes − 1)/2) differences of scores with ``decision_function_shape="ovo"``.
-            Several labels per row: (n_samples, n_labels), positive for those a row has. Pairs: as scikit-learn.
+            Several labels per row: (n_samples, n_labels), positive for the row's labels. Pairs: as in scikit-learn.
         """
         scores = self._scores(X)
         if self.multilabel_:
@@ -446,7 +448,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return scores
 
     def predict(self, X):
-        """Class labels, ties to the lowest; or an indicator matrix.
+        """Predicted class labels, or an indicator matrix. Ties go to the lowest class.
 
         Parameters
         ----------

@@ -14,19 +14,19 @@ from slimsvm.estimators._shared.validation import check_finite
 
 
 class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
-    """ε-insensitive kernel regression, a drop-in for `sklearn.svm.SVR`.
+    """ε-insensitive kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
 
     Minimises ½‖w‖² + C Σ ω_i max(0, abs(y_i − f(x_i)) − ε). The regularised intercept is measured from the weighted
-    mean of y, so that targets far from zero cost nothing.
+    mean of y, so large targets are not penalised.
 
     Parameters
     ----------
     kernel, degree, gamma, coef0, shrinking, cache_size, tol, verbose, max_iter
         As in `SVC`.
     C : float or "validate", default=1.0
-        Price of one row's loss, or the choice of `SVC`, by mean absolute error.
+        Weight of one row's loss. "validate" chooses it as in `SVC`, by mean absolute error.
     epsilon : float, default=0.1
-        Half-width of the tube in which residuals cost nothing, in the units of y.
+        Half-width of the tube in which residuals have no loss, in the units of y.
     solver : str or Solver, default="auto"
         As in `SVC`.
     random_state, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
@@ -35,7 +35,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     Attributes
     ----------
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`; ``intercept_`` holds the mean of y too.
+        As in `SVC`; ``intercept_`` includes the mean of y.
     coef_, objective_, lower_bound_, gap_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_,
     precision_, C_, validation_
         As in `SVC`.
@@ -108,7 +108,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Factors ≥ 0 on the rows' losses; a row of weight 0 is as if it were not there.
+            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
 
         Returns
         -------

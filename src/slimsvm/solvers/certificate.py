@@ -77,7 +77,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     model : KernelExpansion
         In float64.
     max_seconds : float or None
-        Stop with the bound so far after about this time.
+        Time limit; the bound so far is then returned.
 
     Returns
     -------

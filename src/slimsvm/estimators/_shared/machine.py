@@ -398,8 +398,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Weights of the features where the kernel is linear, shape (n_outputs, n_features): one line for two classes
-        and for regression, otherwise one for each class or pair of classes, as ``basis_coef_`` has columns.
+        """Weights of the features, for the linear kernel, shape (n_outputs, n_features). There is one line for two
+        classes and for regression, otherwise one for each class or pair of classes, as ``basis_coef_`` has columns.
         """
         check_is_fitted(self, "model_")
         if not self.model_.kernel.has_weights:
@@ -410,7 +410,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
 
     @property
     def gap_(self) -> float | None:
-        """Share of its magnitude by which the objective could at most be lowered; None where nothing bounds it
+        """Largest share of its magnitude by which the objective could be lowered; None without a lower bound
         (sampled cuts).
         """
         check_is_fitted(self, "model_")
@@ -423,7 +423,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None) -> solvers.Certificate:
-        """How far the model is from the exact SVM of this kernel and C: nothing is taken from the fit but the model.
+        """How far the model is from the exact SVM of this kernel and C, from the model alone, not from the fit.
 
         One pass costs n² kernel evaluations.
 
@@ -435,13 +435,13 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             As in ``fit``.
         max_seconds : float or None, default=None
-            Stop with the bound so far after about this time.
+            Time limit; the bound so far is then returned.
 
         Returns
         -------
         Certificate
-            Its ``objective`` is that of the model, and no model's is under its ``lower_bound``, both in float64;
-            ``gap`` is the share by which the objective could at most be lowered.
+            ``objective`` is the model's, and no model has one below ``lower_bound``; both are in float64.
+            ``gap`` is the largest share by which the objective could be lowered.
 
         Raises
         ------
