@@ -21,21 +21,21 @@ from slimsvm.tasks import Binary
 class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
-    Machines of random subsets are trained side by side. Rows that they place on the wrong side, and rows that are
-    surely right, are discarded; the others give the last machine its vectors, whose coefficients are the best for all
-    rows (or, as published, are what the last machine is trained on: ``max_basis=None``). For more classes wrap it in
+    Machines are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
+    right, are removed. The remaining rows give the last machine its vectors, whose coefficients are fitted to all rows.
+    (As published, the last machine is trained on the remaining rows: ``max_basis=None``.) For more classes wrap it in
     `sklearn.multiclass.OneVsRestClassifier`.
 
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Price of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000 and takes the middle one of those
-        that err least on the validation rows, give or take a standard error of the difference; fewer than 300 do not
-        judge alone, but every part of the rows in its turn. With ``max_basis=None``: the lowest with the fewest
-        vectors (give or take a tenth) of those within two, on the validation rows.
+        Weight of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000. Several values have the fewest
+        errors on the validation rows, within a standard error of the difference; it takes the middle one of these. If
+        there are fewer than 300 validation rows, every part of the rows validates in turn. With ``max_basis=None`` it
+        considers values within two standard errors, and of those with the fewest vectors (within 10 %) the lowest.
     first_C : float or "validate", default="validate"
-        Price for the machines of the subsets, and that which vectors are found with; "validate" takes the highest price
-        at which machines err least, give or take two standard errors, on rows that they have not seen.
+        C for the machines of the subsets, and for finding vectors. "validate" takes the highest value with the fewest
+        errors, within two standard errors, on rows that the machines were not trained on.
     kernel : str, Kernel or callable, default="rbf"
         As in `SVC`; no kernel matrix.
     degree : int, default=3
@@ -44,69 +44,69 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     n_subsets : int, default=5
         The paper's s.
     subset_size : int or None, default=None
-        The paper's r: half of it from each class, or all rows of a class that has fewer. None: the share 1/n_subsets of
-        all rows, but at least 1,000 or half of them. Larger subsets: better decisions, fewer vectors discarded.
+        The paper's r: half of it from each class, or all rows of a smaller class. None: the share 1/n_subsets of
+        all rows, but at least 1,000 or half of them. Larger subsets decide better and remove fewer vectors.
     validation_size : int or None, default=None
-        Rows that thresholds and the last machine's price are chosen by; then they join in its last training. None: a
-        third of subset_size. 0: no thresholds; C must be a number then.
+        Rows that choose thresholds and the last machine's C; then they join its last training. None: a
+        third of subset_size. 0: no thresholds; C must then be a number.
     variances : float, default=0.0
-        Rows are discarded if their mean margin is beyond 0 or 1 by this number of variances. The paper has 1, which
-        discards less. 0 goes by the mean alone, unless few vectors will not do (``max_basis="auto"``).
+        Rows are removed if their mean margin is beyond 0 or 1 by this number of variances. The paper has 1, which
+        removes fewer rows. 0 uses the mean alone, unless few vectors are not enough (``max_basis="auto"``).
     balance : bool, default=True
         Whether the smaller class of the kept rows gets surely right rows back.
     max_basis : int, "auto" or None, default="auto"
-        Most vectors of the last machine. A machine is trained on a sample of the kept rows and takes in, round by
-        round, rows that it has wrong, until it has as many; its vectors' coefficients are then fitted to all rows,
-        those with wrong labels too. "auto": the sample is what is kept of 2,000 rows, and as many are vectors (fewer
-        where some lie in the span of the others), so that their number is about the same for any number of rows from
-        2,000 on; below, the vectors of the machine of all kept rows. Where that then errs more on the
-        validation rows than the first machines do (by a point, and by two standard errors), None with ``variances=1``
-        at least. None: the machine of all kept rows, as in the paper.
+        Largest number of vectors of the last machine. A machine is trained on a sample of the kept rows. Round by
+        round it takes in rows that it classifies wrongly, until it has that many vectors. Their coefficients are then
+        fitted to all rows, including those with wrong labels. "auto": the sample is what is kept of 2,000 rows, and the
+        number of vectors is the same (fewer if some lie in the span of the others). So it hardly depends on the number
+        of rows from 2,000 on; below, the vectors are those of the machine of all kept rows. If the result errs more on
+        the validation rows than the first machines (by a point, and by two standard errors), it is None with
+        ``variances`` of at least 1. None: the machine of all kept rows, as in the paper.
     second_stage : bool, default=True
         False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
     deviations : float, default=2.0
-        Standard errors by which a price has to err less than one with fewer vectors, and a threshold than none, to be
-        taken. 0 takes the best of them, as the paper does.
+        Standard errors by which a C must err less than one with fewer vectors, and a threshold less than none, to be
+        taken. 0 takes the best, as in the paper.
     solver : str or Solver, default="exact"
-        Of all machines, as in `SVC`.
+        For all machines, as in `SVC`.
     intercept : {"free", "regularized", "none"}, default="free"
         As in `SVC`.
     tol : float, default=1e-3
         As in `SVC`.
     max_iter : int, default=-1
-        Limit on the iterations of every machine; -1 for none.
+        Limit on the iterations of every machine; -1 means none.
     max_seconds : float or None, default=None
-        Stop after about this time; machines that are not done by then are taken as they are, with a warning.
+        Time limit. Unfinished machines are then used as they are, with a warning.
     precision, memory_limit, n_jobs, verbose
         As in `SVC`. The machines of the subsets run side by side, each on one thread.
     random_state : int, RandomState, Generator or None, default=None
-        Of subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
+        For subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
     sample_indices_ : int64 ndarray
-        Positions of the rows that were kept, ascending: those that the last machine, or the one that gives its vectors,
-        could be trained on.
+        Positions of the rows that were kept, ascending: the rows that the last machine, or the one that gives its
+        vectors, could be trained on.
     C_, first_C_ : float
     validation_, first_validation_ : list of dict
-        ``C``, ``error``, ``n_basis`` and ``seconds`` of every price that was tried for the last and the first machines:
-        the last one's without the validation rows, by their error.
+        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried for the last and for the first machines.
+        The last machine's are without the validation rows, and by their error.
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Of y f(x) over the machines of the subsets.
+        Mean and variance of y f(x) over the machines of the subsets.
     n_wrong_, n_sure_, n_returned_ : int
-        Rows discarded on the wrong side, as surely right, and put back of the latter.
+        Numbers of rows removed on the wrong side, removed as surely right, and put back of the latter.
     n_basis_, basis_vectors_, basis_coef_, intercept_, model_, kernel_, precision_
         As in `SVC`.
     support_, support_vectors_, dual_coef_, n_support_
         As in scikit-learn.
     objective_, lower_bound_ : float
-        Of the last machine's problem before its threshold was moved: over all rows and without a bound, or with
+        For the last machine's problem before its threshold was moved: over all rows and without a bound, or with
         ``max_basis=None`` over the rows that were kept. NaN and None for the mean of machines.
     status_, history_, n_iter_
-        Of the last machine.
+        For the last machine.
     n_kernel_evals_ : int
-        Of everything.
+        For the whole fit.
 
     References
     ----------
@@ -213,7 +213,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         return self
 
     def edit(self, X, y):
-        """Only the first stage: which rows the last machine would be trained on (``max_basis`` left out).
+        """Only the first stage: the rows that the last machine would be trained on (without ``max_basis``).
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         Returns
         -------
         Edited
-            Positions of the kept rows, and what they were chosen by.
+            Positions of the kept rows, and the values that decided.
         """
         X, y, codes = self._check_data(X, y)
         problem = self._set_up(X, Binary().encode(codes), Binary(), None)
@@ -319,7 +319,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         return self._scores(X)[:, 0]
 
     def predict(self, X):
-        """Class labels, ties to the lowest.
+        """Predicted class labels. Ties go to the lowest class.
 
         Parameters
         ----------

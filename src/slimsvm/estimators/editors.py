@@ -1,4 +1,4 @@
-"""Editors of training sets in imbalanced-learn's manner: `fit_resample` and `sample_indices_`."""
+"""Editors of training sets with the interface of imbalanced-learn's samplers: `fit_resample`, `sample_indices_`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = 1e150
 
 
 class Editor(BaseEstimator):
-    """Base of the editors: checks X and y, asks for the rows that stay, and returns them.
+    """Base of the editors: checks X and y, asks which rows stay, and returns them.
 
     An editor is a step of imbalanced-learn's ``Pipeline``, before any classifier.
 
@@ -62,9 +62,9 @@ class Editor(BaseEstimator):
         Returns
         -------
         X_resampled : the rows of X that stayed
-            A DataFrame where X is one, CSR where X is sparse, otherwise an array; of the dtype of X.
+            A DataFrame if X is one, CSR if X is sparse, otherwise an array; with the dtype of X.
         y_resampled : their labels
-            A Series where y is one, otherwise an array.
+            A Series if y is one, otherwise an array.
 
         Raises
         ------
@@ -114,14 +114,14 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 class EditedNN(Editor):
-    """Discard the rows whose nearest neighbours belong to another class.
+    """Remove the rows whose nearest neighbours belong to another class.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        Of the other rows, as many vote; a row stays unless another class has more votes than its own.
+        Number of other rows that vote. A row stays unless another class has more votes than its own.
     n_jobs : int or None, default=None
-        Threads; None takes all cores. The answer is the same for any number.
+        Threads; None takes all cores. The result is the same for any number.
 
     Attributes
     ----------
@@ -153,18 +153,18 @@ class EditedNN(Editor):
 
 
 class MultiEdit(Editor):
-    """Discard rows that their nearest neighbour among other rows contradicts, until no more are found.
+    """Repeatedly remove rows whose nearest neighbour among other rows has another class, until none is found.
 
     Parameters
     ----------
     n_splits : int, default=3
-        Parts the rows are divided into; each part is judged by the next one.
+        Number of parts into which the rows are divided; the next part judges each part.
     n_stable : int, default=3
-        Rounds without a discarded row after which it ends.
+        The editing ends after this many rounds without a removed row.
     random_state : int, RandomState, Generator or None, default=None
-        Of the divisions.
+        For the divisions.
     n_jobs : int or None, default=None
-        Threads; None takes all cores. The answer is the same for any number.
+        Threads; None takes all cores. The result is the same for any number.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class MultiEdit(Editor):
     Warns
     -----
     UserWarning
-        All rows of a class were discarded.
+        All rows of a class were removed.
 
     References
     ----------
@@ -205,14 +205,15 @@ class MultiEdit(Editor):
 
 
 class Condense(Editor):
-    """Keep a subset whose nearest neighbour classifies all other rows right.
+    """Keep a subset of the rows whose nearest neighbours classify all other rows correctly.
 
-    Rows amid their own class go, rows near a boundary and outliers stay: edit first (`EditedNN`, `MultiEdit`).
+    It removes rows amid their own class. Rows near a boundary and outliers stay, so edit first (`EditedNN`,
+    `MultiEdit`).
 
     Parameters
     ----------
     random_state : int, RandomState, Generator or None, default=None
-        Of the order in which rows are looked at, on which the subset depends.
+        For the order in which rows are processed; the subset depends on it.
 
     Attributes
     ----------
@@ -245,21 +246,21 @@ class Condense(Editor):
 
 
 class CrossTraining(Editor):
-    """Discard what machines of random subsets place on the wrong side, and what they all are sure of. Two classes.
+    """Remove rows on the wrong side for machines of random subsets, and rows surely right for all. Two classes.
 
-    The first stage of `CrossTrainedSVC`, for any classifier to follow.
+    This is the first stage of `CrossTrainedSVC`, for any classifier to follow.
 
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Price of a row's loss for the machines; "validate" tries 0.1, 1, … 1000 until they err no less on rows that they
-        have not seen, and takes the highest at which they err least, give or take one standard error.
+        Weight of a row's loss for the machines. "validate" tries 0.1, 1, … 1000 until there are no fewer errors on rows
+        that the machines were not trained on. It takes the highest with the fewest errors, within two standard errors.
     kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
         As in `CrossTrainedSVC`.
     n_jobs : int or None, default=None
-        Machines trained side by side; None takes all cores. The answer is the same for any number.
+        Machines trained side by side; None takes all cores. The result is the same for any number.
     random_state : int, RandomState, Generator or None, default=None
-        Of subsets and validation rows.
+        For subsets and validation rows.
 
     Attributes
     ----------
@@ -268,7 +269,7 @@ class CrossTraining(Editor):
     classes_ : ndarray of shape (2,)
     C_ : float
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Of y f(x) over the machines.
+        Mean and variance of y f(x) over the machines.
     n_features_in_ : int
 
     References

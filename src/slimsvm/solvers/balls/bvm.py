@@ -82,19 +82,19 @@ class BallVectorRun(BallRun):
 
 
 class BVM(BallSolver):
-    """Ball vector machine for two classes: squared slacks, penalised intercept, no optimisation inside.
+    """Ball vector machine for two classes: squared slacks, penalised intercept, no inner optimisation.
 
-    It solves another problem than the other solvers; what it reports of that one is as for `CVM`.
+    It solves another problem than the other solvers, and reports it as `CVM` does.
 
     Parameters
     ----------
     epsilon : float, default=1e-4
-        ε: all rows lie in a ball of 1 + ε times the radius that was given.
+        ε: all rows lie in a ball of 1 + ε times the given radius.
     sample_size : int, default=59
         Random rows among which the farthest is searched for.
     shrink : bool, default=True
-        Go on from the ball of the given radius to the smallest, as `CVM` does. False: the paper's algorithm, whose
-        objective is up to four times the least one.
+        Continue from the ball of the given radius to the smallest ball, as `CVM` does. False is the paper's algorithm,
+        whose objective is up to four times the lowest one.
     final_epsilon : float, default=1e-6
         ε of the smallest ball.
 

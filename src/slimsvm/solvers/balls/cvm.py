@@ -89,14 +89,14 @@ class CoreVectorRun(BallRun):
 class CVM(BallSolver):
     """Core vector machine for two classes: squared slacks, penalised intercept, a core set that grows row by row.
 
-    It solves another problem than the other solvers, ½‖w‖² + (C/2) Σ max(0, 1 − y f)²: its two sides are
-    ``counters_["own_objective"]`` and ``counters_["own_lower_bound"]``; ``objective_`` is the hinge objective of its
-    model.
+    It solves another problem than the other solvers, ½‖w‖² + (C/2) Σ max(0, 1 − y f)². Objective and bound of that
+    problem are ``counters_["own_objective"]`` and ``counters_["own_lower_bound"]``; ``objective_`` is the hinge
+    objective of the model.
 
     Parameters
     ----------
     epsilon : float, default=1e-6
-        ε: the ball around all rows has a radius at most 1 + ε times the smallest.
+        ε: the ball around all rows has at most 1 + ε times the smallest radius.
     sample_size : int, default=59
         Random rows among which the farthest is searched for.
 

@@ -27,7 +27,7 @@ from slimsvm.solvers.budgeted.budgeted_solver import BudgetedSolver
 class BSCA(BudgetedSolver):
     """Budgeted stochastic coordinate ascent: the dual, one row at a time, with at most ``max_basis`` vectors.
 
-    Two classes, several (each against the rest; the finish solves Crammer and Singer's problem over the vectors found),
+    For two classes, several (each against the rest; the finish solves Crammer and Singer's problem over the vectors),
     and regression; dense and sparse rows. Problems with at most ``max_basis`` rows are solved by plain dual
     coordinate ascent to a relative gap of 1e-10.
 
@@ -36,42 +36,43 @@ class BSCA(BudgetedSolver):
     max_basis : int, default=500
         Number of basis vectors, the budget B.
     epochs : int, default=3
-        Passes over the rows; the estimator's ``max_iter`` may make them fewer.
+        Passes over the rows; the estimator's ``max_iter`` may reduce them.
     maintenance : str or BudgetRule, default="merge"
-        What makes room when there are too many vectors: a name of `slimsvm.budget.BUDGET_RULES` ("merge", "project",
-        "remove", ...), or an object. Merging is for the RBF kernel.
+        The rule that removes vectors when there are too many: a name of `slimsvm.budget.BUDGET_RULES` ("merge",
+        "project", "remove", ...), or an object. Merging needs the RBF kernel.
     finish : bool, default=True
         Solve the convex problem in the coefficients of the final vectors.
     descent_epochs : int, default=0
-        After the finish, passes of descent on vectors and coefficients together, as `Refine` makes them.
+        After the finish, passes of descent on vectors and coefficients together, as in `Refine`.
     selection : {"permutation", "uniform", "adaptive"}, default="permutation"
-        Every row once per epoch in random order, rows drawn with replacement as in the paper, or in random order the
-        rows whose α moved when last met, and of those that have been at rest for k epochs one in 1 + k.
+        "permutation": every row once per epoch in random order. "uniform": rows drawn with replacement, as in the
+        paper. "adaptive": the rows whose α moved last time, in random order, and of those at rest for k epochs one in
+        1 + k.
     damping : float or "auto", default="auto"
-        A step is divided by 1 + damping M / n, M the number of times that the budget took a vector away so far: what a
-        merger loses grows with the square of the step, and α does not know of it. Without mergers nothing is damped;
-        0 takes the paper's steps. By default 4 for classes, 1 for regression and 0 for one class, whose price changes.
-        `partial_fit` damps nothing: its rows are met once.
+        A step is divided by 1 + damping M / n, where M is the number of vectors that the budget has removed so far.
+        The loss of a merge grows with the square of the step, and α does not know about it. Without merges nothing is
+        damped; 0 takes the paper's steps. "auto" is 4 for classes, 1 for regression and 0 for one class, whose C
+        changes. `partial_fit` damps nothing, because it sees its rows once.
     patience : int or None, default=None
-        Stop after this number of epochs that lowered neither the primal objective nor the weight degradation by 1 %.
+        Stop after this many epochs in a row that lower neither the primal objective nor the weight degradation by 1 %.
     average : bool, default=True
-        The model of an epoch is the mean of those after each of its last ``max_basis`` steps, not the last. It changes
-        no step, and the finish makes its own coefficients; without the finish it takes most of the dips away.
+        The model of an epoch is the mean of the models after each of its last ``max_basis`` steps, not the last model.
+        This changes no step, and the finish computes its own coefficients. Without the finish it smooths most dips.
     reports : {"sample", "exact"}, default="sample"
         Whether the objectives and the training error of each epoch are estimated from 2,000 rows or exact. Exact dual
         objectives are lower bounds; they cost one kernel evaluation for each pair of rows with α > 0.
     tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
         rows or points times outputs, see `LowRank`).
 
     Notes
     -----
-    Records in ``history_``, all of the model before the finish: ``primal``; ``dual``, D(α) = Σα − ½‖Σ α_i y_i φ(x_i)‖²
-    (a true bound where ``is_exact``); ``dual_of_model``, Σα − ½‖w̃‖² with the budgeted w̃, which bounds nothing;
-    ``steps``, and of them ``merge_fraction`` (the budget took a vector away after), ``zero_step_fraction``;
-    ``degradation`` (the sum of the ‖Δ‖² taken away), ``training_error``, ``online_loss`` and ``online_error`` (of rows
-    as they were met), ``seconds`` since the fit began. With two classes and at most 2,000 rows also ``relative_error``,
-    the paper's E(w, w̃): from 1 on its theorem 1 witnesses no further progress.
+    Records in ``history_`` describe the model before the finish: ``primal``; ``dual``, D(α) = Σα − ½‖Σ α_i y_i φ(x_i)‖²
+    (a true bound if ``is_exact``); ``dual_of_model``, Σα − ½‖w̃‖² with the budgeted w̃, which is not a bound;
+    ``steps``, and their shares ``merge_fraction`` (the budget removed a vector afterwards) and ``zero_step_fraction``;
+    ``degradation`` (the sum of all ‖Δ‖² removed), ``training_error``, ``online_loss`` and ``online_error`` (of rows
+    at the time of their step), ``seconds`` since the fit began. With two classes and at most 2,000 rows also
+    ``relative_error``, the paper's E(w, w̃): from 1 on its theorem 1 guarantees no further progress.
     With several classes primal and duals are those of one class against the rest.
 
     References

@@ -30,32 +30,33 @@ class BSGD(BudgetedSolver):
     max_basis : int, default=500
         Number of basis vectors, the budget B.
     epochs : int, default=3
-        Passes over the rows; the estimator's ``max_iter`` may make them fewer.
+        Passes over the rows; the estimator's ``max_iter`` may reduce them.
     maintenance : str or BudgetRule, default="merge"
-        What makes room when there are too many vectors: a name of `slimsvm.budget.BUDGET_RULES` ("merge", "project",
-        "remove", ...), or an object. Merging is for the RBF kernel.
+        The rule that removes vectors when there are too many: a name of `slimsvm.budget.BUDGET_RULES` ("merge",
+        "project", "remove", ...), or an object. Merging needs the RBF kernel.
     finish : bool, default=True
         Solve the convex problem in the coefficients of the final vectors.
     descent_epochs : int, default=0
-        After the finish, passes of descent on vectors and coefficients together, as `Refine` makes them.
+        After the finish, passes of descent on vectors and coefficients together, as in `Refine`.
     selection : {"permutation", "uniform"}, default="permutation"
-        Every row once per epoch in random order, or rows drawn with replacement as in the papers.
+        "permutation": every row once per epoch in random order. "uniform": rows drawn with replacement, as in the
+        papers.
     patience : int or None, default=None
-        Stop after this number of epochs that lowered neither the primal objective nor the weight degradation by 1 %.
+        Stop after this many epochs in a row that lower neither the primal objective nor the weight degradation by 1 %.
     average : bool, default=True
-        The model of an epoch is the mean of those after each of its last ``max_basis`` steps, not the last. It changes
-        no step, and the finish makes its own coefficients; without the finish it takes most of the dips away.
+        The model of an epoch is the mean of the models after each of its last ``max_basis`` steps, not the last model.
+        This changes no step, and the finish computes its own coefficients. Without the finish it smooths most dips.
     reports : {"sample", "exact"}, default="sample"
         Whether the objective and the training error of each epoch are estimated from 2,000 rows or exact.
     tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
         rows or points times outputs, see `LowRank`).
 
     Notes
     -----
-    Records in ``history_`` are those of `BSCA` without ``dual``: the method's steps leave the box. ``dual_of_model`` is
-    Σα − ½‖w̃‖² with α_i = n C / t times the steps in which row i had a loss; None but for two classes whose rows weigh
-    the same.
+    Records in ``history_`` are those of `BSCA` without ``dual``, because the method's steps leave the box.
+    ``dual_of_model`` is Σα − ½‖w̃‖², where α_i is n C / t times the number of steps in which row i had a loss. It is
+    None except for two classes with equal row weights.
 
     References
     ----------

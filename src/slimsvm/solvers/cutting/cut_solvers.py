@@ -60,37 +60,37 @@ class CuttingPlaneSolver(Solver):
 
 
 class ExactCuts(CuttingPlaneSolver):
-    """Algorithm 1: every cut is the mean over all examples, so that the fit ends with a computed gap to the optimum.
+    """Algorithm 1: every cut is the mean over all examples, so the fit ends with a computed gap to the optimum.
 
-    With ``slacks="each"`` a cut is that of one example, and every iteration adds one of each
+    With ``slacks="each"`` a cut belongs to one example, and every iteration adds one cut per example
     (`solvers.cutting.example_slacks`).
 
     Parameters
     ----------
     tol_relative : float or None, default=0.01
-        Beside ``tol`` (ε on the mean loss) also ask for a gap of at most this share of the objective; None is the
+        Largest gap as a share of the objective, in addition to ``tol`` (ε on the mean loss). None is the
         paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10
-        (1e-3 where rows times outputs are more than 2,000).
+        (1e-3 if rows times outputs are more than 2,000).
     step : {"line-search", "full"}, default="line-search"
-        "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
+        "full" goes to the QP's solution, as in the paper; "line-search" to the best point on the way (OCAS).
     overshoot : float, default=0.05
         μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
     warm_up : int or None, default=400
-        Above 2,000 rows start with cuts of this many sampled violated examples, until few rows are violated. None
-        starts with exact cuts, whose first one costs n² kernel evaluations.
+        Above 2,000 rows, start with cuts of this many sampled violated examples, until few rows are violated. None
+        starts with exact cuts; the first of them costs n² kernel evaluations.
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
     weights : {"auto"} or bool, default="auto"
-        Whether a linear kernel's machine is kept as weights of features: "auto" says yes above 2,000 rows that have
+        Whether a linear kernel's machine is stored as weights of features. "auto" does so above 2,000 rows that have
         on average no more features than there are rows. There is no warm-up then.
     slacks : {"auto", "one", "each"}, default="auto"
-        Whether all examples share one slack or each has its own, for losses that are sums over examples: tens of
-        iterations instead of hundreds, but a cut of every example to keep. "auto" says "each" for sequences, queries
-        and other examples of several rows whose machine is kept as weights; a warm start keeps to what it goes on
-        from. ``step``, ``overshoot`` and ``warm_up`` are of one slack.
+        Whether all examples share one slack or each has its own, for losses that are sums over examples. "each" needs
+        tens of iterations instead of hundreds, but keeps a cut of every example. "auto" is "each" for sequences,
+        queries and other examples of several rows if the machine is stored as weights; a warm start keeps the earlier
+        choice. ``step``, ``overshoot`` and ``warm_up`` are for one slack.
     keep : {"best", "last"}, default="best"
-        Which iterate the model is: that of the lowest objective, or the QP's last solution, as the paper has it;
-        "last" goes with ``step="full"``.
+        Which iterate is the model: the one with the lowest objective, or the QP's last solution, as in the paper.
+        "last" needs ``step="full"``.
 
     Raises
     ------
@@ -177,26 +177,26 @@ class ViolatedCuts(CuttingPlaneSolver):
     Parameters
     ----------
     sample_size : int, default=400
-        r, examples in a cut.
+        r, the number of examples in a cut.
     constant : {"sample", "all"}, default="sample"
-        Whether a cut's constant is that of the examples drawn or, as the paper has it, that of all violated ones. No
-        difference for 0/1 losses; for regression, cost matrices and sequences the first comes closer to the optimum.
+        Whether a cut's constant is that of the drawn examples or, as in the paper, that of all violated ones. For 0/1
+        losses both are equal. For regression, cost matrices and sequences "sample" comes closer to the optimum.
     tol_relative : float or None, default=0.01
-        Beside ``tol`` (ε on the mean loss) also ask that objective and QP value differ by at most this share of the
-        objective; None is the paper's rule. With sampled cuts the QP's value is an estimate, not a bound.
+        Largest distance of objective and QP value as a share of the objective, in addition to ``tol`` (ε on the mean
+        loss). None is the paper's rule. With sampled cuts the QP's value is an estimate, not a bound.
     step : {"line-search", "full"}, default="line-search"
-        "full" goes to the QP's solution, as the paper does; "line-search" to the best point on the way (OCAS).
+        "full" goes to the QP's solution, as in the paper; "line-search" to the best point on the way (OCAS).
     overshoot : float, default=0.1
         μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
 
     keep : {"best", "last"}, default="best"
-        Which iterate the model is: that of the lowest objective, or the QP's last solution, as the paper has it;
-        "last" goes with ``step="full"``.
+        Which iterate is the model: the one with the lowest objective, or the QP's last solution, as in the paper.
+        "last" needs ``step="full"``.
     max_draws : int, default=1001
-        Samples drawn for a cut until one is violated by more than ε; the most violated of them is taken where none is,
-        and the fit ends where that happens time after time. The paper draws on for ever.
+        Largest number of samples drawn for a cut until one is violated by more than ε. If none is, the most violated
+        sample is taken; if this happens repeatedly, the fit ends. The paper sets no limit.
 
     Examples
     --------
@@ -237,19 +237,19 @@ class ViolatedCuts(CuttingPlaneSolver):
 
 
 class UniformCuts(CuttingPlaneSolver):
-    """Algorithm 2 ("constant time"): cuts and stopping rule from fresh uniform samples; work independent of n.
+    """Algorithm 2 ("constant time"): cuts and stopping rule use new uniform samples; work is independent of n.
 
     Parameters
     ----------
     sample_size : int, default=1000
-        r, examples in a sample.
+        r, the number of examples in a sample.
     patience : int, default=4
-        p: fresh samples in a row that must satisfy the stopping rule.
+        p, the number of new samples in a row that must satisfy the stopping rule.
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
     final_objective : bool, default=True
-        Compute the model's objective over all rows at the end: one pass over the data that training itself never
-        makes. Its evaluations are counted apart, as ``report_kernel_evals``.
+        Compute the model's objective over all rows at the end. This is one pass over the data, which training itself
+        never makes. Its evaluations are counted separately, as ``report_kernel_evals``.
 
     Examples
     --------

@@ -230,24 +230,24 @@ class BCFWRun:
 
 
 class BCFW(Solver):
-    """Block-coordinate Frank-Wolfe: the structured dual, one example at a time, to a computed gap.
+    """Block-coordinate Frank-Wolfe: solves the structured dual, one example at a time, to a computed gap.
 
-    For every task whose loss is a sum over examples, and any kernel. With ``kernel="linear"`` the weights are explicit.
+    For every task whose loss is a sum over examples, and any kernel. With ``kernel="linear"`` weights are explicit.
 
     Parameters
     ----------
     tol_relative : float or None, default=0.01
-        Beside ``tol`` (on the mean loss) also ask for a gap of at most this share of the objective.
+        Largest gap as a share of the objective, in addition to ``tol`` (on the mean loss).
     step : {"corrective", "line-search"}, default="corrective"
         "line-search" is the paper's step towards the plane that the oracle found. "corrective" solves for the best mix
-        of all planes of the example that were met so far: far fewer passes to small gaps.
+        of all planes of the example met so far, and needs far fewer passes to small gaps.
     cached_passes : int, default=2
-        Passes over the planes there are after each pass with the oracle; 0 is the paper's algorithm.
+        Passes over the stored planes after each pass with the oracle; 0 is the paper's algorithm.
     averaging : bool, default=False
-        Return the average of the iterates after each pass, the k-th counted k times; its objective is what the gap is
-        computed for. It helps line searches, whose last iterate is poor, and harms corrective steps.
+        Return the weighted average of the iterates after each pass, in which the k-th counts k times. The gap is
+        computed for its objective. It helps line searches, whose last iterate is poor, and harms corrective steps.
     weights : {"auto"} or bool, default="auto"
-        Whether a linear kernel's machine is kept as weights of features: "auto" says yes above 2,000 rows that have
+        Whether a linear kernel's machine is stored as weights of features. "auto" does so above 2,000 rows that have
         on average no more features than there are rows.
 
     References

@@ -398,15 +398,15 @@ NEEDS = (
 
 
 class Exact(Solver):
-    """The whole kernel SVM, solved to LIBSVM's tolerance: two classes, more by pairs, regression, one class.
+    """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, more one-vs-one, regression, one class.
 
-    ``tol`` is LIBSVM's: how far the most violating pair of rows is from its optimality conditions. After 1,000 steps
-    for each row, but at least 2 million, the fit ends with a warning, as it does for overlapping classes at C = 1e10.
+    ``tol`` is LIBSVM's: the largest violation of the optimality conditions by a pair of rows. After 1,000 steps
+    per row, but at least 2 million, the fit ends with a warning; this happens for overlapping classes at C = 1e10.
 
     Parameters
     ----------
     working_set_size : int or None, default=None
-        Rows solved for at a time. None: 1,024 to 4,096, the more the cheaper kernel values are.
+        Rows solved for at a time. None: 1,024 to 8,192, more if kernel values are cheap.
 
     Examples
     --------

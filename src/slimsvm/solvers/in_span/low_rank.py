@@ -179,28 +179,28 @@ class LowRankRun:
 
 
 class LowRank(Solver):
-    """A basis chosen beforehand, and the convex problem in its coefficients solved to a gap.
+    """A basis fixed before training, and the convex problem in its coefficients, solved to a gap.
 
-    Every kernel; two classes, several (Crammer and Singer, one basis for all) and regression; intercepts of all three
-    kinds (a free one for two classes and regression). Where the kernel values of all rows exceed half of
-    ``memory_limit`` they are computed again on every pass.
+    For every kernel; two classes, several (Crammer and Singer, one basis for all) and regression; all three kinds of
+    intercept (a free one for two classes and regression). If the kernel values of all rows exceed half of
+    ``memory_limit``, they are computed again in every pass.
 
     Parameters
     ----------
     max_basis : int, default=500
-        Number of basis vectors; fewer where the data have fewer distinct rows, or vectors lie in the others' span.
+        Number of basis vectors; fewer if the data have fewer distinct rows, or if vectors lie in the others' span.
     basis : {"nystrom", "kmeans", "incomplete-cholesky"}, Basis or array of shape (k, d), default="nystrom"
         Uniformly drawn rows, k-means centres of each class, greedy pivots, an object of `slimsvm.bases` with
-        parameters of its own, or the vectors themselves (at most ``max_basis``).
+        its own parameters, or the vectors themselves (at most ``max_basis``).
     tol_relative : float, default=1e-3
         Gap between the objective and the bound on all models over this basis, as a share of the objective. Up to
-        2,000 rows with ``precision="auto"`` it is solved to 1e-10; to 1e-3 or less where rows times outputs are more
-        than 2,000, or there are several outputs and these times the vectors are more than 500.
+        2,000 rows with ``precision="auto"`` the problem is solved to 1e-10. It is solved to 1e-3 or less if rows times
+        outputs are more than 2,000, or if there are several outputs and vectors times outputs are more than 500.
 
     Notes
     -----
-    Records in ``history_`` have ``bound_in_basis`` and ``gap_in_basis``; both and ``objective`` are None while steps
-    are taken on a sample of the rows (``sampled_rows``). A warm start keeps the basis of the earlier fit.
+    Records in ``history_`` have ``bound_in_basis`` and ``gap_in_basis``. Both, and ``objective``, are None while steps
+    use a sample of the rows (``sampled_rows``). A warm start keeps the basis of the earlier fit.
 
     References
     ----------

@@ -66,7 +66,7 @@ MAX_EXACT_ROWS = 300_000
 
 @dataclass(frozen=True)
 class CompactState:
-    """The number of vectors that a fit tried last, to go on from (None: it ended with the exact machine)."""
+    """The number of vectors that a fit tried last, for the next fit (None: it ended with the exact machine)."""
 
     size: int | None
 
@@ -95,30 +95,30 @@ NEEDS = (
 
 
 class Compact(Solver):
-    """The smallest model that errs no more than the exact machine on rows held out; the exact one if there is none.
+    """The smallest model that errs no more than the exact machine on held-out rows, or else the exact machine.
 
-    For losses of classes and regression, and rows of which a copy can be made.
+    For losses of classes and regression, and for rows that can be copied in memory.
 
     Parameters
     ----------
     max_extra_error : float, default=0.0025
-        How much more than the exact machine the small one may err: of classes a share of the rows, a quarter of a
-        point by default; of regression a share of what the best constant errs. Half of what the exact machine errs
-        bounds it, too, and a tenth of what that gains over a constant. The upper end of the estimated extra error is
-        held against it, its mean plus one standard error: few rows lead to more vectors.
+        The error that the small model may have beyond the exact machine's. For classes it is a share of the rows, by
+        default a quarter of a percentage point. For regression it is a share of the error of the best constant. It is
+        also limited by half of the exact machine's error, and by a tenth of its gain over a constant. The estimated
+        extra error plus one standard error must not exceed it, so few rows lead to more vectors.
     search_factor : float, default=4.0
-        What the search may take, in what the exact machines took that it is measured by, both counted in kernel
-        evaluations and in other work that takes as long. Numbers of vectors for which too little is left are not tried.
+        Budget of the search, in units of the work of the exact machines it is compared with. Work counts kernel
+        evaluations, and other work by the evaluations that take as long. Sizes that do not fit are not tried.
     learn_metric : bool, default=False
-        Vectors are learned by `Refine` with one scale per feature, from the kernel given, whose exact machine they are
-        measured by. The model's objective is then that of its own kernel, which nothing bounds from below.
+        `Refine` learns the vectors with one scale per feature, from the given kernel on, and they are compared with
+        the exact machine of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
 
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
     and at the end "exact machine" and "all rows". Trials are in ``validation_`` of the estimator, with ``n_basis``,
-    ``multi_class`` ("ovo" where coefficients are of pairs of classes), ``error``, ``extra_error``, ``standard_error``
-    and ``allowed``. The last record says in ``search`` what was tried and what came of it, which ``verbose`` prints.
+    ``multi_class`` ("ovo" if coefficients belong to pairs of classes), ``error``, ``extra_error``, ``standard_error``
+    and ``allowed``. In the last record, ``search`` says what was tried and with what result; ``verbose`` prints it.
 
     References
     ----------

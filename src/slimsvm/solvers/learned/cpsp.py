@@ -145,27 +145,27 @@ class CPSPRun(CuttingPlaneRun):
 
 
 class CPSP(CuttingPlaneSolver):
-    """Cutting-plane subspace pursuit: at most ``max_basis`` learned vectors, whatever n is.
+    """Cutting-plane subspace pursuit: at most ``max_basis`` learned vectors, whatever the number of rows.
 
     Parameters
     ----------
     max_basis : int, default=500
-        Vectors in the model.
+        Largest number of vectors in the model.
     preimage : {"fixed-point", "training-rows", "gradient"} or object, default="fixed-point"
-        Where vectors come from: "fixed-point" anywhere in input space (RBF kernel), "training-rows" the best of 59
-        random rows (every kernel), "gradient" ascent (differentiable kernels). Objects with their own settings are in
-        `slimsvm.bases.preimage`.
+        How vectors are found: "fixed-point" anywhere in input space (RBF kernel), "training-rows" as the best of 59
+        random rows (every kernel), "gradient" by ascent (differentiable kernels). Objects with their own settings are
+        in `slimsvm.bases.preimage`.
     vectors_per_cut : int or None, default=None
-        Vectors added with every cut until the basis is full. None: 1, as the paper has it, with cutting planes. With
-        Newton's method a quarter of those there are, at least 8, while fewer than 60 % of ``max_basis`` are there, then
-        5 % of ``max_basis`` (below 80 vectors 4 all along); where sweeps follow half of those there are, at least 8.
+        Vectors added with every cut until the basis is full. None: with cutting planes 1, as in the paper. With
+        Newton's method a quarter of the present number, at least 8, up to 60 % of ``max_basis``, then 5 % of
+        ``max_basis`` (below 80 vectors always 4). Before sweeps it is half of the present number, at least 8.
     method : {"auto", "newton", "cutting-planes"}, default="auto"
-        How the problem within the basis is solved while it grows. "cutting-planes" is the paper's way, for every task.
-        "newton" smooths the losses: for binary, multiclass and regression tasks, faster and to lower objectives.
-        "auto" takes it where the task has a smoothed loss.
+        Solver of the problem within the basis while it grows. "cutting-planes" is the paper's, for every task.
+        "newton" smooths the losses; it is faster and reaches lower objectives, for binary, multiclass and regression
+        tasks. "auto" takes it if the task has a smoothed loss.
     tol_relative : float or None, default=0.01
-        Beside ``tol`` (ε on the mean loss) also ask that objective and bound within the basis differ by at most this
-        share; None is the paper's rule.
+        Largest distance of objective and bound within the basis, as a share, in addition to ``tol`` (ε on the mean
+        loss). None is the paper's rule.
     step : {"line-search", "full"}, default="line-search"
         With cutting planes, as in `ExactCuts`.
     overshoot : float, default=0.1
@@ -173,31 +173,31 @@ class CPSP(CuttingPlaneSolver):
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
     sweeps : int or "auto", default="auto"
-        With Newton's method: sweeps over the rows that move all vectors together at the end, as `Refine` does, after
-        which coefficients are solved for anew; the outcome is kept if its objective is lower. "auto": 20 (more above
-        500 vectors, in proportion) for 25,600 dense rows and more where they can be expected to help, else 0. With 0,
-        and always with cutting planes and training rows, a vector stays where the pursuit found it: the paper's way.
+        With Newton's method: sweeps over the rows that move all vectors together at the end, as `Refine` does. Then
+        coefficients are solved again, and the result is kept if its objective is lower. "auto": 20 (proportionally
+        more above 500 vectors) for 25,600 dense rows and more if they can be expected to help, else 0. With 0, and
+        always with cutting planes and training rows, a vector stays where the pursuit found it, as in the paper.
     directions : int or "auto", default="auto"
-        With Newton's method, the RBF kernel, dense rows and the fixed point: vectors are sought in the span of about so
-        many principal directions of the rows, where a kernel value costs less, and solved for over the rows as they
-        are. "auto": 64 and one more for every 16 vectors, at most a sixth of the features, from 192 features and 2,001
-        rows on, where these hold 80 % of the variance and leave at most 1/2 of it times γ (and memory allows it); else,
-        with 0, from an earlier fit, and where δ is recorded: everywhere.
+        With Newton's method, the RBF kernel, dense rows and the fixed point: vectors are searched for in the span of
+        about this many principal directions of the rows, where kernel values cost less. Coefficients use the full rows.
+        "auto": 64 and one more for every 16 vectors, at most a sixth of the features, from 192 features and 2,001
+        rows on, if these hold 80 % of the variance and leave at most 1/2 of it times γ (and memory allows it).
+        Otherwise, with 0, from an earlier fit, and with ``record_delta``: the whole input space.
     record_delta : bool, default=False
-        Record δ, the length of the latest cut's residual, as ``delta``; with Newton's method also the lower bound on
-        the kernel's own optimum that follows. Costs as many kernel values per cut as it has pairs of rows.
+        Record δ, the length of the latest cut's residual, as ``delta``. With Newton's method also record the lower
+        bound on the kernel's own optimum that follows. A cut then costs one kernel value for each pair of its rows.
     delta : float or None, default=None
         With cutting planes: vectors are added with a cut while its residual ‖g − ĝ‖ is longer than this, at most
-        ``vectors_per_cut`` where that is given; the paper's other rule. Costs as ``record_delta`` does.
+        ``vectors_per_cut`` if that is given. This is the paper's other rule; it costs as much as ``record_delta``.
     fill_basis : bool, default=True
-        Whether a fit goes on until the basis is full, also where the tolerance is met with fewer vectors. False, with
+        Whether a fit continues until the basis is full even if the tolerance is met with fewer vectors. False, with
         cutting planes, is the paper's rule, which ends there.
 
     Notes
     -----
-    By Newton's method, of more than a million rows, or than fit into a quarter of ``memory_limit`` (but for 100,000),
-    vectors are sought on a sample of so many, as `Refine` does; coefficients, objective and bound are those of all
-    rows. With ``record_delta``, and with cutting planes, all rows are gone through all the time.
+    With Newton's method and more than a million rows, or more than fit in a quarter of ``memory_limit`` (at least
+    100,000), vectors are searched for on a sample of that size, as in `Refine`. Coefficients, objective and bound are
+    those of all rows. ``record_delta`` and cutting planes always use all rows.
 
     Examples
     --------

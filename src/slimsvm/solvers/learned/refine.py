@@ -351,7 +351,7 @@ class RefineRun:
 
 
 class Refine(Solver):
-    """Learned bases: all basis vectors and coefficients moved together, then the coefficients solved for.
+    """Learned bases: all basis vectors and coefficients move together, then the coefficients are solved for.
 
     For the kernels "rbf", "poly", "linear" and "sigmoid", dense and sparse rows, and every task whose loss is a sum
     over examples: two classes, several (Crammer and Singer, one basis for all), regression, sequences (transitions are
@@ -360,50 +360,50 @@ class Refine(Solver):
     Parameters
     ----------
     max_basis : int, default=100
-        Number of basis vectors (fewer where the data have fewer distinct rows).
+        Number of basis vectors (fewer if the data have fewer distinct rows).
     initial : str, Basis, array or KernelExpansion, default="kmeans"
-        Where the descent starts: a name or an object of `slimsvm.bases` ("kmeans", "nystrom", …), vectors of shape
-        (k, d), or an earlier model with at most ``max_basis`` vectors, which rows that it has losses on join up to that
-        number. A warm start goes on from the last fit's model in the same way.
+        The starting vectors: a name or an object of `slimsvm.bases` ("kmeans", "nystrom", …), vectors of shape
+        (k, d), or an earlier model with at most ``max_basis`` vectors. Rows on which that model has losses join it,
+        up to ``max_basis``. A warm start continues from the last fit's model in the same way.
     epochs : int or "auto", default="auto"
-        Sweeps over the rows. "auto": those that make 6,000 steps (times (max_basis/100)^0.75 above 100 vectors), but
-        10 at the least and 1,000 at the most; where examples have several rows no more than 80, or than make 1,000
-        steps. The estimator's ``max_iter`` and ``max_seconds`` make them fewer; the rates come to their end all the
-        same.
+        Passes (sweeps) over the rows. "auto": the number that makes 6,000 steps (times (max_basis/100)^0.75 above 100
+        vectors), but at least 10 and at most 1,000. If examples have several rows, it is at most 80, and at most the
+        number that makes 1,000 steps. The estimator's ``max_iter`` and ``max_seconds`` reduce the number; the rate
+        still falls to its end.
     batch_size : int or "auto", default="auto"
-        Examples per step. "auto": the number that has 512 rows, or a 300th of the examples if that is more, since noisy
-        labels ask for it.
+        Examples per step. "auto": the number that has 512 rows, or a 300th of the examples if that is more, because
+        noisy labels need it.
     rate : float, default=0.1
-        Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors; it
-        falls with the root of their number beyond. If the objective doubles during a sweep, the descent goes back to
-        its best sweep with half the rate.
+        Size of a step at the top of the schedule, in standard deviations of the features, with up to 25 vectors. With
+        more vectors it falls with the square root of their number. If the objective doubles during a sweep, the
+        descent returns to its best sweep and continues with half the rate.
     learn_metric : bool, default=False
-        Learn one scale per feature as well (kernel "rbf", dense rows): the model's kernel is then
-        ``RBF(gamma=array)``, and ``gamma`` only where it starts.
+        Learn one scale per feature as well (kernel "rbf", dense rows). The model's kernel is then
+        ``RBF(gamma=array)``, and ``gamma`` is only the start.
     metric_pull : float, default=1.0
-        How strongly the learned log scales are drawn to their mean: ½ times this, times their variance, in units of
-        an eighth of the loss at the start (times √(50/max_basis) above 50 vectors); for few rows (fewer than eight per
-        feature), on each feature in units of one row's loss.
+        How strongly the learned log scales are pulled to their mean. The penalty is ½ times this, times their variance,
+        in units of an eighth of the loss at the start (times √(50/max_basis) above 50 vectors). With few rows (fewer
+        than eight per feature), it acts on each feature, in units of one row's loss.
     noise : float or "auto", default="auto"
-        Standard deviation of what is added to the rows, anew at every step, in standard deviations of each feature:
-        against vectors that fit single rows (dense rows only). "auto": 0.4 where two classes or several are told apart
-        by 200 features and more, all of one gamma; otherwise 0.
+        Standard deviation of the noise added to the rows, drawn anew at every step, in standard deviations of each
+        feature. It prevents vectors that fit single rows (dense rows only). "auto": 0.4 for classification with 200
+        features and more, all with one gamma; otherwise 0.
     averaging : float, default=0.05
-        Share of the steps, at the end, whose parameters are averaged.
+        Share of the steps, at the end, over which the parameters are averaged.
     finish : bool, default=True
-        Solve the convex problem in the coefficients of the learned basis (and the task's plain parameters): by Newton's
-        method where the loss of every row can be smoothed, otherwise by exact cuts. Needed for ``bound_in_basis``.
+        Solve the convex problem in the coefficients of the learned basis (and the task's plain parameters). Newton's
+        method does it if the loss of every row can be smoothed, otherwise exact cuts. Needed for ``bound_in_basis``.
     tol_relative : float or "auto", default="auto"
-        Gap of the finish, as a share of the objective; up to 2,000 rows it is solved to 1e-10 (1e-3 with many
-        rows or vectors times outputs, see `LowRank`). "auto": 1e-3, or 1e-2 where the finish is by cuts.
+        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or vectors times outputs, see `LowRank`). "auto": 1e-3, or 1e-2 if the finish is by cuts.
 
     Notes
     -----
-    Of more than a million rows, or than fit into a quarter of ``memory_limit`` (but for 100,000), vectors are learned
-    from a sample of so many; coefficients, objective and bound are those of all rows.
+    With more than a million rows, or more than fit in a quarter of ``memory_limit`` (at least 100,000), vectors are
+    learned from a sample of that size. Coefficients, objective and bound are those of all rows.
 
     Records in ``history_``: ``loss``, ``training_error`` and ``objective_estimate`` are means over the sweep's batches,
-    each as it was met; the last record also has ``objective`` and ``bound_in_basis`` of the finish.
+    each at the time of its step. The last record also has ``objective`` and ``bound_in_basis`` of the finish.
 
     References
     ----------

@@ -302,22 +302,22 @@ class LasvmRun:
 class LASVM(Solver):
     """The kernel SVM for two classes online: one pass over the rows, then a finishing step.
 
-    ``tol`` is LIBSVM's, on the rows that are kept. The limit on steps of `Exact` is that of the finishing, too.
+    ``tol`` is LIBSVM's, on the rows that are kept. The finishing step has the same limit on steps as `Exact`.
 
     Parameters
     ----------
     selection : {"random", "gradient", "margin"}, default="random"
-        Every row is processed; or of every ``pool`` random rows only the one that is misclassified the worst, or the
-        one nearest to the decision surface (active learning).
+        "random" processes every row. "gradient" and "margin" process one of every ``pool`` random rows: the one
+        misclassified worst, or the one nearest to the decision surface (active learning).
     pool : int, default=50
-        Rows among which one is chosen.
+        Number of rows from which one is chosen.
     epochs : int, default=1
         Passes over the rows.
     finish : bool, default=True
         Solve for the kept rows after the last pass.
     tol_relative : float or None, default=0.01
-        After the finishing step compute the gap over all rows, and go on with rows that violate until it is at most
-        this share of the objective. None stops after the finishing step, as the paper does.
+        After the finishing step compute the gap over all rows, and continue with violating rows until it is at most
+        this share of the objective. None stops after the finishing step, as in the paper.
 
     References
     ----------
