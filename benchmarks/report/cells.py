@@ -91,6 +91,15 @@ def peer_cells() -> list[Cell]:
     ]
 
 
+def block_cells() -> list[Cell]:
+    """Rows beyond memory, by files and by Dask."""
+    quick = {"files": ("blocks", "--quick", "--parts", "files")}
+    return [
+        Cell(f"blocks {part}", ("blocks", "--parts", part), quick.get(part, ()))
+        for part in ("files", "kills", "peers", "accuracy")
+    ]
+
+
 def sampled_cells() -> list[Cell]:
     """The figures and the table of sampled cuts: each part on each set, as the paper has it."""
     quick = "sampled-cuts --quick --parts scaling sample-size --max-n 3000 --max-seconds 5"
@@ -132,6 +141,7 @@ CELLS = {
     for cell in (
         *own_cells(),
         *peer_cells(),
+        *block_cells(),
         *cross_training_cells(),
         *budget_cells(),
         *sampled_cells(),
