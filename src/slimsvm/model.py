@@ -52,7 +52,7 @@ class KernelExpansion:
         Parameters without a kernel (label transitions of a chain).
     kernel : Kernel
     dtype : {"float32", "float64"}
-        Type kernel values are computed in.
+        Type in which kernel values are computed.
 
     Raises
     ------
@@ -105,9 +105,9 @@ class KernelExpansion:
         return len(self.coef)
 
     def scores(self, X: Block | Rows, n_jobs: int | None = None, check: Check | None = None) -> np.ndarray:
-        """Scores of rows: bitwise the same in any batch and for any number of threads.
+        """Scores of rows: the same bits in any batch and for any number of threads.
 
-        The vectors are prepared for compiled code at the first call and kept so: do not change the model's arrays.
+        The first call prepares the vectors for compiled code and keeps them, so do not change the model's arrays.
 
         Parameters
         ----------
@@ -116,8 +116,8 @@ class KernelExpansion:
         n_jobs : int or None
             Threads (None: all cores).
         check : callable or None
-            Called with X if it may hold numbers that are not finite; where it lets them pass, the scores must be finite
-            too. Most dense rows are seen to be on the way, which costs nothing. `Rows` are taken to be finite.
+            Called with X if it may contain non-finite numbers; if it lets them pass, the scores must be finite too.
+            The check of most dense rows comes free with the scores. `Rows` are assumed to be finite.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class KernelExpansion:
         Raises
         ------
         ValueError
-            If X has not as many features as the basis, or with ``check`` the scores of a row are beyond float32 or
+            If X does not have as many features as the basis, or, with ``check``, if scores of a row exceed float32 or
             float64.
         """
         raw, scorer = self._plain(X)
@@ -170,8 +170,8 @@ class KernelExpansion:
     def labels(
         self, X: Block | Rows, classes: np.ndarray, n_jobs: int | None = None, check: Check | None = None
     ) -> np.ndarray:
-        """Class of every row: that of the greatest score, the first of equals; of a single output ``classes[1]`` where
-        it is positive, elsewhere ``classes[0]``.
+        """Class of every row: the one with the greatest score, the first of equal ones. With a single output it is
+        ``classes[1]`` if the score is positive, otherwise ``classes[0]``.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class KernelExpansion:
         Raises
         ------
         ValueError
-            If X has not as many features as the basis.
+            If X does not have as many features as the basis.
 
         Examples
         --------

@@ -17,19 +17,19 @@ ON_BOUNDARY = 1e-8
 
 
 def load_predictor(path: Any) -> Predictor:
-    """Read a model for prediction alone: of NumPy and this package's files, without SciPy and scikit-learn.
+    """Read a model for prediction only, with NumPy and this package's files, without SciPy and scikit-learn.
 
     Parameters
     ----------
     path : str or path-like
-        File that ``save`` of an estimator, or ``slimsvm train``, wrote.
+        A file that ``save`` of an estimator, or ``slimsvm train``, wrote.
 
     Returns
     -------
     Predictor
-        With ``predict`` and ``decision_function`` as the estimator has them, and ``classes_`` where there are some.
-        Scores are computed in float64. Those of an estimator of float32 differ by what that rounds: at most 5e-6 of
-        the largest one, unless coefficients are so much larger than scores that they cancel.
+        It has ``predict`` and ``decision_function`` as the estimator has them, and ``classes_`` if there are any.
+        Scores are computed in float64. A float32 estimator's scores differ by its rounding: by at most 5e-6 of
+        the largest score, unless coefficients are so much larger than scores that they cancel.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def load_predictor(path: Any) -> Predictor:
     ModelFileError
         The file is not a model, or was truncated or altered.
     ValueError
-        The model is a `StructuredSVM`: its task is a class in Python, which no file holds.
+        The model is a `StructuredSVM`: its task is a class in Python, which is not in the file.
 
     Examples
     --------
@@ -53,17 +53,17 @@ def load_predictor(path: Any) -> Predictor:
 
 
 class Predictor:
-    """A model without its training code; `load_predictor` makes one.
+    """A model without its training code; `load_predictor` returns one.
 
-    Beside ``predict`` it has the ``decision_function`` that the estimator has: (n,) or (n, n_outputs) numbers for the
-    same X. There is no ``predict_proba``, as the estimators have none.
+    Besides ``predict`` it has the estimator's ``decision_function``: (n,) or (n, n_outputs) numbers for the
+    same X. There is no ``predict_proba``, because the estimators have none.
 
     Attributes
     ----------
     n_features_in_ : int
-        Features of a row, before the scaling that the file may have.
+        Number of features of a row, before any scaling that the file contains.
     classes_ : ndarray
-        Of classifiers.
+        Only for classifiers.
 
     Examples
     --------

@@ -31,16 +31,16 @@ OF_ROWS = ("support_", "support_vectors_", "dual_coef_", "n_support_", "_state")
 
 @dataclass(frozen=True)
 class Compression:
-    """How near a compressed model is to the one it was made of.
+    """How close a compressed model is to the original.
 
     Parameters
     ----------
     n_basis_before, n_basis : int
-        Vectors then and now.
+        Numbers of vectors before and after.
     residual_norm, norm : float
-        ‖w − ŵ‖ and ‖w‖, intercepts left out; NaN for the sigmoid kernel, which is no inner product.
+        ‖w − ŵ‖ and ‖w‖, without intercepts; NaN for the sigmoid kernel, which is not an inner product.
     score_error : float or None
-        Root of the mean over the rows ``X`` of the squared difference of the scores; None without rows.
+        Root mean squared difference of the scores over the rows ``X``; None without rows.
     """
 
     n_basis_before: int
@@ -62,32 +62,32 @@ def compress(
     n_jobs=None,
     return_report=False,
 ):
-    """Replace the vectors of a fitted model by fewer ones, such that it changes as little as possible.
+    """Replace the vectors of a fitted model by fewer ones, with as little change of the model as possible.
 
-    Without rows ``X`` the new function ŵ is the one nearest to w in the kernel's own norm. With rows, what counts is
-    how much the scores on them differ: usually much nearer to the old predictions, and what to do where there are rows
-    like those to be predicted. No labels are needed. Where there are labels, training a small model (`Refine`) is the
-    better way.
+    Without rows ``X`` the new function ŵ is the closest to w in the kernel's own norm. With rows it is the one whose
+    scores on these rows differ least. That is usually much closer to the old predictions, so give rows if you have some
+    that are like the rows to predict. No labels are needed. If you have labels, train a small model instead
+    (`Refine`); that is better.
 
-    Vectors are chosen one after the other as preimages of what the others leave over (Schölkopf et al. 1999), then
-    moved together by L-BFGS; coefficients are always the best ones for the vectors. Intercepts stay as they are.
+    Vectors are chosen one after the other as preimages of the part that the others leave (Schölkopf et al. 1999). Then
+    L-BFGS moves them together. Coefficients are always the best ones for the vectors. Intercepts do not change.
 
     Parameters
     ----------
     model : KernelExpansion, or a fitted estimator
-        Of slimsvm, or scikit-learn's `SVC` or `SVR` with kernel "rbf", "poly", "linear" or "sigmoid".
+        A model of slimsvm, or scikit-learn's `SVC` or `SVR` with kernel "rbf", "poly", "linear" or "sigmoid".
     max_basis : int, default=100
-        Largest number of vectors of the new model. A model that has no more comes back as it is, save that equal
+        Largest number of vectors of the new model. A model that has no more is returned unchanged, except that equal
         vectors are merged.
     X : array-like or sparse matrix of shape (n_samples, n_features), or None, default=None
-        Rows over which the scores are to agree.
+        Rows on which the scores should agree.
     preimage : {"auto", "fixed-point", "gradient", "training-rows"}, default="auto"
-        How vectors are found, as in `CPSP`; "training-rows" chooses among the model's own, for any kernel. "auto":
-        fixed-point for RBF, gradient for polynomial and linear kernels, training-rows for others. The sigmoid kernel
-        starts from the vectors of the largest coefficients.
+        How vectors are found, as in `CPSP`; "training-rows" chooses among the model's own vectors, for any kernel.
+        "auto": fixed-point for RBF, gradient for polynomial and linear kernels, training-rows for others. The sigmoid
+        kernel starts from the vectors with the largest coefficients.
     max_iter : int or "auto", default="auto"
-        Steps of L-BFGS on all vectors together; 0 leaves them where they were found. "auto": 100, and 0 for kernels
-        without a derivative. Vectors that are moved are dense, whatever the model's are.
+        Steps of L-BFGS on all vectors together; 0 does not move them. "auto": 100, and 0 for kernels
+        without a derivative. Vectors that are moved are dense, even if the model's are sparse.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Threads; None takes all cores. The result does not depend on it.
@@ -97,10 +97,10 @@ def compress(
     Returns
     -------
     smaller : the same kind as ``model``
-        A KernelExpansion for a KernelExpansion, a fitted estimator of the same class for one of slimsvm; for
-        scikit-learn's `SVC` and `SVR` a fitted `slimsvm.SVC` or `slimsvm.SVR` with ``solver="exact"``, whose functions
-        of pairs of classes share one basis. Estimators have the report as ``compression_``; their ``status_`` is
-        "compressed" and their ``objective_`` is NaN, since y is not known.
+        A KernelExpansion for a KernelExpansion; a fitted estimator of the same class for one of slimsvm. For
+        scikit-learn's `SVC` and `SVR` it is a fitted `slimsvm.SVC` or `slimsvm.SVR` with ``solver="exact"``, in which
+        the functions of all pairs of classes share one basis. Estimators have the report as ``compression_``; their
+        ``status_`` is "compressed", and their ``objective_`` is NaN because y is not known.
     report : Compression
         If ``return_report``.
 
@@ -109,7 +109,7 @@ def compress(
     TypeError
         The model is none of these.
     ValueError
-        A parameter is out of range, or the kernel does not go with it; the message says which.
+        A parameter is out of range, or does not fit the kernel; the message says which.
     NotFittedError
         The estimator is not fitted.
 

@@ -11,14 +11,14 @@ from slimsvm.shapley.explanation import Explanation
 def explain(
     model: Any, X: Any, background: Any = None, *, n_permutations: int = 100, random_state: Any = 0
 ) -> Explanation:
-    """Explain scores of a fitted model, or of a pipeline of scalers and one; see its ``explain``.
+    """Explain scores of a fitted model, or of a pipeline of scalers and a model; see the estimator's ``explain``.
 
     Parameters
     ----------
     model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
-        As `slimsvm.save` takes it.
+        As in `slimsvm.save`.
     X : array-like of shape (n_rows, n_features), or a sparse matrix
-        Rows as the pipeline takes them, before any scaling.
+        Unscaled rows, as the pipeline takes them.
     background, n_permutations, random_state
         See `SVC.explain`.
 

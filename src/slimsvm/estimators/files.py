@@ -21,15 +21,15 @@ def load(path):
     Returns
     -------
     estimator
-        Of the class that was saved, ready to predict; a Pipeline where it was saved with its scalers. Parameters that a
-        file of data cannot hold (functions, random states) have their defaults.
+        An estimator of the saved class, ready to predict; or a Pipeline if it was saved with its scalers. Parameters
+        that a file of data cannot hold (functions, random states) have their defaults.
 
     Raises
     ------
     FileNotFoundError
         There is no such file.
     ModelFileError
-        The file is not a model, or was truncated or altered. Nothing from a file is ever executed.
+        The file is not a model, or was truncated or altered. Nothing in a file is ever executed.
 
     Examples
     --------
@@ -44,15 +44,15 @@ def load(path):
 
 
 def save(estimator: Any, path) -> None:
-    """Write a fitted estimator to a file, as its own ``save`` does: arrays and a JSON header, no code.
+    """Write a fitted estimator to a file, like its own ``save``: arrays and a JSON header, no code.
 
     Parameters
     ----------
     estimator : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline that ends with one
-        The steps of a pipeline before it may be ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` and
-        ``RobustScaler`` of scikit-learn: the file holds them, and `load` gives the pipeline back. Of another pipeline
-        save the last step, and make the same rows of new ones before `predict`; or keep all of it, as Python objects,
-        by ``joblib.dump``.
+        The steps before the estimator may be ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` and
+        ``RobustScaler`` of scikit-learn: the file contains them, and `load` returns the pipeline. From another pipeline
+        save only the last step, and transform new rows yourself before `predict`; or keep the whole pipeline as Python
+        objects with ``joblib.dump``.
     path : str or path-like
         An existing file is replaced only once the new one is complete.
 
@@ -61,10 +61,10 @@ def save(estimator: Any, path) -> None:
     NotFittedError
         Before ``fit``.
     TypeError
-        It is no estimator of slimsvm, or a step of the pipeline is no such scaler; the message says what to do. Or the
-        kernel is the user's function, which a file of data cannot hold.
+        It is not an estimator of slimsvm, or a step of the pipeline is not such a scaler; the message says what to do.
+        Or the kernel is the user's function, which a file of data cannot hold.
     OSError
-        The file cannot be written; an older file of that name is left as it was.
+        The file cannot be written; an older file of that name is unchanged.
 
     Examples
     --------
@@ -89,25 +89,25 @@ def save(estimator: Any, path) -> None:
 
 
 def export(model: Any, path, to: str, **options: Any) -> None:
-    """Write a fitted model in a form that needs no Python, or no training code: docs/deploy says what each is.
+    """Write a fitted model in a form that needs no Python, or no training code; docs/deploy describes the forms.
 
     Parameters
     ----------
     model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
-        As `save` takes it; what is written takes rows as the pipeline does, before any scaling.
+        As in `save`; the written model takes unscaled rows, as the pipeline does.
     path : str or path-like
     to : {"c", "onnx", "wasm", "json"}
     **options
-        Of the form: ``name``, ``dtype`` and ``rows`` of a C header. See ``to_c`` and the like.
+        Options of the form: ``name``, ``dtype`` and ``rows`` of a C header. See ``to_c`` and the others.
 
     Raises
     ------
     NotFittedError
         Before ``fit``.
     TypeError
-        It is no such model, or the form takes no such option.
+        It is not such a model, or the form has no such option.
     ValueError
-        The form has no such kernel or labels, or there is no such form.
+        The form does not support the kernel or the labels, or the form is unknown.
 
     Examples
     --------

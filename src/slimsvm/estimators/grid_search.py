@@ -109,7 +109,7 @@ class MachineSearch(GridSearchCV):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         **params : dict
-            ``sample_weight`` for the fits, ``groups`` for the splits, as scikit-learn's `GridSearchCV` takes them.
+            ``sample_weight`` for the fits, ``groups`` for the splits, as in scikit-learn's `GridSearchCV`.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class MachineSearch(GridSearchCV):
         Raises
         ------
         ValueError
-            The grid is empty, names an unknown parameter or holds a value out of range, or a value in X or y is.
+            The grid is empty, or names an unknown parameter; or a value in the grid, X or y is out of range.
         """
         search, template = self._as_searched, self._template
         scorers, refit_metric = search._get_scorers()
@@ -254,23 +254,23 @@ class GridSearchSVC(MachineSearch):
     """Exhaustive search over parameters of `SVC` by cross-validation: `GridSearchCV` in a fraction of its time.
 
     The folds, the scores (up to ``tol``) and ``cv_results_`` are those of scikit-learn's `GridSearchCV` over the same
-    estimator. The time is not: along C each fit starts from the one before, on rows that are prepared and kernel values
-    that are kept for all of them, and threads share out what is left.
+    estimator. It is faster because each fit along C starts from the one before, because fits share prepared rows and
+    kernel values, and because threads share the remaining work.
 
     Parameters
     ----------
     estimator : SVC or None, default=None
-        What candidates are clones of; None is ``SVC()``. Each of up to eight fits at a time may take an eighth of its
+        Candidates are clones of it; None is ``SVC()``. Each of up to eight fits at a time may take an eighth of its
         ``memory_limit``.
     param_grid : dict, list of dict or None, default=None
-        Values to try for each parameter, of ``C`` and ``gamma`` or of any other one; of several dicts each is a grid.
+        Values to try for each parameter: ``C``, ``gamma`` or any other. Each of several dicts is a grid of its own.
         None: C of 0.1, 1, … 1000, and gamma of 1/16, 1/4, 1, 4 and 16 times ``"scale"`` of all rows.
     scoring : str, callable, list, tuple, dict or None, default=None
         As in `GridSearchCV`; None is the estimator's own ``score``. Scorers are called from several threads.
     n_jobs : int or None, default=None
         Threads; None takes all cores (in a joblib worker its share). Results do not depend on it.
     refit : bool, str or callable, default=True
-        Whether the best candidate is fitted on all rows, and of several scores by which one, as in `GridSearchCV`.
+        Whether the best candidate is fitted on all rows; with several scores, by which one, as in `GridSearchCV`.
     cv : int, splitter, iterable or None, default=None
         As in `GridSearchCV`: None is 5 stratified folds.
     verbose : int, default=0
@@ -278,12 +278,12 @@ class GridSearchSVC(MachineSearch):
     error_score : "raise" or number, default=np.nan
         Score of a candidate whose fit fails, with a warning.
     return_train_score : bool, default=False
-        Whether to score the training parts, too.
+        Whether to score the training parts too.
     early_stopping : bool, default=False
-        Whether candidates leave early that cannot be expected to be the best: those that after two splits or more
-        scored less than the best one on each, on average by more than three standard errors of that difference, or of
-        the median candidate's if that is more. Their scores on the other splits, and their mean scores, are NaN. Of
-        several scores it goes by the one that ``refit`` names.
+        Whether hopeless candidates are stopped early. After two splits or more, a candidate is stopped if it scored
+        less than the best one on each split, and on average by more than three standard errors of that difference (or
+        of the median candidate's difference, if that is more). Its scores on the other splits, and its mean scores, are
+        NaN. With several scores, the one that ``refit`` names decides.
 
     Attributes
     ----------
@@ -293,15 +293,15 @@ class GridSearchSVC(MachineSearch):
     best_estimator_ : SVC
         Fitted on all rows.
     best_score_, best_params_, best_index_
-        Of the candidate with the highest mean score, the first of equal ones.
+        Those of the candidate with the highest mean score; the first of equal ones.
     scorer_, n_splits_, refit_time_, multimetric_
         As in `GridSearchCV`.
     classes_, n_features_in_, feature_names_in_
-        Of the best estimator.
+        Those of the best estimator.
 
     See Also
     --------
-    path : The machines themselves, along C and gamma.
+    path : Returns the machines themselves, along C and gamma.
 
     References
     ----------
@@ -331,12 +331,12 @@ class GridSearchSVR(MachineSearch):
     Parameters
     ----------
     estimator : SVR or None, default=None
-        What candidates are clones of; None is ``SVR()``.
+        Candidates are clones of it; None is ``SVR()``.
     param_grid : dict, list of dict or None, default=None
         Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`, and
         epsilon of 0.01 and 0.1 times the targets' standard deviation.
     scoring, n_jobs, refit, cv, verbose, error_score, return_train_score, early_stopping
-        See `GridSearchSVC`; ``scoring=None`` is R², ``cv=None`` 5 folds.
+        See `GridSearchSVC`; ``scoring=None`` is R², and ``cv=None`` is 5 folds.
 
     Attributes
     ----------

@@ -26,31 +26,32 @@ CACHE_BYTES = 256_000_000
 
 
 class Blocks(Rows):
-    """Rows as a sequence of blocks, each made when it is asked for, for data that do not fit in memory.
+    """Rows as a sequence of blocks, each made when it is needed, for data that do not fit in memory.
 
-    Results do not depend on where one block ends and the next begins. Every block is looked at when it is made: as many
-    columns and the same dtype as the first, as many rows as it had before, and finite numbers only.
+    Results do not depend on where one block ends and the next begins. Every block is checked when it is made: it must
+    have the first block's number of columns and dtype, the same number of rows as last time, and only finite numbers.
 
-    Blocks are made one at a time, whichever thread asks; the first ones that fit are kept. Passes over all rows make
-    every other block once, the next one in a thread while the rows of this one are worked on. Rows at random places
-    make all blocks that they are in, so solvers that want such rows all the time refuse `Blocks`.
+    Blocks are made one at a time, whichever thread asks; the first ones that fit are kept. A pass over all rows makes
+    every other block once; a thread makes the next one while this one is processed. Reading rows at random places
+    makes all blocks that contain them, so solvers that read at random places all the time refuse `Blocks`.
 
     Parameters
     ----------
     blocks : sequence of (array, CSR matrix or callable)
-        Two-dimensional arrays (memory maps too) or sparse matrices of real numbers, which are taken as they are, or
-        functions without arguments that return one. A function must return the same rows whenever it is called. Blocks
-        may have no rows.
+        Two-dimensional arrays (also memory maps) or sparse matrices of real numbers, used without a copy, or
+        functions without arguments that return one. A function must always return the same rows. Blocks may have no
+        rows.
     n_rows : sequence of int or None, default=None
-        Rows of every block. None: functions are called once each to count.
+        Number of rows of every block. None: functions are called once each to count.
     names : sequence of str or None, default=None
-        What messages call the blocks, such as their files.
+        Names of the blocks for messages, such as their files.
     columns : sequence of str or None, default=None
-        Names of the features, for messages and for ``feature_names_in_`` of what is fitted.
+        Names of the features, for messages and for ``feature_names_in_`` of the fitted estimator.
     n_stored : int or None, default=None
-        Values stored in all blocks, if these are sparse. None: where ``n_rows`` is given all are made once to count.
+        Number of values stored in all blocks, if these are sparse. None: if ``n_rows`` is given, all are made once to
+        count.
     cache_bytes : int, default=256_000_000
-        Blocks made by functions are kept up to so many bytes, beside the one used last.
+        Blocks made by functions are kept up to this many bytes, besides the last one used.
 
     Attributes
     ----------
@@ -58,23 +59,24 @@ class Blocks(Rows):
     bounds : int64 ndarray of shape (n_blocks + 1,)
         Block i has the rows bounds[i], …, bounds[i + 1] − 1.
     n_rows, n_features, shape
-        Of the whole.
+        Sizes of all blocks together.
     is_sparse : bool
         Whether blocks are CSR.
     dtype : numpy.dtype
-        Of every block.
+        Type of every block.
     feature_names : list of str or None
-        What was given as ``columns``.
+        The given ``columns``.
 
     Raises
     ------
     TypeError
-        A block holds something else than real numbers.
+        A block contains something else than real numbers.
     ValueError
-        There are no rows; or a block is no matrix, has other columns, another dtype or other numbers of rows than it
-        should, or a NaN or an infinity. The message names the block, and the row counted from the first block's first.
+        There are no rows; or a block is not a matrix, has other columns, another dtype or another number of rows than
+        it should, or a NaN or an infinity. The message names the block, and the row counted from the first block's
+        first row.
     RuntimeError
-        A function failed otherwise than with a ValueError; its error is the cause.
+        A function failed with another error than a ValueError; that error is the cause.
 
     Examples
     --------
@@ -124,15 +126,15 @@ class Blocks(Rows):
         columns: Sequence[str] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Any:
-        """Rows, and their labels (and weights), of blocks that come with them: ``fit(*Blocks.with_labels(blocks))``.
+        """Rows, labels (and weights) of blocks that contain all of them: ``fit(*Blocks.with_labels(blocks))``.
 
         Parameters
         ----------
         blocks : sequence of (tuple or callable)
-            (X, y) or (X, y, weights) of some rows, or functions without arguments that return one. All are gone through
-            once, for labels and weights, which stay in memory; functions are called again when their rows are read.
+            (X, y) or (X, y, weights) of some rows, or functions without arguments that return one. All are read
+            once for labels and weights, which stay in memory; functions are called again when their rows are read.
         names, columns, cache_bytes
-            As of `Blocks`.
+            As in `Blocks`.
 
         Returns
         -------
@@ -141,8 +143,8 @@ class Blocks(Rows):
         Raises
         ------
         ValueError
-            As of `Blocks`; or a block has not one label (and weight) for each of its rows, or labels of another kind
-            than those before it.
+            As in `Blocks`; or a block does not have one label (and weight) for each of its rows, or has labels of
+            another kind than the blocks before it.
 
         Examples
         --------
@@ -178,26 +180,26 @@ class Blocks(Rows):
         Parameters
         ----------
         paths : str or path-like, or several
-            Files in order, and folders, whose files that end in ``.parquet`` are taken by name.
+            Files in order, and folders, whose files ending in ``.parquet`` are taken in the order of their names.
         columns : sequence of str or None, default=None
-            The features. None: all columns but ``label``, ``weight`` and those in which pandas keeps an index.
+            The features. None: all columns except ``label``, ``weight`` and those in which pandas keeps an index.
         label, weight : str or None, default=None
             Columns that are returned as arrays: labels (numbers or strings), and weights of rows.
         cache_bytes : int, default=256_000_000
-            As of `Blocks`.
+            As in `Blocks`.
 
         Returns
         -------
-        Blocks, or (Blocks, labels) or (Blocks, labels, weights) where these are asked for
-            The dtype is the one NumPy finds for all features together.
+        Blocks, or (Blocks, labels) or (Blocks, labels, weights) if these are asked for
+            The dtype is NumPy's common type of all features.
 
         Raises
         ------
         ImportError
-            There is no pyarrow.
+            pyarrow is not installed.
         ValueError
-            A file is no Parquet file; a column is missing, has other types in other files, holds no numbers (booleans,
-            integers, floats), or a null.
+            A file is not a Parquet file; or a column is missing, has other types in other files, contains something
+            else than numbers (booleans, integers, floats), or contains a null.
 
         Examples
         --------
@@ -234,20 +236,20 @@ class Blocks(Rows):
         ----------
         tables : pyarrow.Table, pyarrow.RecordBatch, or several
         columns, label, weight, cache_bytes
-            As of `from_parquet`.
+            As in `from_parquet`.
 
         Returns
         -------
-        Blocks, or (Blocks, labels) or (Blocks, labels, weights) where these are asked for
+        Blocks, or (Blocks, labels) or (Blocks, labels, weights) if these are asked for
 
         Raises
         ------
         ImportError
-            There is no pyarrow.
+            pyarrow is not installed.
         TypeError
-            Something else is among the tables.
+            Something among the tables is no table.
         ValueError
-            As of `from_parquet`.
+            As in `from_parquet`.
         """
         arrow = _arrow()
         return cls._of_parts(arrow.blocks_of(arrow.table_parts(tables), columns, label, weight), cache_bytes)

@@ -19,14 +19,14 @@ class Explanation:
     values : float64 ndarray of shape (n_rows, n_features), or (n_rows, n_features, n_outputs)
         What each feature adds to the score.
     base_values : float64 ndarray of shape (n_rows,), or (n_rows, n_outputs)
-        The score where all features are absent, the same for all rows.
+        The score if all features are absent, the same for all rows.
     data : ndarray of shape (n_rows, n_features)
-        The rows as they were given, before any scaling.
+        The rows as they were given, unscaled.
     feature_names : list of str or None
     output_names : list of str or None
-        Of several outputs: classes, or pairs of them.
+        For several outputs: the classes, or pairs of them.
     standard_errors : float64 ndarray of the shape of ``values``, or None
-        Of values that are means over sampled permutations; None where the values are exact.
+        For values that are means over sampled permutations; None if the values are exact.
 
     Examples
     --------

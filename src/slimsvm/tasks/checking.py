@@ -58,21 +58,21 @@ class TaskReport:
 
 
 def check_task(task: Task, examples: Any, *, n_points: int = 12, random_state: Any = 0) -> TaskReport:
-    """Check a task of one's own on a few small examples.
+    """Check a task of your own on a few small examples.
 
-    At random scores: the labelling that the task calls the best one is compared with all labellings (`ExampleTask` with
-    ``labels``), or else with those found at other points and the right ones of other examples; losses must be 0 for the
-    right labelling and nowhere negative; the loss must rise along a line as its coefficients say; shapes and types must
-    be right; an example's result must not depend on its company.
+    It uses random scores. The labelling that the task calls the best is compared with all labellings (`ExampleTask`
+    with ``labels``), or otherwise with those found at other points and the true ones of other examples. Losses must be
+    0 for the true labelling and never negative. The loss must rise along a line as its coefficients say. Shapes and
+    types must be right. An example's result must not depend on the other examples.
 
     Parameters
     ----------
     task : Task
         An `ExampleTask`, or any other task of `slimsvm.tasks`.
     examples : Examples or list
-        What ``task.encode`` makes, or what it is given: a list of labellings, say. A few short ones, of every kind.
+        The result of ``task.encode``, or its input, such as a list of labellings. Use a few short ones, of every kind.
     n_points : int, default=12
-        Random scores and plain parameters for each example.
+        Number of random scores and plain parameters for each example.
     random_state : int or Generator, default=0
 
     Returns
@@ -82,7 +82,7 @@ def check_task(task: Task, examples: Any, *, n_points: int = 12, random_state: A
     Raises
     ------
     TaskError
-        With one line for each fault: which example, what the task found there, and which labelling is better.
+        It has one line for each fault: which example, what the task found there, and which labelling is better.
 
     Examples
     --------

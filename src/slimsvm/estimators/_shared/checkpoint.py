@@ -10,35 +10,35 @@ from slimsvm.estimators._shared.validation import check_at_least
 
 
 class Checkpoint:
-    """A callback (`set_callbacks`) that writes the model to a file while a fit goes on, from which it can be resumed.
+    """A callback (`set_callbacks`) that writes the model to a file during a fit, so that the fit can be resumed.
 
-    It writes after every epoch of `BSCA` or `BSGD`, every sweep of `Refine` (``max_basis`` a number), and every step
-    over all rows by which `Refine` and `LowRank` solve for coefficients. A file is replaced only once the new one is
-    complete, so that it is there whatever ends the process, and is what ``save`` writes after the fit with what a warm
-    start needs besides: ``slimsvm.load(path).set_params(warm_start=True).fit(X, y)`` goes on from there.
+    It writes after every epoch of `BSCA` or `BSGD`, after every sweep of `Refine` (``max_basis`` a number), and after
+    every step over all rows in which `Refine` and `LowRank` solve for coefficients. A file is replaced only once the
+    new one is complete, so it is valid whatever ends the process. It is the file that ``save`` writes after the fit,
+    plus what a warm start needs: ``slimsvm.load(path).set_params(warm_start=True).fit(X, y)`` continues from there.
 
-    `Refine` and `LowRank` end with the same bits as a fit that nothing interrupted, for the same rows, labels, weights
-    and parameters; others are refused. ``history_``, ``n_iter_`` and ``n_kernel_evals_`` are of what was done since,
-    and ``max_seconds`` counts anew. While coefficients are solved for, the file has 8 bytes for each row and output
-    beside the model. `BSCA` and `BSGD` go on with the dual variables, the steps and the random numbers of the fit that
-    ended, which is another one than a fit in one piece.
+    `Refine` and `LowRank` end with the same bits as an uninterrupted fit, for the same rows, labels, weights
+    and parameters; others are refused. ``history_``, ``n_iter_`` and ``n_kernel_evals_`` count from the resumption,
+    and so does ``max_seconds``. While coefficients are solved for, the file has 8 bytes for each row and output
+    besides the model. `BSCA` and `BSGD` continue with the dual variables, the steps and the random numbers of the
+    interrupted fit; the result differs from an uninterrupted fit.
 
     Parameters
     ----------
     path : str or path-like
         "{iteration}" in it becomes the number of the epoch, sweep or step (of the trial, for `OneClassSVM`), so that
-        all are kept; format specifications such as "{iteration:03d}" are Python's.
+        all files are kept. Python's format specifications such as "{iteration:03d}" work.
     every : int, default=1
-        Iterations from one writing to the next; steps in which coefficients are solved for are all written.
+        Iterations between two writings. Steps in which coefficients are solved for are always written.
 
     Raises
     ------
     FileNotFoundError
-        When a fit begins: there is no such folder.
+        When a fit begins: the folder does not exist.
     ValueError
-        The path has other fields, or, in the first iteration, the solver has no model until its end.
+        The path has other fields; or, in the first iteration, the solver has no model before its end.
     OSError
-        A file cannot be written; an older file of that name is left as it was.
+        A file cannot be written; an older file of that name is unchanged.
 
     Examples
     --------

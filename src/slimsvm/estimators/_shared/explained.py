@@ -18,46 +18,46 @@ class Explained:
     ) -> Explanation:
         """Shapley values: how much each feature of a row adds to its score.
 
-        They are exact for the RBF kernel and the Laplacian one, with one γ or one for each feature, and for the linear
-        one; of other kernels they are means over permutations of the features. In each case they add up to the score
-        less the base value.
+        They are exact for the linear kernel, and for the RBF and Laplacian kernels with one γ or one for each feature.
+        For other kernels they are means over permutations of the features. In each case they add up to the score
+        minus the base value.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), or a sparse matrix
         background : array-like of shape (n_background, n_features), a sparse matrix or None, default=None
-            What a feature is when it is absent. None: it does not count, its factor of the kernel is 1 (its term of
-            the distance or inner product 0), so that the base value is the score at distance 0 of every vector. Rows:
-            it has their values, and the mean over these rows is taken: the interventional values of shap, whose base
-            value is the mean score of the rows. They take n_background times as long.
+            The meaning of an absent feature. None: it does not count. Its factor of the kernel is 1 (its term of
+            the distance or inner product 0), and the base value is the score at distance 0 from every vector. Rows:
+            an absent feature takes their values, and the mean over these rows is taken. These are shap's
+            interventional values; the base value is the rows' mean score. They take n_background times as long.
         n_permutations : int, default=100
-            Of kernels that need them, 4 or more; each goes with its reverse.
+            For kernels that need them, 4 or more; each is also used in reverse.
         random_state : int, RandomState or None, default=0
-            Of the permutations.
+            For the permutations.
 
         Returns
         -------
         Explanation
             With ``values``, ``base_values``, ``data``, ``feature_names``, ``standard_errors`` of sampled values, and
-            ``to_shap()``. Of several classes there are values for each score: that of a class, or of a pair of classes
-            (0, 1), (0, 2), …, which ``decision_function_shape="ovo"`` gives as well; votes are no sums. Of ordered
-            classes the score before the thresholds is explained, of several labels each one's.
+            ``to_shap()``. With several classes there are values for each score: that of a class, or of a pair of
+            classes (0, 1), (0, 2), …, as with ``decision_function_shape="ovo"`` (votes are not sums). For ordered
+            classes the score before the thresholds is explained, for several labels the score of each label.
 
         Raises
         ------
         NotFittedError
             Before ``fit``.
         TypeError
-            The kernel is the user's function: it says nothing of single features.
+            The kernel is the user's function, about whose features nothing is known.
         ValueError
-            X or background has another number of features or values that are not finite, the kernel is a matrix of
-            values, or the model labels sequences or by a task.
+            X or background has another number of features or non-finite values, the kernel is a matrix of
+            values, or the model is a `SequenceSVM` or `StructuredSVM`.
 
         Notes
         -----
-        Scores are those of float64, which `decision_function` of a model in float32 rounds. Values of a learned metric
-        (``gamma="learn"``) are of the features as they are; its γ, one for each feature, say how fast the kernel falls
-        along it, and nothing of how much the score depends on it.
+        Scores are computed in float64; `decision_function` of a float32 model rounds them. With a learned metric
+        (``gamma="learn"``) the values are those of the unscaled features. The γ of a feature says how fast the kernel
+        falls along it, not how much the score depends on it.
 
         References
         ----------

@@ -85,26 +85,26 @@ class StreamingClassifier:
 
     @available_if(has_partial_fit)
     def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
-        """Meet one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
+        """Process one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
 
-        `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows met.
-        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows met so far; its steps come down to C, so that a C above 1 asks
-        for many passes. `BSCA` leaves the rows of earlier chunks the dual variables they had; give a chunk several
-        times in a row for several passes over it, in which its own go on, as those of `LASVM` do.
-        ``gamma="scale"`` is that of the first chunk. More than two classes are trained each against the rest. After
-        ``fit`` with `BSCA` or `BSGD` chunks go on from its model, of whose rows only the number is known. A stream goes
-        on after ``save`` and `slimsvm.load` as if it had not stopped.
+        `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows seen.
+        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its steps fall to C, so a C above 1 needs
+        many passes. `BSCA` does not change the dual variables of rows from earlier chunks. For several passes over a
+        chunk give it several times in a row; its dual variables then continue, as those of `LASVM` do.
+        The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
+        ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
+        continues after ``save`` and `slimsvm.load` as if it had not stopped.
 
-        ``objective_`` is C Σ ω ℓ over the rows of this chunk (for `LASVM` over those and the rows in S) and ½‖w‖²: of
-        earlier rows nothing is kept. It says how one pass over a chunk compares with another, not how far the model is
-        from the best one of all rows.
+        ``objective_`` is ½‖w‖² plus C Σ ω ℓ over the rows of this chunk (for `LASVM` also the rows in S), because
+        earlier rows are not kept. Use it to compare passes over a chunk. It does not say how far the model is from
+        the best one for all rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,) or None, default=None
-            All classes that will ever come; needed in the first call unless its y has them all.
+            All classes of the whole stream; needed in the first call unless its y has them all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
 
         Returns
@@ -147,8 +147,8 @@ class StreamingRegressor:
 
     @available_if(has_partial_fit)
     def partial_fit(self: Any, X, y, sample_weight=None):
-        """Meet one more chunk of rows, once, as `SVC.partial_fit` does; the intercept is measured from the mean of the
-        first chunk's y.
+        """Process one more chunk of rows, once, as `SVC.partial_fit` does. The intercept is measured from the mean of
+        the first chunk's y.
 
         Parameters
         ----------
@@ -183,14 +183,14 @@ class StreamingOutlierDetector:
 
     @available_if(has_partial_fit)
     def partial_fit(self: Any, X, y=None, sample_weight=None):
-        """Meet one more chunk of rows: the first is fitted, every later one met once by the steps of the solver.
+        """Process one more chunk of rows: the first is fitted, every later one is processed once by the solver's steps.
 
-        The problem is that of all rows met so far. ``offset_`` is the ν-quantile of the scores of the last thousand
-        rows, the only ones that are kept, or of the chunk's where it has more: about a share ν of a stream whose rows
-        do not change is outside. ``objective_`` is that of all rows met, as these rows say. There is no finish. Give
-        a chunk several times in a row for several passes over it; no row counts twice. ``gamma="scale"`` is that of the
-        first chunk, which should be no handful of rows: `BSCA` makes little of a stream that begins with a few. A
-        stream goes on after ``save`` and `slimsvm.load` as if it had not stopped.
+        The problem is that of all rows seen so far. ``offset_`` is the ν-quantile of the scores of the last thousand
+        rows, the only ones that are kept, or of the chunk's rows if there are more. So in a stream whose rows
+        do not change, about a share ν is outside. ``objective_`` is that of all rows, estimated from these. There is
+        no finish. For several passes over a chunk give it several times in a row; no row counts twice. The first chunk
+        determines ``gamma="scale"``, and should have more than a handful of rows: `BSCA` learns badly from a stream
+        that begins with few. A stream continues after ``save`` and `slimsvm.load` as if it had not stopped.
 
         Parameters
         ----------

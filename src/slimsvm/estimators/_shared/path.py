@@ -8,31 +8,31 @@ from sklearn.base import clone
 
 
 def path(estimator, X, y=None, *, C=None, gamma=None, epsilon=None, sample_weight=None) -> list[Any]:
-    """Fit an estimator along C, gamma and epsilon, every fit but the first of an epsilon a warm start.
+    """Fit an estimator along C, gamma and epsilon; every fit except the first of each epsilon is a warm start.
 
-    Along C a fit starts from the one before; the first of another gamma starts from the first of the gamma before. What
-    is kept of a fit is its dual point (``solver="exact"``) or its cuts. Each fit meets its own tolerance, so that the
+    Along C a fit starts from the one before. The first fit of a gamma starts from the first fit of the gamma before.
+    A fit passes on its dual point (``solver="exact"``) or its cuts. Each fit meets its own tolerance, so the
     models are those of cold fits up to ``tol``.
 
     Parameters
     ----------
     estimator : SVC, SVR or another estimator of the library that has ``warm_start``
-        Not changed.
+        It is not changed.
     X, y
         As in its ``fit``.
     C, gamma, epsilon : sequence of numbers or None, default=None
-        In the order in which they are fitted: C best rises. None: the estimator's own.
+        Values in the order in which they are fitted; for C, ascending is best. None: the estimator's own.
     sample_weight : array-like of shape (n_samples,) or None, default=None
 
     Returns
     -------
     list of estimators
-        Fitted, for every epsilon every gamma, for every gamma all C.
+        Fitted: for every epsilon every gamma, and for every gamma all C.
 
     Raises
     ------
     ValueError
-        A sequence is empty, the estimator has no such parameter, or a parameter or a value is out of range.
+        A sequence is empty, the estimator lacks the parameter, or a parameter or a value is out of range.
 
     Examples
     --------
