@@ -19,11 +19,11 @@ __all__ = ["register"]
 
 
 def register() -> None:
-    """Tell skl2onnx how the estimators of this library are converted.
+    """Tell skl2onnx how to convert the estimators of this library.
 
     Then ``skl2onnx.to_onnx(pipeline, X)`` and ``convert_sklearn`` take pipelines, column transformers and calibrated
-    classifiers that have one in them. The outputs are ``prediction`` and, of classifiers and outlier detectors,
-    ``scores``, as `SVC.to_onnx` has them; of a regressor ``prediction`` has one column.
+    classifiers that contain one. The outputs are ``prediction`` and, for classifiers and outlier detectors,
+    ``scores``, as in `SVC.to_onnx`. A regressor's ``prediction`` has one column.
 
     Raises
     ------

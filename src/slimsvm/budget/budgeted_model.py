@@ -107,8 +107,8 @@ class BudgetedModel:
     >>> from slimsvm.kernels import RBF, KernelRows
     >>> rows = KernelRows(RBF(0.1), np.array([[0.0], [1.0], [9.0]]), dtype=np.float64)
     >>> model = BudgetedModel(rows, 2, 1, Merge())
-    >>> counts = model.add(np.arange(3), np.ones((3, 1)))
-    >>> model.n_basis, counts.merged, model.basis.ravel().tolist()
+    >>> counts = model.add(np.arange(3), np.array([[1.0], [1.0], [2.0]]))
+    >>> model.n_basis, counts.merged, model.basis.ravel().round(6).tolist()
     (2, 1, [9.0, 0.5])
     """
 

@@ -85,14 +85,14 @@ def read_columns(path: str | os.PathLike, labels: bool = True) -> tuple[Array, A
 def hash_columns(columns: Array, n_features: int = 1 << 18) -> csr_array:
     """Words as binary features, by hashing.
 
-    A row has one for each of its words (with the number of the column). The first column's word adds its lower case,
-    its beginnings and ends of up to four letters, and its shape, such as ``Xx`` or ``d-X``.
+    A row has one feature for each of its words (with the number of the column). The first column also adds the word's
+    lower case, its prefixes and suffixes of up to four letters, and its shape, such as ``Xx`` or ``d-X``.
 
     Parameters
     ----------
     columns : ndarray of str of shape (n_rows, n_columns)
     n_features : int, default=262144
-        Features that the words are hashed to; two that meet add up with random signs.
+        Number of features that the words are hashed to; colliding words add up with random signs.
 
     Returns
     -------

@@ -27,7 +27,7 @@ def checkerboard(
     noise : float
         Standard deviation of the noise on each coordinate; 1 is the side of a square.
     flip : float
-        Share of labels (each with this probability) that are turned round. For training sets: draw the test set with 0.
+        Share of labels (each with this probability) that are flipped. For training sets: draw the test set with 0.
     random_state : int or numpy.random.Generator
 
     Returns

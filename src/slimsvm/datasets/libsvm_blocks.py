@@ -110,22 +110,22 @@ def read_libsvm_blocks(
 ) -> tuple[Blocks, np.ndarray]:
     r"""Rows and labels of LIBSVM text that need not fit in memory.
 
-    The text is gone through once, which finds the labels, the number of features and where blocks begin, and again
-    whenever a pass over the rows comes by. Compressed text has to be decompressed from the start of its file where a
-    block is asked for that lies before the last one read.
+    The text is read once to find the labels, the number of features and where blocks begin, and again in every pass
+    over the rows. Compressed text is decompressed from the start of its file whenever a block lies before the last
+    one read.
 
     Parameters
     ----------
     paths : str or path-like, or several
         Files, one after another; compressed (gzip, bzip2, xz) or not.
     n_features : int or None, default=None
-        Columns, where the files do not show the last ones.
+        Number of columns, if the files may lack the last ones.
     zero_based : {"auto", True, False}
         Whether indices count from 0. "auto": they do if index 0 occurs in any of the files.
     dense : {False, True, "auto"}
-        Whether blocks are arrays instead of CSR; "auto": if at least one value in 20 is not zero.
+        Whether blocks are arrays instead of CSR; "auto": if at least one value in 20 is non-zero.
     block_bytes : int, default=16_777_216
-        Of the text of one block, about.
+        Size of the text of one block, about.
     cache_bytes : int, default=256_000_000
         See `slimsvm.Blocks`.
 

@@ -26,13 +26,13 @@ class Dataset:
     ----------
     name : str
     X_train, X_test : ndarray or csr_array of shape (n, d)
-        Rows. Of conll2000 an array of strings with two columns, word and part of speech.
+        Rows. For conll2000 an array of strings with two columns, word and part of speech.
     y_train, y_test : ndarray of shape (n,)
-        Labels: int64, of two-class sets -1 and +1; of conll2000 strings.
+        Labels: int64, for sets of two classes -1 and +1; for conll2000 strings.
     X_valid, y_valid : as above, or None
-        A validation part, where the source has one.
+        A validation part, if the source has one.
     train_offsets, test_offsets : int64 ndarray of shape (N + 1,), or None
-        Of sets of sequences: sequence e is the rows offsets[e] to offsets[e + 1].
+        For sets of sequences: sequence e consists of the rows offsets[e] to offsets[e + 1].
     description : str
         What it is, the split and the scaling.
     scaling : str or None
@@ -55,7 +55,7 @@ class Dataset:
     test_offsets: np.ndarray | None = None
 
     def sequences(self, part: Literal["train", "test"] = "train") -> Iterator[tuple[Any, np.ndarray]]:
-        """Yield (rows, labels) of each sequence of a part; a DataError if this is no set of sequences."""
+        """Yield (rows, labels) of each sequence of a part; a DataError if this is not a set of sequences."""
         offsets = getattr(self, f"{part}_offsets")
         if offsets is None:
             raise DataError(f"{self.name} is not a set of sequences")
@@ -66,7 +66,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a benchmark set without reading it.
+    """Description of a benchmark set, without reading the set.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class DatasetInfo:
     found : bool
         Whether all its files are on this machine.
     paths : tuple of Path
-        The files that are.
+        The files found.
     n_train, n_test, n_features, n_classes : int
     description : str
     origin : str
@@ -105,18 +105,18 @@ def load(
     Parameters
     ----------
     name : str
-        One of the names that `available` lists; `name-3` is the third realisation of a set that has ten.
+        One of the names that `available` lists; `name-3` is the third realisation of a set that has several.
     data_home : path-like, optional
         A folder to look in first. Then come the folder that the environment variable SLIMSVM_DATA names,
         `../shared/data` beside the working directory and beside the checkout, and the cache folder
         (`~/.cache/slimsvm`).
     scaling : {"default", None, "minmax", "standard", "maxabs"}
-        How features are scaled, always fitted on the training part: to [0, 1], to mean 0 and deviation 1, to [-1, 1]
-        without a shift (the only one for sparse rows), or not at all. "default": as the set's description says.
+        Scaling of the features, always fitted on the training part: to [0, 1], to mean 0 and deviation 1, to [-1, 1]
+        without a shift (the only one for sparse rows), or none. "default": as the set's description says.
     download : bool
-        Whether files found nowhere are downloaded to the cache folder, where an address is known.
+        Whether files that are not found are downloaded to the cache folder, if an address is known.
     verify : bool
-        Whether local files are compared with their SHA-256 too (downloads always are).
+        Whether local files are checked by their SHA-256 too (downloads always are).
 
     Returns
     -------
@@ -125,7 +125,7 @@ def load(
     Raises
     ------
     DataError
-        If there is no such set, its files are nowhere, a checksum differs, or the scaling does not apply to it.
+        If there is no such set, its files are not found, a checksum differs, or the scaling does not apply to it.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def find(name: str, data_home: str | os.PathLike | None = None) -> tuple[Path, .
 
 
 def available(data_home: str | os.PathLike | None = None) -> list[DatasetInfo]:
-    """Return what is known of every benchmark set, and which of its files are on this machine, without reading them."""
+    """Return the description of every benchmark set, and which of its files are on this machine, without reading."""
     return [_describe(name, source, _paths_found(source, data_home)) for name, source in SOURCES.items()]
 
 

@@ -30,7 +30,7 @@ def read_data(
 ) -> Any:
     r"""Read rows and labels from LIBSVM text, CSV with a header, or `.npz`.
 
-    Text may be compressed (gzip, bzip2, xz: the file's first bytes say so). Text is CSV if the file's name ends in
+    Text may be compressed (gzip, bzip2, xz; the file's first bytes tell). Text is CSV if the file's name ends in
     .csv or .tsv, or if its first line has commas, semicolons or tabs and no `index:value`; else it is LIBSVM text.
 
     Parameters
@@ -38,23 +38,23 @@ def read_data(
     path : str or path-like
         The file.
     n_features : int, optional
-        LIBSVM text: the number of columns, where the file does not show the last ones (a test set). Other files: the
-        number of columns that is accepted.
+        LIBSVM text: the number of columns, if the file may lack the last ones (a test set). Other files: the
+        required number of columns.
     zero_based : {"auto", True, False}
-        LIBSVM text: whether indices count from 0. "auto": they do if index 0 occurs in this file; say it when a
-        training and a test file might differ in this.
+        LIBSVM text: whether indices count from 0. "auto": they do if index 0 occurs in this file. Give it if a
+        training and a test file could differ.
     target : str or False, optional
         CSV: the label's column; None: the column called label, target, y or class (any case), or else the last.
-        `.npz`: the labels' array, "y" unless said. False: there are no labels, all columns are features (CSV, `.npz`).
+        `.npz`: the labels' array, by default "y". False: there are no labels, all columns are features (CSV, `.npz`).
     dense : {False, True, "auto"}
-        Whether sparse rows are returned as an ndarray; "auto": if at least one value in 20 is not zero.
+        Whether sparse rows are returned as an ndarray; "auto": if at least one value in 20 is non-zero.
     query_id : bool
-        LIBSVM text: also return the `qid:` of each row, which then must be there.
+        LIBSVM text: also return the `qid:` of each row, which must then be in the file.
 
     Returns
     -------
     X : ndarray or csr_array of shape (n, d)
-        float64 from text, of the stored type from `.npz`; LIBSVM text comes as csr_array unless `dense` says otherwise.
+        float64 from text, the stored type from `.npz`. LIBSVM text is returned as csr_array unless `dense` says not.
     y : ndarray of shape (n,) or None
         int64 if every label is a whole number, float64 if every label is a number, else strings. None without labels.
     qid : ndarray of shape (n,), int64

@@ -89,22 +89,22 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     model : PlainModel
     path : str or path-like
     name : str or None, default=None
-        What the names in C begin with; None: the file's name without its ending.
+        Beginning of the names in C; None: the file's name without its extension.
     dtype : {"auto", "float32", "float64", "int16"}, default="auto"
-        Of rows, scores and all between; int16 is fixed point, for the RBF kernel and the Laplacian one, with rows and
-        scores in float32. "auto" is float32 where scores are right to 5e-6 of the largest one, else float64.
+        Type of rows, scores and everything between. int16 is fixed point, for the RBF and the Laplacian kernel, with
+        rows and scores in float32. "auto" is float32 if scores are right to 5e-6 of the largest one, else float64.
     rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
-        Rows that the error of the arithmetic is measured on; None takes some near the vectors.
+        Rows on which the error of the arithmetic is measured; None takes some near the vectors.
 
     Returns
     -------
     str
-        What was written, in a sentence.
+        One sentence that says what was written.
 
     Raises
     ------
     ValueError
-        A header has no such kernel or no such labels, the name is none in C, or a number is beyond the type.
+        A header does not support the kernel or the labels, the name is not one of C, or a number exceeds the type.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")

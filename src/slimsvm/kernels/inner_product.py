@@ -92,7 +92,7 @@ class Polynomial(FoldedKernel):
 class Sigmoid(FoldedKernel):
     """k(x, z) = tanh(gamma <x, z> + coef0); not positive semidefinite in general.
 
-    Where it is not, problems are not convex, and ``lower_bound_`` and certificates bound nothing.
+    If it is not, problems are not convex, and ``lower_bound_`` and certificates are not bounds.
 
     Parameters
     ----------

@@ -17,30 +17,30 @@ DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls
 
 
 class Kernel(ABC):
-    """A function k(x, z) of two rows, seen block by block.
+    """A function k(x, z) of two rows, evaluated block by block.
 
     A kernel of your own is one class with `block`; everything else has a default that calls it.
 
     Attributes
     ----------
     has_gradient : bool
-        Whether the derivative by a vector is known (`FoldedKernel.block_with_slopes`), so that vectors can be moved
-        along it.
+        Whether the derivative with respect to a vector is known (`FoldedKernel.block_with_slopes`), so that vectors
+        can be moved along it.
     has_metric : bool
         Whether it is a function of sum_c gamma_c (x_c - z_c)^2 with an attribute ``gamma``, so that the gamma_c can be
         learned.
     has_features : bool
-        False where a row holds kernel values and a vector is the position of a training row (`Precomputed`): then rows
-        cannot be trained on apart from the others, and vectors are never new.
+        False if a row holds kernel values and a vector is the position of a training row (`Precomputed`). Then rows
+        cannot be trained on separately, and there are no new vectors.
     has_formula : bool
-        False where nothing but the rows at hand can be asked for: rows that come later do not fit.
+        False if values are known only for the given rows; rows that come later do not fit.
     has_weights : bool
-        Whether a machine can be weights of the features in place of coefficients of vectors (`Linear`).
+        Whether a machine can be stored as weights of the features instead of coefficients of vectors (`Linear`).
     is_gaussian : bool
-        Whether it is exp(-sum_c gamma_c (x_c - z_c)^2): two vectors then merge into one on the line between them, and a
+        Whether it is exp(-sum_c gamma_c (x_c - z_c)^2). Two vectors then merge into one on the line between them, and a
         preimage is a fixed point.
     is_inner_product : bool
-        False where it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
+        False if it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
 
     Examples
     --------

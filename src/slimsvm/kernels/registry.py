@@ -37,15 +37,15 @@ def parameters_of(kernel: str) -> frozenset[str]:
 
 
 def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
-    """Kernel of a name, or the object itself, or a `CallableKernel` of a function.
+    """The kernel with a name, or a kernel object itself, or a `CallableKernel` of a function.
 
     Parameters
     ----------
     kernel : str, Kernel or callable
         A key of `KERNELS`, a kernel object, or a function (X, Z) -> array of shape (len(X), len(Z)).
     **params
-        Parameters of a kernel given by name. As in scikit-learn, gamma, degree and coef0 may be given to any name: a
-        kernel takes those it has.
+        Parameters of a kernel given by name. As in scikit-learn, gamma, degree and coef0 may be given with any name;
+        each kernel takes the ones it has.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
     Raises
     ------
     ValueError
-        Unknown name (the known ones are listed), or parameters beside a kernel object.
+        Unknown name (the known ones are listed), or parameters in addition to a kernel object.
     TypeError
-        None of the three, or a parameter that the kernel does not have.
+        It is none of the three, or a parameter that the kernel does not have was given.
 
     Examples
     --------

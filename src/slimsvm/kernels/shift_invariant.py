@@ -80,9 +80,9 @@ class RBF(ShiftInvariant):
 class Matern32(ShiftInvariant):
     """``k(x, z) = (1 + s) exp(-s)`` with ``s^2 = 6 gamma |x - z|^2``, or ``6 sum_c gamma_c (x_c - z_c)^2``.
 
-    The Matérn kernel with nu = 3/2: between RBF, whose functions are smooth everywhere, and Laplacian. With
-    ``gamma = 1 / (2 l^2)`` it is that of the length scale l, ``s = sqrt(3) |x - z| / l``, as scikit-learn's Gaussian
-    processes have it; the RBF kernel of this gamma has the same length scale.
+    The Matérn kernel with nu = 3/2, between RBF, whose functions are smooth everywhere, and Laplacian. With
+    ``gamma = 1 / (2 l^2)`` its length scale is l, ``s = sqrt(3) |x - z| / l``, as in scikit-learn's Gaussian
+    processes. The RBF kernel of this gamma has the same length scale.
 
     Parameters
     ----------

@@ -80,12 +80,12 @@ class Precomputed(Kernel):
 class CallableKernel(Kernel):
     """The user's own function of two blocks of rows.
 
-    A row's scores are the same bits in any block only as far as the function's values are.
+    A row's scores have the same bits in any block only if the function's values have.
 
     Parameters
     ----------
     function : callable (X, Z) -> array of shape (len(X), len(Z))
-        Called once per block of rows, with arrays, or with ``scipy.sparse.csr_array`` where the data are sparse.
+        Called once per block of rows, with arrays, or with ``scipy.sparse.csr_array`` if the data are sparse.
 
     Examples
     --------

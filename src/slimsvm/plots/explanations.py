@@ -16,21 +16,21 @@ BINS, WIDTH = 40, 0.8  # of a swarm along the values, and across
 
 
 def plot_explanation(explanation: Explanation, output: Any = None, *, max_features: int = 10, ax: Any = None) -> Any:
-    """Draw Shapley values: bars for one row, and for several a swarm of points for each feature.
+    """Draw Shapley values: bars for one row, a swarm of points for each feature for several rows.
 
-    Features are sorted by the mean magnitude of their values, and those beyond ``max_features`` added up in one. The
-    points' colour is the feature, from the smallest to the largest of these rows. Bars of sampled values show twice
-    their standard errors.
+    Features are sorted by the mean magnitude of their values; those beyond ``max_features`` are added up in one. The
+    points' colour is the feature's value, from the smallest to the largest of these rows. Bars of sampled values show
+    twice their standard errors.
 
     Parameters
     ----------
     explanation : Explanation
-        What ``explain`` gave; ``explanation[0]`` for bars of the first row.
+        The result of ``explain``; use ``explanation[0]`` for bars of the first row.
     output : int, str or None, default=None
-        Of several outputs the one to draw: its number, or its name.
+        With several outputs, the one to draw: its number, or its name.
     max_features : int, default=10
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def plot_explanation(explanation: Explanation, output: Any = None, *, max_featur
     Raises
     ------
     ValueError
-        There are several outputs and none is chosen, no rows, or ``max_features`` is below 1.
+        There are several outputs and none is chosen, there are no rows, or ``max_features`` is below 1.
     ImportError
         matplotlib is not installed.
 

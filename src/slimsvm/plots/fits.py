@@ -19,20 +19,20 @@ ACROSS = "--", ":", "-.", (0, (1, 4)), (0, (8, 3, 1, 3, 1, 3))  # lines of model
 
 
 def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = None) -> Any:
-    """Draw the objective of a fit, and its lower bound and gap where there are such, on a logarithmic axis.
+    """Draw the objective of a fit, and its lower bound and gap if it has them, on a logarithmic axis.
 
-    The value that sampled cuts put on their own model is drawn dashed: it bounds nothing. So is what bounds the
-    objective within the span of a basis only (`CPSP`). A fit that computes its objective only at the end
-    (`UniformCuts`) shows it as a point.
+    Dashed lines are not bounds of the optimum: the objective that sampled cuts estimate for their own model, and the
+    bound within the span of a basis (`CPSP`). A fit that computes its objective only at the end (`UniformCuts`) is
+    drawn as a point.
 
     Parameters
     ----------
     estimator_or_history : fitted estimator, or list of dict
         The estimator, or its ``history_``.
     x : {"seconds", "kernel_evals"}, default="seconds"
-        What is on the horizontal axis.
+        The horizontal axis.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = No
     Raises
     ------
     ValueError
-        ``x`` is none of the two, or there is no history.
+        ``x`` has another value, or there is no history.
     ImportError
         matplotlib is not installed.
 
@@ -105,22 +105,23 @@ def _line(ax: Any, at: Array, values: Array, label: str, **style: Any) -> None:
 
 
 def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max_points: int = 2000) -> Any:
-    """Draw what an estimator of two features learned, with rows and basis vectors.
+    """Draw the function that an estimator of two features has learned, with rows and basis vectors.
 
-    Two classes: the score, with the contours −1, 0, +1. More: the predicted class. Regression: the prediction.
+    For two classes it is the score, with the contours −1, 0, +1. For more it is the predicted class; for regression,
+    the prediction.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Of this library; of others basis vectors are shown where they are in ``support_vectors_``.
+        An estimator of this library. Others' basis vectors are shown if they have ``support_vectors_``.
     X : array-like of shape (n_samples, 2)
-        Rows to show, which also set the part of the plane that is drawn.
+        Rows to show; they also determine the part of the plane that is drawn.
     y : array-like of shape (n_samples,)
         Their labels or values.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
     max_points : int, default=2000
-        Of more rows than this, evenly spaced ones are shown.
+        If there are more rows, evenly spaced ones are shown.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max
     Raises
     ------
     ValueError
-        X has not two features, or y another length.
+        X does not have two features, or y has another length.
     ImportError
         matplotlib is not installed.
 
@@ -188,20 +189,20 @@ def _draw_classes(ax: Any, estimator: Any, classes: Array, first: Array, second:
 def plot_means(
     results: Sequence[Mapping[str, Any]], x: str, y: str, *, by: str = "method", scale: float = 1.0, ax: Any = None
 ) -> Any:
-    """Draw the means of one figure of results against another, a line for each method, bars for their deviations.
+    """Draw the means of one quantity against another, a line for each method, bars for standard deviations.
 
     Parameters
     ----------
     results : list of dict
-        One per run; runs of the same ``by`` and ``x`` are averaged. Those whose ``y`` is None are left out.
+        One per run. Runs with the same ``by`` and ``x`` are averaged; runs whose ``y`` is None are left out.
     x, y : str
-        Keys of what is on the axes.
+        Keys of the quantities on the axes.
     by : str, default="method"
-        Key of what makes a line; results without it belong to one line without a name.
+        Key that distinguishes the lines; results without it belong to one line without a name.
     scale : float, default=1.0
         Factor on y.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -242,10 +243,10 @@ def plot_test_error(results: Sequence[Mapping[str, Any]], ax: Any = None) -> Any
     Parameters
     ----------
     results : list of dict
-        One per run, with ``n_train``, ``test_error`` (a share, not per cent) and, where there are several,
-        ``method``. Runs of the same method and size are averaged; bars show their standard deviation.
+        One per run, with ``n_train``, ``test_error`` (a share, not per cent) and, if there are several,
+        ``method``. Runs with the same method and size are averaged; bars show their standard deviation.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -282,13 +283,13 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
     Parameters
     ----------
     results : list of dict
-        One per run, with ``max_basis``, the figure to draw and, where there are several, ``method``. Those whose
-        ``max_basis`` is None (an exact SVM, a linear one) are dashed lines across. Runs of the same method and size
-        are averaged; bars show their standard deviation.
+        One per run, with ``max_basis``, the quantity to draw and, if there are several, ``method``. Results whose
+        ``max_basis`` is None (an exact SVM, a linear one) are dashed horizontal lines. Runs with the same method and
+        size are averaged; bars show their standard deviation.
     y : {"test_error", "objective_multiple", "seconds"}, default="test_error"
-        "objective_multiple" is the objective as a multiple of the exact SVM's, "test_error" a share.
+        "objective_multiple" is the objective as a multiple of the exact SVM's; "test_error" is a share.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -297,7 +298,7 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
     Raises
     ------
     ValueError
-        ``y`` is none of the three, a result lacks a key, or there are none with a number of vectors.
+        ``y`` has another value, a result lacks a key, or none has a number of vectors.
     ImportError
         matplotlib is not installed.
 
@@ -329,17 +330,17 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
 
 
 def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 100, ax: Any = None) -> Any:
-    """Draw the basis vectors of a model whose rows are images, those of the largest coefficients first.
+    """Draw the basis vectors of a model whose rows are images, largest coefficients first.
 
     Parameters
     ----------
     estimator : fitted estimator or KernelExpansion
     shape : (height, width) or None, default=None
-        Of an image; None takes squares.
+        Shape of an image; None means squares.
     max_images : int, default=100
-        How many are shown, row by row.
+        Number of images shown, row by row.
     ax : matplotlib.axes.Axes or None, default=None
-        Where to draw; None makes a new figure.
+        The axes to draw on; None makes a new figure.
 
     Returns
     -------
@@ -348,7 +349,7 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     Raises
     ------
     ValueError
-        There are no vectors, or not of as many features as an image has pixels; wrong ``shape`` or ``max_images``.
+        There are no vectors, their features are not an image's pixels, or ``shape`` or ``max_images`` is wrong.
     ImportError
         matplotlib is not installed.
 

@@ -89,7 +89,7 @@ def check_task(task: Task, examples: Any, *, n_points: int = 12, random_state: A
     >>> import slimsvm
     >>> from slimsvm.tasks import Multiclass
     >>> print(slimsvm.check_task(Multiclass(3), [0, 1, 2, 2]))
-    4 examples at 12 points each: no fault found. Compared with 36 labellings (found at other points, so that a fault \
+    4 examples at 12 points each: no fault found. Compared with 11 labellings (found at other points, so that a fault \
 may have escaped).
     """
     if not isinstance(task, Task):

@@ -133,8 +133,8 @@ class FBeta(OverAllRows):
     >>> from slimsvm.tasks import FBeta
     >>> task = FBeta()
     >>> examples = task.encode(np.array([1, -1, -1]))
-    >>> task.measure(np.array([[1.0], [2.0], [-1.0]]), examples)
-    0.6666666666666667
+    >>> round(float(task.measure(np.array([[1.0], [2.0], [-1.0]]), examples)), 3)
+    0.667
     """
 
     beta: float = 1.0
@@ -264,7 +264,7 @@ class PrecisionAtK(AtK):
     >>> import numpy as np
     >>> from slimsvm.tasks import PrecisionAtK
     >>> task = PrecisionAtK(2)
-    >>> task.measure(np.array([[1.0], [3.0], [-1.0], [2.0]]), task.encode(np.array([1, 1, -1, -1])))
+    >>> float(task.measure(np.array([[1.0], [3.0], [-1.0], [2.0]]), task.encode(np.array([1, 1, -1, -1]))))
     0.5
     """
 
@@ -287,7 +287,7 @@ class RecallAtK(AtK):
     >>> import numpy as np
     >>> from slimsvm.tasks import RecallAtK
     >>> task = RecallAtK(1)
-    >>> task.measure(np.array([[1.0], [3.0], [-1.0], [2.0]]), task.encode(np.array([1, 1, -1, -1])))
+    >>> float(task.measure(np.array([[1.0], [3.0], [-1.0], [2.0]]), task.encode(np.array([1, 1, -1, -1]))))
     0.5
     """
 
@@ -310,8 +310,8 @@ class ROCArea(OverAllRows):
     >>> scores = np.array([[1.0], [2.0], [-0.5]])
     >>> task.measure(scores, examples)
     0.5
-    >>> task.augment(scores, np.zeros(0), examples).coef.ravel()
-    array([ 0.5, -0.5,  0. ])
+    >>> (task.augment(scores, np.zeros(0), examples).coef.ravel() + 0.0).tolist()
+    [0.5, -0.5, 0.0]
     """
 
     has_threshold = False
