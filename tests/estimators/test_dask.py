@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 import slimsvm
@@ -149,6 +150,7 @@ def test_scores_of_many_classes(client, data):
         ("dtype", r"partition 2 has 4 columns of float64, expected are 4 of float32"),
         ("nan", r"X contains NaN at row 2103, column 1, which is row 103 of partition 2"),
         ("text", r"found dtype <U1 in partition 0"),
+        ("sparse", r"partition 1 is sparse \(csr_array\), only dense arrays are accepted"),
     ],
 )
 def test_what_is_wrong_with_a_partition_is_named(change, message, client, data):
@@ -160,6 +162,8 @@ def test_what_is_wrong_with_a_partition_is_named(change, message, client, data):
         parts[2] = parts[2].astype(np.float64)
     elif change == "nan":
         parts[2][103, 1] = np.nan
+    elif change == "sparse":
+        parts[1] = sp.csr_array(parts[1])
     else:
         parts = [np.full(part.shape, "a") for part in parts]
     lazy = [da.from_delayed(dask.delayed(part), shape=(1000, 4), dtype=np.float32) for part in parts]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.dask.cluster import Cluster
-from slimsvm.rows import find_not_finite, say_not_finite
+from slimsvm.rows import find_not_finite, is_sparse, say_not_finite
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Look:
         Columns that are not those of the collection.
     text : (str, str) or None
         A column that holds no numbers, and its type.
+    sparse : str or None
+        The type of a sparse matrix.
     """
 
     shape: tuple[int, ...]
@@ -67,6 +69,7 @@ class Look:
     bad: tuple[int, int, Any] | None = None
     names: list[str] | None = None
     text: tuple[str, str] | None = None
+    sparse: str | None = None
 
 
 def partitions_of(X: Any, cluster: Cluster) -> Partitions:
@@ -108,6 +111,10 @@ def _computed(X: Any, cluster: Cluster) -> tuple[list[Any], list[str] | None]:
 def _check_kind(i: int, look: Look, names: list[str] | None) -> None:
     if look.names is not None:
         raise ValueError(f"partition {i} has the columns {look.names}, expected are {names}")
+    if look.sparse is not None:
+        raise TypeError(
+            f"partition {i} is sparse ({look.sparse}), only dense arrays are accepted; slimsvm.SVC takes both"
+        )
     if len(look.shape) != 2:
         raise ValueError(f"partition {i} has {len(look.shape)} dimensions, accepted are two (rows, features)")
     if look.text is not None:
@@ -146,6 +153,8 @@ def _look(part: Any, names: list[str] | None) -> Look:
             if len(part) and _number_type(dtype) is None:
                 return Look(part.shape, np.dtype(object), text=(str(name), str(dtype)))
         part = _values_of(part)
+    if is_sparse(part):
+        return Look(part.shape, part.dtype, sparse=type(part).__name__)
     part = np.asanyarray(part)
     has_numbers = part.ndim == 2 and part.dtype.kind in "buif"
     return Look(part.shape, part.dtype, find_not_finite(part) if has_numbers else None)
