@@ -138,7 +138,7 @@ def test_weights_of_a_linear_machine_are_those_of_scikit_learn(container):
 
 def test_weights_are_those_of_a_linear_kernel_alone():
     clf = SVC().fit(*problem())
-    with pytest.raises(AttributeError, match=r"coef_ is there for kernel='linear' alone, found RBF\(gamma="):
+    with pytest.raises(AttributeError, match=r"coef_ exists only for kernel='linear', found RBF\(gamma="):
         clf.coef_  # noqa: B018
     with pytest.raises(NotFittedError, match="not fitted yet"):
         SVC(kernel="linear").coef_  # noqa: B018

@@ -160,9 +160,9 @@ def test_a_search_needs_room_for_a_copy_of_the_rows(tmp_path):
     X = np.zeros((100, 2))
     mapped = np.memmap(tmp_path / "X", mode="w+", shape=X.shape)
     assert type(chosen(X, max_basis="auto", memory_limit=X.nbytes)) is Compact
-    with pytest.raises(ValueError, match=r"max_basis='auto' holds rows out .* 1,600 bytes.*memory_limit"):
+    with pytest.raises(ValueError, match=r"max_basis='auto' copies the rows .* 1,600 bytes.*memory_limit"):
         chosen(X, max_basis="auto", memory_limit=X.nbytes - 1)
-    with pytest.raises(ValueError, match="max_basis='auto' holds rows out"):
+    with pytest.raises(ValueError, match="max_basis='auto' copies the rows"):
         chosen(mapped, max_basis="auto")
 
 

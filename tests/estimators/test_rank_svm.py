@@ -215,7 +215,7 @@ def test_queries_are_asked_for():
     for call in (clf.score, clf.ndcg, clf.certificate):
         with pytest.raises(ValueError, match=rf"RankSVM.{call.__name__} needs groups"):
             call(X, y)
-        with pytest.raises(ValueError, match="two names of the same"):
+        with pytest.raises(ValueError, match="two names for the same"):
             call(X, y, groups=groups, qid=groups)
 
 
@@ -238,7 +238,7 @@ def test_ndcg_is_scikit_learns_of_each_query(k):
     weights = np.unique(groups, return_inverse=True)[1] + 1.0
     weighted = np.average(expected, weights=[weights[q][0] for q in inside])
     assert clf.ndcg(X, y, groups=groups, sample_weight=weights, k=k) == pytest.approx(weighted)
-    with pytest.raises(ValueError, match="labels must be >= 0, of which NDCG makes gains; found -1"):
+    with pytest.raises(ValueError, match="labels must be >= 0, because NDCG uses them as gains; found -1"):
         clf.ndcg(X, y - 1, groups=groups)
 
 
@@ -264,7 +264,7 @@ GOOD = documents(20)
     ("change", "message"),
     [
         ({"groups": [1, 2]}, r"groups must have one entry per row: 20 rows, found shape \(2,\)"),
-        ({"groups": np.full(20, np.nan)}, "groups contains nan, which names no query"),
+        ({"groups": np.full(20, np.nan)}, "groups contains nan, which is not a name of a query"),
         ({"groups": np.arange(20)}, "no query has two rows of different labels, .* found 20 queries of 20 rows"),
         ({"y": np.ones(20)}, "no query has two rows of different labels"),
         ({"y": np.append(np.ones(19), np.nan)}, "Input y contains NaN"),

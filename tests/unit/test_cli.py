@@ -92,7 +92,7 @@ def test_train_prints_lines_on_stdout_and_progress_on_stderr(capsys, tmp_path, f
     assert list(lines) == [
         "data",
         "kernel",
-        "price C",
+        "C",
         "solver",
         "status",
         "seconds",

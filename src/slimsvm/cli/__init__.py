@@ -19,9 +19,9 @@ from slimsvm.cli.output import describe_error, one_line_warnings, say
 COMMANDS = {
     "train": "train a model on a data file and save it",
     "predict": "predict the labels of a data file",
-    "info": "say what is in a model file",
+    "info": "print what is in a model file",
     "export": "write a model as C, ONNX, WebAssembly or JSON",
-    "datasets": "list the benchmark sets and where they were found",
+    "datasets": "list the benchmark sets and where their files are",
     "demo": "train on a few sets and print a table, or write a web page in which a browser scores models",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }

@@ -19,8 +19,8 @@ def add_option(group: Any) -> None:
         "--checkpoint",
         type=_path,
         metavar="FILE",
-        help="write the fit to this file as it goes on, and where the file is there, go on from it (with refine, "
-        "low-rank, bsca and bsgd); it goes away once the model is saved, unless the fit was interrupted",
+        help="save the state of the fit to this file while it runs, and continue from the file if it exists (with "
+        "refine, low-rank, bsca and bsgd); it is removed once the model is saved, unless the fit was interrupted",
     )
 
 

@@ -46,15 +46,15 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options that say how text is to be read."""
     group = parser.add_argument_group("reading data")
     group.add_argument(
-        "--target", "--label", metavar="NAME", help="label's column of a CSV or Parquet file, or label's array of a "
-        ".npz file (default: a column called label, target, y or class, else, of CSV, the last; array y)",
+        "--target", "--label", metavar="NAME", help="column of the label in a CSV or Parquet file, or its array in a "
+        ".npz file (default: a column called label, target, y or class, or else the last of a CSV file; array y)",
     )  # fmt: skip
     group.add_argument(
         "--zero-based",
         choices=ZERO_BASED,
         default="auto",
-        help="whether indices of LIBSVM text count from 0 (default: auto, they do if a 0 occurs in the file; say it "
-        "when that may differ between files)",
+        help="whether indices of LIBSVM text count from 0 (default: auto, they do if a 0 occurs in the file; give "
+        "it if files could differ)",
     )
 
 

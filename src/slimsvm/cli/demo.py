@@ -1,7 +1,7 @@
 """A first look: slimsvm beside scikit-learn's SVC on a few data sets, in one or two minutes.
 
-Checkerboards and the handwritten digits that come with scikit-learn need no file; benchmark sets are taken where they
-are found (`slimsvm datasets` says where that is looked for). Prints a table and writes a plot.
+Checkerboards and scikit-learn's handwritten digits need no file. Benchmark sets are added if their files are found
+(`slimsvm datasets` lists them). Prints a table and writes a plot.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows",
         type=options.positive_integer,
-        help="no more rows than this to train on; of larger sets a random part is taken (default: 20000, adult: "
+        help="largest number of training rows; larger sets are sampled at random (default: 20000, adult: "
         "10000, because SVC's time grows with the square of it; with --web all)",
     )
     parser.add_argument(
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=PAGE,
         metavar="FILE",
         help="instead write one web page (default: %(const)s) in which a browser scores models: points in the plane, "
-        "and digits that you draw where the MNIST set is found",
+        "and digits that you draw if the MNIST set is found",
     )
 
 

@@ -1,7 +1,7 @@
 """Write a saved model in a form that needs neither this library nor Python.
 
-The file gets the model's name, beside it, unless --output says otherwise. Nothing is trained or changed; see
-docs/deploy for what each form holds and how it is used.
+The file is written beside the model, under the model's name, unless --output names another. Nothing is trained or
+changed. docs/deploy describes each form and its use.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = "; ".join(f"{name}: {target.text}" for name, target in TARGETS.items())
     parser.add_argument("--to", required=True, choices=list(TARGETS), help=forms)
     parser.add_argument("--output", metavar="FILE", help="write to this file")
-    parser.add_argument("--name", metavar="NAME", help="c: what names begin with (default: the file's name)")
+    parser.add_argument("--name", metavar="NAME", help="c: beginning of the names (default: the file's name)")
     parser.add_argument(
         "--type",
         choices=DTYPES,
-        help="c: numbers of rows, scores and all between; int16 is fixed point between float32 (default: auto, float32 "
-        "where scores are right to 5e-6 of the largest, else float64)",
+        help="c: type of rows, scores and everything between; int16: fixed point, with rows and scores in float32 "
+        "(default: auto, float32 if scores are right to 5e-6 of the largest, else float64)",
     )
     parser.add_argument(
         "--rows", metavar="DATA", help="c: data file or set on which the error is measured (default: rows near "

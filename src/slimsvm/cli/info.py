@@ -1,7 +1,7 @@
-"""Say what is in a model file: kernel, basis vectors, classes, objective, how the fit ended, parameters.
+"""Print what is in a model file: kernel, basis vectors, classes, objective, how the fit ended, parameters.
 
-With --certificate and the training data DATA (a file, or a benchmark set's training part): how far the model is at most
-from the exact SVM of its kernel and C, computed from the file and the data alone.
+With --certificate and the training data DATA (a file, or a benchmark set's training part) it prints a bound on the
+distance of the model from the exact SVM of its kernel and C, computed only from the file and the data.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``slimsvm info``."""
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
     parser.add_argument("data", metavar="DATA", nargs="?", help="training data, for --certificate")
-    parser.add_argument("--certificate", action="store_true", help="bound the objective of every model of its kind")
-    parser.add_argument(
-        "--max-seconds", type=options.positive, default=None, help="stop the certificate after about this time"
-    )
-    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="threads (default: all cores)")
+    parser.add_argument("--certificate", action="store_true", help="bound how far the model is from the exact SVM")
+    parser.add_argument("--max-seconds", type=options.positive, default=None, help="time limit of the certificate")
+    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="number of threads (default: all cores)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     add_reading_options(parser)
 

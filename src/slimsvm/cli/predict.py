@@ -1,9 +1,9 @@
 """Predict the labels of a data file with a saved model, one per line in the order of the rows.
 
-DATA is a file as `slimsvm train` takes it, with or without labels (LIBSVM text has one in front of each line in any
-case; sequences without say --unlabelled), or the name of a benchmark set, whose test part is taken. A ranking's lines
-are scores, by which the rows of a query are to be sorted, falling; sequences have an empty line between them. Where
-DATA has labels the error is told too: on standard error, or in the JSON object.
+DATA is a file in a format of `slimsvm train`, with or without labels (LIBSVM text always has a label at the start of a
+line; give --unlabelled for sequences without labels), or the name of a benchmark set, whose test part is used. For a
+ranking each line is a score: sort the rows of a query by falling score. Sequences have an empty line between them. If
+DATA has labels, the error is reported too, on standard error or in the JSON object.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scores",
         action="store_true",
-        help="classification: put the scores behind each label, with tabs between: one score where there are two "
-        "classes (positive for the second), else one per class",
+        help="classification: add the scores after each label, separated by tabs: one score for two classes "
+        "(positive for the second), else one per class",
     )
     parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
-    parser.add_argument("--quiet", action="store_true", help="neither progress nor the error on standard error")
-    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="threads (default: all cores)")
+    parser.add_argument("--quiet", action="store_true", help="no progress and no error rate on standard error")
+    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="number of threads (default: all cores)")
     add_reading_options(parser)
 
 

@@ -17,7 +17,7 @@ from slimsvm.rows import Rows, is_sparse
 SCALES = {
     "minmax": "every feature to 0 ... 1",
     "standard": "to mean 0 and variance 1 (sparse rows: to variance 1)",
-    "maxabs": "by its largest magnitude, which leaves zeros as they are",
+    "maxabs": "by its largest magnitude, which does not change zeros",
 }
 
 

@@ -1,9 +1,9 @@
 """Train a model on a data file, or on a benchmark set by its name, and save it.
 
 DATA is LIBSVM text (also .gz, .bz2, .xz), CSV with a header line, .npz with arrays X and y, or a name that
-`slimsvm datasets` lists. With --task ranking it is LIBSVM text with qid:, with --task sequence text with one word per
-line, columns between blanks, the label last, and an empty line between sequences. With the name of a set its own test
-part is the test, unless --test names a file.
+`slimsvm datasets` lists. --task ranking reads LIBSVM text with qid:. --task sequence reads text with one word per line,
+columns separated by blanks, the label last, and an empty line between sequences. A benchmark set is tested on its own
+test part, unless --test names a file.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _add_problem_options(group: Any) -> None:
     group.add_argument(
         "--task",
         choices=tuple(ESTIMATOR_OF),
-        help="default: ranking where the rows of the file have qid:, else classification",
+        help="default: ranking if the rows of the file have qid:, else classification",
     )
     group.add_argument(
         "--loss",
@@ -88,13 +88,13 @@ def _add_problem_options(group: Any) -> None:
     group.add_argument(
         "--window",
         type=options.not_negative_integer,
-        help="sequence: rows before and after each row whose features it has as well (default: 1)",
+        help="sequence: number of rows before and after each row whose features are added to it (default: 1)",
     )
     group.add_argument(
         "--scale",
         choices=tuple(SCALES),
-        help="scale the features by the training rows, and keep that in the model: predict and exports take rows as "
-        f"they are; {'; '.join(f'{name}: {text}' for name, text in SCALES.items())} (default: rows as they are)",
+        help="scale the features, as computed from the training rows; the scaling is kept in the model, so predict and "
+        f"exports take unscaled rows; {'; '.join(f'{name}: {text}' for name, text in SCALES.items())} (default: none)",
     )
     group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
     group.add_argument(
@@ -102,15 +102,15 @@ def _add_problem_options(group: Any) -> None:
         type=options.gamma,
         default=DEFAULTS["gamma"],
         metavar="G",
-        help="a positive number; several with commas between, one per feature (rbf and its like); scale: "
-        "1 / (features x variance of all entries); auto: 1 / features; learn: one per feature, learned with the basis; "
-        "validate: a multiple of scale, chosen on a fifth of the rows (default: %(default)s)",
+        help="a positive number; several separated by commas, one per feature (rbf and other kernels of "
+        "distances); scale: 1 / (features x variance of all entries); auto: 1 / features; "
+        "learn: one per feature, learned with the basis; validate: a multiple of scale, chosen on a fifth of the rows (default: %(default)s)",
     )
     group.add_argument(
         "--degree",
         type=options.positive_integer,
         default=DEFAULTS["degree"],
-        help="of the polynomial kernel (default: %(default)s)",
+        help="degree of the polynomial kernel (default: %(default)s)",
     )
     group.add_argument(
         "--coef0",
@@ -122,25 +122,25 @@ def _add_problem_options(group: Any) -> None:
         "-C",
         type=options.price,
         default=DEFAULTS["C"],
-        help="price of a row's (sequence's, query's) loss; validate: chosen on a fifth of them (default: %(default)s)",
+        help="weight of a row's (sequence's, query's) loss; validate: chosen on a fifth of them (default: %(default)s)",
     )
     group.add_argument(
         "--epsilon",
         type=options.not_negative,
-        help=f"regression: half-width of the tube in which residuals cost nothing (default: {EPSILON})",
+        help=f"regression: half-width of the tube in which residuals have no loss (default: {EPSILON})",
     )
     group.add_argument(
         "--class-weight",
         type=options.class_weight,
         metavar="W",
-        help="classification: balanced, or factors as in --class-weight=-1:1,1:5 (default: all classes weigh the same)",
+        help="classification: balanced, or weights as in --class-weight=-1:1,1:5 (default: equal weights)",
     )
     group.add_argument(
         "--intercept",
         choices=("auto", "regularized", "free", "none"),
         default=DEFAULTS["intercept"],
-        help="a constant whose weight counts in the norm, one that does not (where the solver can), or none; auto: "
-        "free with the exact solver, regularized with others (default: %(default)s)",
+        help="regularized: a constant whose weight counts in the norm; free: one that does not (if the solver can); "
+        "auto: free with the exact solver, regularized with others (default: %(default)s)",
     )
 
 
@@ -158,21 +158,22 @@ def _add_solver_options(group: Any) -> None:
         type=options.size,
         default=argparse.SUPPRESS,
         metavar="N",
-        help="at most this many basis vectors in the model; auto: as few as do as well on rows held out (default: the "
-        "solver's; most have no cap)",
+        help="at most this many basis vectors in the model; auto: the smallest number that errs no more on held-out "
+        "rows (default: the solver's; most have no limit)",
     )
     group.add_argument(
         "--tol",
         type=options.positive,
         default=DEFAULTS["tol"],
-        help="stop when the mean loss is within this of what the cuts say (default: %(default)s)",
+        help="stop when the optimality conditions hold to this (exact), or the mean loss to this (cuts) "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--tol-relative",
         type=options.positive_or_none,
         default=argparse.SUPPRESS,
         metavar="T",
-        help="and the gap is at most this share of the objective; none: --tol alone decides, as in the paper "
+        help="in addition, the largest gap as a share of the objective; none: --tol alone decides, as in the paper "
         "(default: the solver's)",
     )
     group.add_argument(
@@ -180,7 +181,7 @@ def _add_solver_options(group: Any) -> None:
         type=options.positive_integer,
         default=argparse.SUPPRESS,
         metavar="R",
-        help="rows in a sampled cut (default: the solver's)",
+        help="number of rows in a sampled cut (default: the solver's)",
     )
     group.add_argument(
         "--set",
@@ -191,21 +192,20 @@ def _add_solver_options(group: Any) -> None:
         help="a parameter of the solver, listed below; may be given several times",
     )
     group.add_argument(
-        "--max-iter", type=options.positive_integer, default=None, help="most iterations (default: none)"
+        "--max-iter", type=options.positive_integer, default=None, help="limit on iterations (default: none)"
     )
     group.add_argument(
         "--max-seconds",
         type=options.positive,
         default=None,
-        help="stop after about this time (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model "
-        "so far",
+        help="time limit (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model so far",
     )
     add_checkpoint(group)
     group.add_argument(
         "--precision",
         choices=("auto", "float32", "float64"),
         default=DEFAULTS["precision"],
-        help="of kernel values; auto: float64 up to 2,000 rows and where gamma is large, else float32 "
+        help="type of kernel values; auto: float64 up to 2,000 rows and if gamma is large, else float32 "
         "(default: %(default)s)",
     )
     group.add_argument(
@@ -213,17 +213,17 @@ def _add_solver_options(group: Any) -> None:
         type=options.positive,
         default=DEFAULTS["memory_limit"],
         metavar="MB",
-        help="memory the solver may take beside data and model (default: %(default)s)",
+        help="memory the solver may take besides data and model (default: %(default)s)",
     )
     group.add_argument(
-        "--n-jobs", type=options.jobs, default=None, help="threads (default: all cores); changes no bit of the result"
+        "--n-jobs", type=options.jobs, default=None, help="number of threads (default: all cores); no effect on results"
     )
     group.add_argument(
         "--random-state",
         type=options.seed,
         default=0,
         metavar="SEED",
-        help="seed of the solvers that sample (default: 0, so that a command repeated gives the same model)",
+        help="seed of the solvers that sample (default: 0, so the same command gives the same model)",
     )
 
 
@@ -403,7 +403,7 @@ def print_report(report: dict[str, Any]) -> None:
         + (f", {len(classes)} classes" if classes else ""),
         "scale": report.get("scale"),
         "kernel": report["kernel"],
-        "price C": f"{report['C']:g}",
+        "C": f"{report['C']:g}",
         "solver": report["solver"],
         "status": f"{report['status']}, {report['n_iter']:,} iterations",
         "seconds": f"{report['seconds']:.2f}",

@@ -284,7 +284,7 @@ class RankSVM(KernelMachine):
         """
         scores, grades, examples = self._scored("ndcg", X, y, groups, sample_weight, qid)
         if grades.min() < 0:
-            raise ValueError(f"labels must be >= 0, of which NDCG makes gains; found {grades.min()}")
+            raise ValueError(f"labels must be >= 0, because NDCG uses them as gains; found {grades.min()}")
         queries = [slice(lo, hi) for lo, hi in pairwise(offsets_of(examples))]
         has_pair = ~np.isnan(self._task().measures(scores, examples))
         values = [ndcg_score([grades[q]], [scores[q]], k=k) for q, kept in zip(queries, has_pair, strict=True) if kept]
@@ -307,7 +307,7 @@ class RankSVM(KernelMachine):
         task = self._task()
         examples = task.encode(_by_query(y[kept], codes[kept]), _query_weights(weights, codes[kept]))
         if np.isnan(task.measures(scores[kept], examples)).all():
-            raise ValueError("no query has two rows of different labels, so that no ranking is better than another")
+            raise ValueError("no query has two rows of different labels, so all rankings are equally good")
         return scores[kept], y[kept], examples
 
     def _task(self) -> Ranking:
@@ -320,12 +320,12 @@ def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
     gives ``groups`` to its splitter alone, would rank all rows as one query.
     """
     if groups is not None and qid is not None:
-        raise ValueError("groups and qid are two names of the same: give one of them")
+        raise ValueError("groups and qid are two names for the same parameter: give one of them")
     if groups is None and qid is None:
         raise ValueError(
-            f"RankSVM.{caller} needs groups (or qid), the query of each row, found neither; all rows are one query: "
-            "groups=np.zeros(len(X)). In GridSearchCV and its like: sklearn.set_config(enable_metadata_routing=True), "
-            "and RankSVM().set_fit_request(groups=True).set_score_request(groups=True)"
+            f"RankSVM.{caller} needs groups (or qid), the query of each row, found neither; if all rows are one query: "
+            "groups=np.zeros(len(X)). For GridSearchCV and other searches: "
+            "sklearn.set_config(enable_metadata_routing=True), and RankSVM().set_fit_request(groups=True).set_score_request(groups=True)"
         )
     return qid if groups is None else groups
 
@@ -336,7 +336,7 @@ def _group_codes(groups: Any, n: int) -> Array:
     if groups.shape != (n,):
         raise ValueError(f"groups must have one entry per row: {n} rows, found shape {groups.shape}")
     if groups.dtype.kind == "f" and not np.isfinite(groups).all():
-        raise ValueError(f"groups contains {groups[~np.isfinite(groups)][0]}, which names no query")
+        raise ValueError(f"groups contains {groups[~np.isfinite(groups)][0]}, which is not a name of a query")
     return np.unique(groups, return_inverse=True)[1]
 
 

@@ -316,9 +316,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         right, most = np.mean(scores.argmax(axis=1) == codes[some]), np.bincount(codes[some]).max() / len(some)
         if right <= most:
             warnings.warn(
-                f"the model of {self.n_basis_} vectors is right on {100 * right:.1f} % of the training rows, one class "
-                f"for all would be on {100 * most:.1f} %; {len(self.classes_)} classes need more vectors: a greater "
-                'max_basis, or as many as will do with max_basis="auto"',
+                f"the model of {self.n_basis_} vectors is right on {100 * right:.1f} % of the training rows, and one "
+                f"class for all rows would be right on {100 * most:.1f} %; {len(self.classes_)} classes need more vectors: "
+                'raise max_basis, or give max_basis="auto", which finds a number that is enough',
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -384,7 +384,7 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     kernel = repr(problem.kernel)[:200]
     found = f"an objective of {fit.objective}" if is_finite else "coefficients that are NaN or infinite"
     raise ValueError(
-        f"the fit ended with {found}: numbers on the way were beyond {model.dtype}. Kernel values reach "
+        f"the fit ended with {found}: intermediate numbers exceeded {model.dtype}. Kernel values reach "
         f"{problem.kernel.largest(problem.rows):.3g}, C={problem.C:g} times the largest weight is "
         f"{problem.C * problem.examples.weights.max(initial=0.0):.3g}, {kernel}: scale X, lower C, the weights, "
         "degree, gamma or coef0"

@@ -65,7 +65,7 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
     if is_searched_for and not learns_metric:
         if not has_room(problem):
             raise ValueError(
-                f"max_basis='auto' holds rows out and needs room for a copy of them, {bytes_of(rows):,} bytes; found "
+                f"max_basis='auto' copies the rows in memory, {bytes_of(rows):,} bytes; found "
                 f"memory_limit={problem.memory_limit:,} bytes or rows on disk: give max_basis a number"
             )
         return solvers.Compact()
@@ -141,12 +141,12 @@ def next_best(problem: solvers.Problem, n_evals: float) -> solvers.Solver:
     """What takes the place of the exact machine of very many rows."""
     if problem.task.has_class_scores and has_room(problem) and problem.kernel.folding(problem.rows.n_features):
         solver: solvers.Solver = solvers.Compact()
-        what = "as few learned vectors as do as well on rows held out are searched for (max_basis='auto')"
+        what = "it searches for few learned vectors instead (max_basis='auto')"
     else:
-        solver, what = solvers.ViolatedCuts(), "cuts of sampled rows are taken (solver='violated-cuts')"
+        solver, what = solvers.ViolatedCuts(), "it takes cuts of sampled rows instead (solver='violated-cuts')"
     warnings.warn(
-        f"the exact machine of {problem.rows.n_rows} rows takes some {n_evals:.0e} kernel evaluations, solver='auto' "
-        f"allows {MAX_EVALS:.0e}: {what}; solver='exact' takes them all the same",
+        f"the exact machine of {problem.rows.n_rows} rows takes some {n_evals:.0e} kernel evaluations, and "
+        f"solver='auto' allows {MAX_EVALS:.0e}: {what}; solver='exact' trains the exact machine nevertheless",
         ConvergenceWarning,
         stacklevel=6,
     )

@@ -120,7 +120,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             has_partial_fit(self)
         if name in ("predict_proba", "predict_log_proba") and is_classifier(self):
             raise AttributeError(
-                f"{type(self).__name__} has no {name}: its scores are no probabilities. For these wrap it, in "
+                f"{type(self).__name__} has no {name}: its scores are not probabilities. For probabilities wrap it: "
                 f"sklearn.calibration.CalibratedClassifierCV({type(self).__name__}(...), ensemble=False)"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -234,7 +234,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
                     known for known, cls in solvers.SOLVERS.items() if "max_basis" in cls().get_params(deep=False)
                 ]
                 raise ValueError(
-                    f"solver={name!r} has no cap on vectors, found max_basis={max_basis}; these have: "
+                    f"solver={name!r} has no limit on vectors, found max_basis={max_basis}; these have one: "
                     f"{', '.join(map(repr, capped))}"
                 )
             solver.set_params(max_basis=max_basis)
@@ -335,8 +335,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             self.validation_ = [*self.validation_, *fit.trials]
         if not task.decomposes and fit.objective > 0 and not (fit.model.coef.any() or fit.model.plain.any()):
             warnings.warn(
-                f"the fit ended with the model that is 0 everywhere: with C={problem.C:g} none that {self.solver_!r} "
-                f"found has an objective below its {fit.objective:.6g}; raise C, or max_basis where it is given",
+                f"the fit ended with the model that is 0 everywhere: with C={problem.C:g} {self.solver_!r} found no "
+                f"model with an objective below its {fit.objective:.6g}; raise C, or max_basis if it is given",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -403,7 +403,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         if not self.model_.kernel.has_weights:
-            raise AttributeError(f"coef_ is there for kernel='linear' alone, found {self.kernel_!r}")
+            raise AttributeError(f"coef_ exists only for kernel='linear', found {self.kernel_!r}")
         return np.asarray(self.model_.coef.T @ self.model_.basis)
 
     # -- how good it is -----------------------------------------------------------------------------------------
@@ -465,7 +465,9 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         model = self.model_
         if not model.kernel.has_features:
             if not np.isin(model.basis, index).all():
-                raise ValueError("sample_weight is 0 for rows of the model, whose kernel values with others are needed")
+                raise ValueError(
+                    "sample_weight is 0 for rows of the model, but their kernel values with other rows are needed"
+                )
             model = replace(model, basis=np.searchsorted(index, model.basis))
         task, examples, centre = self._encode(y, weights)
         return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)

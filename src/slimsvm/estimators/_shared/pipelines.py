@@ -39,8 +39,8 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
     """
     if hasattr(model, "best_estimator_"):
         raise TypeError(
-            f"a file holds one machine, found a {type(model).__name__}: give its best_estimator_, or keep all of it by "
-            "joblib.dump"
+            f"a file holds one machine, found a {type(model).__name__}: give its best_estimator_, or keep the whole object "
+            "by joblib.dump"
         )
     name, machine = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     scalers = _scalers(model) if isinstance(model, Pipeline) else []
@@ -48,10 +48,10 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(machine).__name__}")
     check_is_fitted(machine, "model_")
     if scalers and (hasattr(machine, "window") or type(machine).__name__ == "StructuredSVM"):
-        raise TypeError(f"a file holds no scalers before a {type(machine).__name__}, whose X are no single rows: save "
-                        "pipeline[-1], and scale new rows as those of training")  # fmt: skip
+        raise TypeError(f"a file cannot hold scalers before a {type(machine).__name__}, whose X are not single rows: "
+                        "save pipeline[-1], and scale new rows like the training rows")  # fmt: skip
     if scalers and not machine.kernel_.has_features:  # type: ignore[attr-defined]
-        raise TypeError("a file holds no scalers before a matrix of kernel values: save pipeline[-1]")
+        raise TypeError("a file cannot hold scalers before a matrix of kernel values: save pipeline[-1]")
     return scalers, name, machine
 
 
@@ -61,8 +61,8 @@ def _scalers(pipeline: Pipeline) -> list[tuple[str, Any]]:
     for _, step in scalers:
         if type(step) not in SCALERS.values():
             raise TypeError(
-                f"of a pipeline a file holds its last step and scalers before it ({', '.join(SCALERS)}), found a "
-                f"{type(step).__name__}: slimsvm.save(pipeline[-1], path) saves the last step, for rows that have been "
-                "through all others; joblib.dump(pipeline, path) keeps all of it"
+                f"a file holds the last step of a pipeline and the scalers before it ({', '.join(SCALERS)}), found a "
+                f"{type(step).__name__}: slimsvm.save(pipeline[-1], path) saves the last step, for rows that "
+                "the other steps have transformed; joblib.dump(pipeline, path) keeps the whole pipeline"
             )
     return scalers
