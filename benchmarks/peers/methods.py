@@ -157,7 +157,7 @@ METHODS: dict[str, Make] = {
     'C="validate", gamma="validate"': ours(C="validate", gamma="validate"),
     **{f'kernel="{kernel}", C="validate", gamma="validate"': ours(kernel=kernel, C="validate", gamma="validate")
        for kernel in ("laplacian", "matern32")},
-    'kernel="laplacian"': ours(kernel="laplacian"),
+    **{f'kernel="{kernel}"': ours(kernel=kernel) for kernel in ("laplacian", "matern32")},
     **{f'learned metric, kernel="{kernel}"': with_learned_metric(kernel) for kernel in ("rbf", "laplacian")},
     'normal ranks, kernel="laplacian", C=3': on_ranks(ours(kernel="laplacian", C=3.0, gamma="scale")),
     'normal ranks, C="validate", gamma="validate"': on_ranks(ours(C="validate", gamma="validate")),
