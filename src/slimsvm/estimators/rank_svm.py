@@ -325,7 +325,8 @@ def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
         raise ValueError(
             f"RankSVM.{caller} needs groups (or qid), the query of each row, found neither; if all rows are one query: "
             "groups=np.zeros(len(X)). For GridSearchCV and other searches: "
-            "sklearn.set_config(enable_metadata_routing=True), and RankSVM().set_fit_request(groups=True).set_score_request(groups=True)"
+            "sklearn.set_config(enable_metadata_routing=True), "
+            "and RankSVM().set_fit_request(groups=True).set_score_request(groups=True)"
         )
     return qid if groups is None else groups
 

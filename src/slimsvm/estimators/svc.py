@@ -317,8 +317,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if right <= most:
             warnings.warn(
                 f"the model of {self.n_basis_} vectors is right on {100 * right:.1f} % of the training rows, and one "
-                f"class for all rows would be right on {100 * most:.1f} %; {len(self.classes_)} classes need more vectors: "
-                'raise max_basis, or give max_basis="auto", which finds a number that is enough',
+                f"class for all rows would be right on {100 * most:.1f} %; {len(self.classes_)} classes need more "
+                'vectors: raise max_basis, or give max_basis="auto", which finds a number that is enough',
                 ConvergenceWarning,
                 stacklevel=4,
             )

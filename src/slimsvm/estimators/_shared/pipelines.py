@@ -39,8 +39,8 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
     """
     if hasattr(model, "best_estimator_"):
         raise TypeError(
-            f"a file holds one machine, found a {type(model).__name__}: give its best_estimator_, or keep the whole object "
-            "by joblib.dump"
+            f"a file holds one machine, found a {type(model).__name__}: give its best_estimator_, or keep the whole "
+            "object by joblib.dump"
         )
     name, machine = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     scalers = _scalers(model) if isinstance(model, Pipeline) else []
