@@ -191,7 +191,7 @@ def test_options_of_another_form_are_refused(tmp_path):
 def test_sequences_have_no_scaling(tmp_path):
     X, y, _ = problem()
     pipeline = make_pipeline(StandardScaler(), slimsvm.SequenceSVM()).fit(X, y, sequencesvm__lengths=[30, 30])
-    with pytest.raises(TypeError, match=r"no scalers before a SequenceSVM.*save pipeline\[-1\]"):
+    with pytest.raises(TypeError, match=r"cannot hold scalers before a SequenceSVM.*save pipeline\[-1\]"):
         slimsvm.save(pipeline, tmp_path / "model.slim")
 
 

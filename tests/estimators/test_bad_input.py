@@ -244,8 +244,8 @@ def test_what_a_users_kernel_returns(name, kernel, words, error):
         ({"random_state": "today"}, ("today",)),
         ({"max_basis": 0}, ("max_basis must be a positive integer", "0")),
         ({"solver": ViolatedCuts(sample_size=None)}, ("sample_size must be an integer", "None")),
-        ({"max_basis": 5, "solver": "exact-cuts"}, ("has no cap on vectors", "max_basis=5", "'cpsp'")),
-        ({"max_basis": 5, "solver": ExactCuts()}, ("max_basis=5", "has no cap on vectors")),
+        ({"max_basis": 5, "solver": "exact-cuts"}, ("has no limit on vectors", "max_basis=5", "'cpsp'")),
+        ({"max_basis": 5, "solver": ExactCuts()}, ("max_basis=5", "has no limit on vectors")),
     ],
     ids=lambda value: re.sub(r"\W+", " ", str(value))[:40] if isinstance(value, dict) else "",
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from block_rows_cases import in_blocks
-from slimsvm import SVC
+from slimsvm import SVC, LowRank
 from slimsvm.rows import ColumnSums, as_rows, keep_sums, sums_of
 
 
@@ -32,9 +32,9 @@ def test_a_fit_goes_through_blocks_once_for_its_width_and_its_centre(monkeypatch
     X = np.random.default_rng(0).normal(size=(2_000, 3))
     blocks, passes = in_blocks(X, 5), []
     monkeypatch.setattr("slimsvm.kernels.kernel_rows.sums_of", lambda *of, **how: passes.append(of))
-    fit = SVC(max_basis=5, max_iter=1, random_state=0).fit(blocks, X[:, 0] > 0)
+    fit = SVC(solver=LowRank(5), max_iter=1, random_state=0).fit(blocks, X[:, 0] > 0)
     monkeypatch.undo()
     assert not passes
     assert blocks.column_sums is not None
-    other = SVC(max_basis=5, max_iter=1, random_state=0).fit(X, X[:, 0] > 0)
+    other = SVC(solver=LowRank(5), max_iter=1, random_state=0).fit(X, X[:, 0] > 0)
     np.testing.assert_array_equal(fit.basis_coef_, other.basis_coef_)

@@ -209,7 +209,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         if isinstance(self.solver, solvers.Solver):
             cap = self.solver.get_params(deep=False).get("max_basis")
             if max_basis is not None and max_basis != cap:
-                found = "has no cap on vectors" if cap is None else f"has max_basis={cap}"
+                found = "has no limit on vectors" if cap is None else f"has max_basis={cap}"
                 raise ValueError(
                     f"max_basis={max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
                 )
