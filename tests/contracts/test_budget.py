@@ -108,8 +108,8 @@ def test_merging_two_identical_points_is_exact(rule, dtype):
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"rbf"}))
 @pytest.mark.parametrize("rule", RBF_ONLY)
 def test_rules_for_one_kernel_say_so(rule, kernel):
-    others = "maintenance='project'.* and '.*' serve every kernel"
-    message = f"makes points that are no rows, for which it needs kernel='rbf'; found .*{others}"
+    others = "maintenance='project'.* and '.*' work with every kernel"
+    message = f"makes points that are not rows, and needs kernel='rbf' for that; found .*{others}"
     with pytest.raises(ValueError, match=message):
         model_of(data()[1], rule, kernel)
 

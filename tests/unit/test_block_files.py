@@ -81,9 +81,9 @@ def nulls(n, at):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"numbers \(booleans, integers, floats\), found the columns 'label' \(string\): make numbers"),
-        ({"label": "lable"}, r"no column is meant by 'lable': there are \['a', 'b', 'c', 'label', 'weight'\]"),
-        ({"columns": ["a", "z"]}, "no column is meant by 'z'"),
+        ({}, r"numbers \(booleans, integers, floats\), found the columns 'label' \(string\): convert them to numbers"),
+        ({"label": "lable"}, r"there is no column 'lable': there are \['a', 'b', 'c', 'label', 'weight'\]"),
+        ({"columns": ["a", "z"]}, "there is no column 'z'"),
         ({"columns": ["a", "label"], "label": "label"}, "columns must name features, each once, without"),
         ({"columns": []}, "columns must name features"),
         ({"columns": ["a"], "weight": "weight"}, "weight='weight' goes with a label"),

@@ -123,7 +123,7 @@ def test_adaptive_selection_visits_rows_at_rest_seldom_and_ends_as_well():
     assert steps["adaptive"] < 0.5 * steps["permutation"]
     assert fits["adaptive"].history[0]["steps"] == 600
     assert fits["adaptive"].objective == pytest.approx(fits["permutation"].objective, rel=1e-3)
-    with pytest.raises(ValueError, match="selection='adaptive' goes by dual variables, which BSGD has none of"):
+    with pytest.raises(ValueError, match="selection='adaptive' needs dual variables, and BSGD has none"):
         BSGD(selection="adaptive").solve(problem)
 
 

@@ -108,13 +108,13 @@ def test_a_folder_is_no_data_file(capsys, here):
 
 def test_words_are_no_rows(capsys, here, data):
     data("conll2000")
-    assert fail(capsys, "train conll2000 m.slim") == "conll2000: its rows are words, which no kernel here takes"
+    assert fail(capsys, "train conll2000 m.slim") == "conll2000: its rows are words, and no kernel takes words"
 
 
 def test_labels_that_do_not_fit_the_task(capsys, here):
     (here / "a.csv").write_text("x,y\n1,0.5\n2,1.25\n")
     (here / "b.csv").write_text("x,y\n1,yes\n2,no\n")
-    said = "a.csv: found the label 0.5, which is no whole number; for numbers to be predicted say --task regression"
+    said = "a.csv: found the label 0.5, which is not a whole number; to predict numbers give --task regression"
     assert fail(capsys, "train a.csv m.slim --quiet") == said
     found = fail(capsys, "train b.csv m.slim --task regression --quiet")
     assert found == "b.csv: found the label 'yes', regression needs numbers"

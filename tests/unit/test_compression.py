@@ -359,7 +359,7 @@ def test_bad_parameters(options, message):
     ("kernel", "options", "message"),
     [
         (Precomputed(), {}, "a model of a precomputed kernel cannot be compressed"),
-        (Sigmoid(0.3), {}, "the sigmoid kernel is no inner product.* give rows X"),
+        (Sigmoid(0.3), {}, "the sigmoid kernel is not an inner product.* give rows X"),
         (Laplacian(0.3), dict(max_iter=5), "max_iter=5: vectors are moved along the kernel's derivative"),
         (Linear(), dict(preimage="fixed-point"), "preimage='fixed-point' is for the RBF kernel, found Linear"),
     ],

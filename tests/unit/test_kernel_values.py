@@ -57,7 +57,7 @@ def test_unknown_kernel_lists_the_known_ones():
         get_kernel(3)
     with pytest.raises(TypeError, match="the kernel 'rbf' has no parameter width"):
         get_kernel("rbf", width=3)
-    with pytest.raises(ValueError, match="give its parameters to it"):
+    with pytest.raises(ValueError, match="give its parameters to the object itself"):
         get_kernel(RBF(1.0), gamma=2.0)
 
 

@@ -236,7 +236,7 @@ def test_compressed_csv_and_one_column_of_labels(write):
         ("a,y\n1,0\n1,\n", {}, "line 3: the label is missing (column 'y')"),
         ("a,b\n1,2\n", {"target": "c"}, "found no column named 'c' for the label; the columns are 'a', 'b'"),
         ("a,y,label\n1,2,3\n", {}, "found the columns 'y' and 'label'; say with target which one is the label"),
-        ("1,2,3\n4,5,6\n", {}, "line 1: found only numbers where the names of the columns belong"),
+        ("1,2,3\n4,5,6\n", {}, "line 1: found only numbers, expected the names of the columns"),
         ("a,a,b\n1,2,3\n", {}, "line 1: found two columns named 'a'"),
         ("a,b,y\n1,2,0\n", {"n_features": 3}, "found 2 feature columns, 3 are expected"),
         ("a,b\n", {}, "holds a header but no rows"),

@@ -125,8 +125,8 @@ def reduce_model(
         return Reduced(model, 0.0, norm, None if X is None else 0.0)
     if not model.kernel.is_inner_product and X is None:
         raise ValueError(
-            "the sigmoid kernel is no inner product, so that there is no distance between models: give rows X, over "
-            "which the scores are to agree"
+            "the sigmoid kernel is not an inner product, so there is no distance between models: give rows X on "
+            "which the scores should agree"
         )
     d = model.basis.shape[1]
     if max_iter and max_basis * d > MAX_VALUES:

@@ -38,8 +38,8 @@ class BudgetRule(BaseEstimator):
 
             *others, last = [repr(name) for name, rule in BUDGET_RULES.items() if not rule.rbf_only]
             raise ValueError(
-                f"maintenance={self.name!r} makes points that are no rows, for which it needs kernel='rbf'; found "
-                f"{kernel!r}. maintenance={', '.join(others)} and {last} serve every kernel"
+                f"maintenance={self.name!r} makes points that are not rows, and needs kernel='rbf' for that; found "
+                f"{kernel!r}. maintenance={', '.join(others)} and {last} work with every kernel"
             )
 
     def compiled(self, max_basis: int) -> core.Structure:

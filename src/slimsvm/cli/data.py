@@ -73,7 +73,7 @@ def load_set(name: str) -> Dataset:
     """A benchmark set whose rows are numbers."""
     data = load(name)
     if data.X_train.dtype.kind not in "biuf":
-        raise CommandError(f"{name}: its rows are words, which no kernel here takes")
+        raise CommandError(f"{name}: its rows are words, and no kernel takes words")
     return data
 
 

@@ -90,14 +90,14 @@ def part_of_set(form: str, name: str, test: bool) -> Part:
     if form == ROWS:
         return Part(title, X, y)
     if form == QUERIES:
-        raise CommandError(f"{name}: has no queries of rows to rank; a file of LIBSVM text with qid: has")
+        raise CommandError(f"{name}: has no queries to rank; give a file of LIBSVM text with qid:")
     return Part(title, _numbers(X), y, {"lengths": np.diff(_offsets(data, test))})
 
 
 def _offsets(data: Dataset, test: bool) -> np.ndarray:
     offsets = data.test_offsets if test else data.train_offsets
     if offsets is None:
-        raise CommandError(f"{data.name}: is no set of sequences")
+        raise CommandError(f"{data.name}: is not a set of sequences")
     return offsets
 
 

@@ -335,8 +335,8 @@ def check_labels(train: Part, task: str) -> None:
         raise CommandError(f"{train.name}: found the label {str(train.y[0])!r}, regression needs numbers")
     if task == "classification" and train.y.dtype.kind == "f":
         fraction = train.y[train.y != np.floor(train.y)]
-        found = f"found the label {fraction[0]}, which is no whole number; " if len(fraction) else ""
-        raise CommandError(f"{train.name}: {found}for numbers to be predicted say --task regression")
+        found = f"found the label {fraction[0]}, which is not a whole number; " if len(fraction) else ""
+        raise CommandError(f"{train.name}: {found}to predict numbers give --task regression")
     if task == "classification" and np.all(train.y == train.y[0]):
         raise CommandError(f"{train.name}: found one class only, {train.y[0]}; at least two are needed")
 

@@ -52,7 +52,7 @@ def parse_csv(
     rows = _filled_rows(reader, name)
     header = [column.strip() for column in next(rows)]
     if all(_number(column) is not None for column in header):
-        raise DataError(f"{name}, line {reader.line_num}: found only numbers where the names of the columns belong")
+        raise DataError(f"{name}, line {reader.line_num}: found only numbers, expected the names of the columns")
     for column in header:
         if header.count(column) > 1:
             raise DataError(f"{name}, line {reader.line_num}: found two columns named {quote(column)}")

@@ -74,7 +74,7 @@ class MachineSearch(GridSearchCV):
         if not isinstance(self.estimator, self._machine):
             raise TypeError(
                 f"estimator must be a slimsvm.{self._machine.__name__} or None, found "
-                f"{type(self.estimator).__name__}; for others there is sklearn.model_selection.GridSearchCV"
+                f"{type(self.estimator).__name__}; for other estimators use sklearn.model_selection.GridSearchCV"
             )
         return self.estimator
 

@@ -66,7 +66,7 @@ def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         if params:
-            raise ValueError(f"kernel={kernel!r} is an object: give its parameters to it, not beside it ({params})")
+            raise ValueError(f"kernel={kernel!r} is an object: give its parameters to the object itself ({params})")
         return kernel
     if not isinstance(kernel, str) and callable(kernel):
         return CallableKernel(kernel)

@@ -156,7 +156,7 @@ def _check_names(schema: Any, names: list[str], targets: list[str]) -> None:
     for name in [*names, *targets]:
         if schema.names.count(name) != 1:
             there = "there are several" if name in schema.names else f"there are {schema.names}"
-            raise ValueError(f"no column is meant by {name!r}: {there}")
+            raise ValueError(f"there is no column {name!r}: {there}")
     both = [name for name in targets if name in names]
     if both or not names or len(set(names)) < len(names):
         raise ValueError(f"columns must name features, each once, without {targets}; found {names}")
@@ -168,8 +168,8 @@ def _kinds(schema: Any, names: list[str]) -> list[Any]:
     others = [f"{name!r} ({kind})" for name, kind in types.items() if not _is_number(kind)]
     if others:
         raise ValueError(
-            f"X must hold numbers (booleans, integers, floats), found the columns {', '.join(others)}: make numbers of "
-            "them, or leave them out (columns=[...])"
+            f"X must hold numbers (booleans, integers, floats), found the columns {', '.join(others)}: convert "
+            "them to numbers, or leave them out (columns=[...])"
         )
     return [np.dtype(kind.to_pandas_dtype()) for kind in types.values()]
 

@@ -72,7 +72,7 @@ def begin(machine: Any) -> bool:
     state = getattr(machine, "_state", None)
     if state is None or not hasattr(solver, "after_fit"):
         raise ValueError(
-            "partial_fit goes on from earlier calls of partial_fit and from fits by 'bsca' and 'bsgd', but this "
+            "partial_fit continues earlier calls of partial_fit and fits by 'bsca' and 'bsgd', but this "
             "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
         )
     model = replace(machine.model_, intercept=machine.model_.intercept - machine._centre)

@@ -108,7 +108,7 @@ def naming_columns_of(X: Any) -> Iterator[None]:
             raise
         column, value = found
         raise ValueError(
-            f"X must hold numbers, found {value!r} in column {column!r}: make numbers of the column (categories by "
+            f"X must hold numbers, found {value!r} in column {column!r}: convert the column to numbers (categories by "
             "sklearn.preprocessing.OneHotEncoder, in a ColumnTransformer), or leave it out"
         ) from None
 

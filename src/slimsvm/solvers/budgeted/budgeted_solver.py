@@ -101,9 +101,9 @@ class BudgetedSolver(Solver):
             if not isinstance(getattr(self, option), (bool, np.bool_)):
                 raise ValueError(f"{option} must be True or False, found {getattr(self, option)!r}")
         if self.descent_epochs and not self.finish:
-            raise ValueError("descent_epochs goes on from the finished coefficients: it needs finish=True")
+            raise ValueError("descent_epochs starts from the finished coefficients: it needs finish=True")
         if self.selection == "adaptive" and self.method != DUAL:
-            raise ValueError(f"selection='adaptive' goes by dual variables, which {name} has none of")
+            raise ValueError(f"selection='adaptive' needs dual variables, and {name} has none")
         get_budget_rule(self.maintenance)
         check_needs(name, problem, *NEEDS, *(() if finish else (NO_COSTS,)))
         if state is not None and not isinstance(state, BudgetState):
