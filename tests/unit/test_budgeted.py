@@ -147,7 +147,7 @@ def test_passes_of_descent_after_the_finish_lower_the_objective(solver):
     assert moved.objective < 0.99 * finished.objective
     assert moved.model.n_basis <= 8
     assert moved.objective == pytest.approx(moved.history[-1]["objective"], rel=1e-6)
-    with pytest.raises(ValueError, match="descent_epochs goes on from the finished coefficients"):
+    with pytest.raises(ValueError, match="descent_epochs starts from the finished coefficients"):
         solver(8, descent_epochs=2, finish=False).solve(problem)
     with pytest.raises(ValueError, match=r"descent_epochs must be an integer >= 0, found -1"):
         solver(8, descent_epochs=-1).solve(problem)
