@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.editing.condense import condense
+    from slimsvm.editing.condensed_nn import condense
     from slimsvm.editing.cross_training import CrossTrained, CrossTrainer, Edited
     from slimsvm.editing.edited_nn import edited_nearest_neighbours
-    from slimsvm.editing.multi_edit import multi_edit
+    from slimsvm.editing.multi_editing import multi_edit
     from slimsvm.editing.ramp import Ramp
 
 
@@ -19,8 +19,8 @@ _HOMES = {
     "CrossTrainer": "cross_training",
     "Edited": "cross_training",
     "Ramp": "ramp",
-    "condense": "condense",
+    "condense": "condensed_nn",
     "edited_nearest_neighbours": "edited_nn",
-    "multi_edit": "multi_edit",
+    "multi_edit": "multi_editing",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
