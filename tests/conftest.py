@@ -46,6 +46,14 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def library_of_this_run():
+    """The core, loaded before any test sets SLIMSVM_ISA: it is read once, and holds for the whole process."""
+    from slimsvm.core.library import library
+
+    return library()
+
+
 @pytest.fixture
 def threads_for_all(monkeypatch):
     """Threads are used however small the work is; the result grows whenever others than the caller's are asked."""
