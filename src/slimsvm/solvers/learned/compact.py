@@ -199,7 +199,7 @@ class _Search(SizeSearch):
             basis = self.mover.moved(distance, begin, k, self.exact_evals)
             bound = exact.lower_bound if measured_by(self.problem.task) == machine.task else None
         if machine.way == SOLVED:
-            small = self.solved(machine, self.problem, basis, "all rows")
+            small = self.solved(machine, self.problem, basis, "all rows", exact.model)
         else:
             small = self.mover.near(exact.model, basis)
         if self.history[-1]["stage"] != "all rows":

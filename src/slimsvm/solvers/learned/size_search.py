@@ -15,7 +15,7 @@ from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows, is_text
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status
-from slimsvm.solvers.in_span.low_rank import LowRank
+from slimsvm.solvers.in_span.low_rank import LowRank, LowRankState
 from slimsvm.solvers.in_span.pair_ascent import pair_coefficients
 from slimsvm.solvers.learned.machines import (
     LEARNED,
@@ -299,7 +299,7 @@ class SizeSearch(SearchWork):
             room = self.exact_evals
             part.basis, part.size = self.mover.moved(part.distance, part.basis, k, room), k
         if machine.way == SOLVED:
-            part.model = self.solved(machine, part.problem, part.basis, stage)
+            part.model = self.solved(machine, part.problem, part.basis, stage, part.exact.model)
         else:
             part.model = self.mover.near(part.exact.model, part.basis)
         return part.model
@@ -315,9 +315,12 @@ class SizeSearch(SearchWork):
         return fit
 
     def solved(
-        self, machine: Machine, problem: Problem, basis: Any, stage: str, tol: float = TRIAL_TOL
+        self, machine: Machine, problem: Problem, basis: Any, stage: str, exact: KernelExpansion
     ) -> KernelExpansion:
-        """The coefficients of the convex problem over given vectors, at a higher price."""
+        """The coefficients of the convex problem over given vectors, at a higher price.
+
+        Newton's method begins at the model nearest to the exact machine, where that is of the same task.
+        """
         task, pairs = machine.task, machine.task.class_pairs()
         self.other_work += self._solving(machine.task, problem, basis.shape[0])
         if pairs or self._may_ascend(task):
@@ -328,7 +331,9 @@ class SizeSearch(SearchWork):
                 return found.model
             self.ascends = False
         problem = machine_problem(replace(problem, C=PRICE * problem.C), machine.task)
-        return self.heed(self.solve(LowRank(basis.shape[0], basis, tol), problem, stage, 1.0)).model
+        is_same = task == measured_by(self.problem.task)
+        state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
+        return self.heed(self.solve(LowRank(basis.shape[0], basis, TRIAL_TOL), problem, stage, 1.0, state)).model
 
     # -- parts of all stages ---------------------------------------------------------------------------------------
 
