@@ -150,6 +150,28 @@ def test_the_exact_machine_of_all_rows_begins_at_that_of_a_part(monkeypatch):
     assert np.linalg.norm(begun[-1].v - v) < 0.7 * np.linalg.norm(v)
 
 
+@pytest.mark.parametrize(("data", "first"), [(moons, 8), (three_classes, 4)])
+def test_newtons_method_begins_near_to_the_exact_machine_of_the_same_task(data, first, monkeypatch):
+    begun, solve = [], size_search.LowRank.solve
+
+    def noting(solver, problem, state=None, callbacks=()):
+        begun.append((problem, state))
+        return solve(solver, problem, state, callbacks)
+
+    monkeypatch.setattr(size_search.LowRank, "solve", noting)
+    monkeypatch.setattr(size_search.SizeSearch, "_may_ascend", lambda *args: False)
+    monkeypatch.setattr(trials, "FIRST_SIZE", first)  # so few that of several classes a score each is tried, too
+    X, y = data()
+    SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
+    assert begun
+    for problem, state in begun:
+        if data is three_classes:
+            assert state is None  # three pairs are as many outputs as three scores, and something else
+        else:
+            scores = state.model.scores(problem.rows)[:, 0]
+            assert np.mean((scores > 0) == (problem.examples.labels == 1)) > 0.85
+
+
 def test_a_tolerance_of_the_users(fitted):
     X, y = moons(600)
     strict, lax = (SVC(C=10.0, gamma=1.0, solver=Compact(extra), random_state=0).fit(X, y) for extra in (0.0, 0.2))
