@@ -24,7 +24,7 @@ def first_screen(found: Found) -> str:
         ("scikit-learn's `SVC`, faster", "`SVC(C, gamma)`",
          f"{told(EXACT)} (scikit-learn: {told(THEIRS)})"),
         ("a model that is small", "`SVC(C, gamma, max_basis=100)`", told("SVC(max_basis=100)")),
-        ("the fewest vectors without a loss of accuracy", '`SVC(C, gamma, max_basis="auto")`',
+        ("the fewest vectors that hardly cost accuracy", '`SVC(C, gamma, max_basis="auto")`',
          f"{told(AUTO)}, a number chosen on held-out rows"),
         ("a better kernel, too", '`SVC(C, gamma="learn", max_basis=50)`', told('SVC(gamma="learn", max_basis=50)')),
     ]  # fmt: skip
