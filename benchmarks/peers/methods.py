@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -56,24 +56,27 @@ class OnPart:
         return getattr(self.__dict__["estimator"], name)
 
 
-def with_learned_metric(kernel: str) -> Make:
-    """Ours with one scale per feature, learned with few vectors, then the whole machine of these scales."""
-    return lambda of, rows: OnLearnedMetric(of.C, kernel)
+def with_learned_metric(kernel: str, **parameters: Any) -> Make:
+    """Ours with one scale per feature, learned with few vectors, then the whole machine of these scales.
+
+    Its C and γ are chosen on rows held out, if they are not given.
+    """
+    chosen = {"C": "validate", "gamma": "validate"} | parameters
+    return lambda of, rows: OnLearnedMetric(of.C, SVC(kernel=kernel, random_state=0, **chosen))
 
 
 class OnLearnedMetric(BaseEstimator):
-    """The exact machine of features in learned scales, its C and γ chosen on rows held out."""
+    """The exact machine of features in learned scales."""
 
-    def __init__(self, C: float, kernel: str):
-        self.C, self.kernel = C, kernel
+    def __init__(self, C: float, whole: SVC):
+        self.C, self.whole = C, whole
 
     def fit(self, X: Array, y: Array) -> OnLearnedMetric:
         """Learn the scales, then the machine."""
         few = SVC(C=self.C, gamma="learn", max_basis=100, random_state=0).fit(X, y)
         gamma = np.asarray(few.kernel_.gamma)
         self.scales_ = np.sqrt(gamma / gamma.mean()).astype(X.dtype)
-        whole = SVC(kernel=self.kernel, C="validate", gamma="validate", random_state=0)
-        self.whole_ = whole.fit(X * self.scales_, y)
+        self.whole_ = clone(self.whole).fit(X * self.scales_, y)
         return self
 
     def predict(self, X: Array) -> Array:
@@ -159,11 +162,15 @@ METHODS: dict[str, Make] = {
        for kernel in ("laplacian", "matern32")},
     **{f'kernel="{kernel}"': ours(kernel=kernel) for kernel in ("laplacian", "matern32")},
     **{f'learned metric, kernel="{kernel}"': with_learned_metric(kernel) for kernel in ("rbf", "laplacian")},
+    **{f'learned metric, kernel="{kernel}", C=3': with_learned_metric(kernel, C=3.0, gamma="scale")
+       for kernel in ("laplacian", "matern32")},
     'normal ranks, kernel="laplacian", C=3': on_ranks(ours(kernel="laplacian", C=3.0, gamma="scale")),
     'normal ranks, C="validate", gamma="validate"': on_ranks(ours(C="validate", gamma="validate")),
     'normal ranks, kernel="laplacian", C="validate", gamma="validate"': on_ranks(
         ours(kernel="laplacian", C="validate", gamma="validate")),
     'normal ranks, learned metric, kernel="laplacian"': on_ranks(with_learned_metric("laplacian")),
+    **{f'normal ranks, learned metric, kernel="{kernel}", C=3': on_ranks(
+        with_learned_metric(kernel, C=3.0, gamma="scale")) for kernel in ("laplacian", "matern32")},
     "LowRank(200)": ours(solver=LowRank(200)),
     "scikit-learn SVC": lambda of, rows: SklearnSVC(C=of.C, gamma=of.gamma, cache_size=1000),
     **{f"SVC on {n:,} rows": part_of_rows(n) for n in (500, 1000, 2000, 4000, 8000, 16_000)},
