@@ -16,8 +16,13 @@ namespace slimsvm::SLIMSVM_ISA {
 
 // Panels whose sums stay in the working type; at most as many as have this number of bytes.
 constexpr int64_t CHUNK_PANELS = 8, CHUNK_BYTES = 1 << 18;
-// Features from which on a function's call is little beside its sums: of kernel values, and of scores.
-constexpr int64_t APART_VALUES = 16, APART_SCORES = 32;
+// Bytes of a panel's features that stay in the nearest cache while a tile's rows go by.
+constexpr int64_t PART_BYTES = 24 << 10;
+// Features from which on a function's call is little beside its sums: of kernel values, and of scores, whose 2^z takes
+// more registers of doubles than of floats.
+constexpr int64_t APART_VALUES = 16;
+template <class T>
+constexpr int64_t APART_SCORES = sizeof(T) == 8 ? 8 : 32;
 // Exponents from which on no row needs a least one, how many rows make it worth while to find out, and the coefficients
 // for which sums are then finite.
 constexpr int64_t NEAR_ROWS = 64;
@@ -124,8 +129,9 @@ struct Scratch {
 template <class T>
 struct TileRows {
     int64_t chosen[ROWS_PER_TILE];
-    T whole[ROWS_PER_TILE];       // integer part of h
-    double shift[ROWS_PER_TILE];  // factor of the row's sums
+    const T* lines[ROWS_PER_TILE];  // of dense rows
+    T whole[ROWS_PER_TILE];         // integer part of h
+    double shift[ROWS_PER_TILE];    // factor of the row's sums
     bool is_near[ROWS_PER_TILE / ROWS];
     int64_t n;
 };
@@ -138,6 +144,7 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
         const int64_t i = r < chosen.n ? start + r : start;  // past the end: any row
         const int64_t row = job.index ? job.index[i] : job.first + i;
         chosen.chosen[r] = row;
+        chosen.lines[r] = rows.indptr ? nullptr : rows.values + row * rows.n_features;
         chosen.whole[r] = T(rint(double(rows.half[row])));
         // Rows that are far or not finite have the factor 0.
         chosen.shift[r] = job.code == SLIMSVM_EXP2 ? rows.factor[row] : double(rows.factor[row] != 0.0);
@@ -153,8 +160,8 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
 }
 
 template <class T>
-SLIMSVM_INLINE void find_lines(const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b, const T* (&lines)[ROWS]) {
-    SLIMSVM_EACH (r, ROWS) lines[r] = rows.values + chosen.chosen[b + r] * rows.n_features;
+SLIMSVM_INLINE void find_lines(const TileRows<T>& chosen, int64_t b, const T* (&lines)[ROWS]) {
+    SLIMSVM_EACH (r, ROWS) lines[r] = chosen.lines[b + r];
 }
 
 // z of the ROWS rows from b on and one panel.
@@ -165,7 +172,7 @@ SLIMSVM_INLINE void tile_z(const RowsOf<T>& rows, const PointsOf<T>& points, con
     const T* base = points.base + q * PANEL<T>;
     if (points.form == SLIMSVM_INNER || points.form == SLIMSVM_MANHATTAN) {
         const T* lines[ROWS];
-        find_lines<T>(rows, chosen, b, lines);
+        find_lines<T>(chosen, b, lines);
         if (points.form == SLIMSVM_INNER)
             tile_sums<T, Inner>(lines, panel, rows.n_features, base, S);
         else
@@ -202,29 +209,34 @@ inline void sparse_z(const RowsOf<T>& rows, const PointsOf<T>& points, const Til
     }
 }
 
+// Rows whose 2^z is taken at a time: two need not wait for themselves; doubles by AVX-512, four vectors each, need not
+// either.
 template <class T>
-SLIMSVM_INLINE void whole_parts(const TileRows<T>& chosen, int64_t row, Vec<T> (&whole)[2 * VECTORS]) {
-    SLIMSVM_EACH (v, 2 * VECTORS) whole[v] = splat<T>(chosen.whole[row + v / VECTORS]);
+constexpr int ROWS_AT_ONCE = VECTOR_BYTES == 64 && sizeof(T) == 8 ? 1 : 2;
+
+template <class T, int COUNT>
+SLIMSVM_INLINE void whole_parts(const TileRows<T>& chosen, int64_t row, Vec<T> (&whole)[COUNT]) {
+    SLIMSVM_EACH (v, COUNT) whole[v] = splat<T>(chosen.whole[row + v / VECTORS]);
 }
 
-// sums[r] += 2^(S[r] + whole part of h_r) * weights, two rows at a time.
+// sums[r] += 2^(S[r] + whole part of h_r) * weights.
 template <class T, bool IS_NEAR>
 SLIMSVM_INLINE void add_exp2(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chosen, int64_t b, const T* weights,
                              Vec<T>* sums) {
+    constexpr int COUNT = ROWS_AT_ONCE<T> * VECTORS;
     Vec<T> w[VECTORS];
     SLIMSVM_EACH (v, VECTORS) w[v] = load<T>(weights + v * LANES<T>);
-    SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += 2) {
-        Vec<T> z[2 * VECTORS];
-        SLIMSVM_EACH (v, 2 * VECTORS) z[v] = S[r + v / VECTORS][v % VECTORS];
+    SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += ROWS_AT_ONCE<T>) {
+        Vec<T> z[COUNT];
+        SLIMSVM_EACH (v, COUNT) z[v] = S[r + v / VECTORS][v % VECTORS];
         if constexpr (IS_NEAR) {
-            exp2_near<T, 2 * VECTORS>(z);
+            exp2_near<T, COUNT>(z);
         } else {
-            Vec<T> whole[2 * VECTORS];
-            whole_parts<T>(chosen, b + r, whole);
-            exp2_with<T, 2 * VECTORS>(z, whole);
+            Vec<T> whole[COUNT];
+            whole_parts<T, COUNT>(chosen, b + r, whole);
+            exp2_with<T, COUNT>(z, whole);
         }
-        SLIMSVM_EACH (v, VECTORS) sums[r] += z[v] * w[v];
-        SLIMSVM_EACH (v, VECTORS) sums[r + 1] += z[VECTORS + v] * w[v];
+        SLIMSVM_EACH (v, COUNT) sums[r + v / VECTORS] += z[v] * w[v % VECTORS];
     }
 }
 
@@ -253,12 +265,13 @@ template <class T>
 SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b,
                              const Job& job) {
     if (job.code == SLIMSVM_EXP2) {
-        SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += 2) {
-            Vec<T> z[2 * VECTORS], whole[2 * VECTORS];
-            SLIMSVM_EACH (v, 2 * VECTORS) z[v] = S[r + v / VECTORS][v % VECTORS];
-            whole_parts<T>(chosen, b + r, whole);
-            exp2_with<T, 2 * VECTORS>(z, whole);
-            SLIMSVM_EACH (v, 2 * VECTORS) S[r + v / VECTORS][v % VECTORS] = z[v];
+        constexpr int COUNT = ROWS_AT_ONCE<T> * VECTORS;
+        SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += ROWS_AT_ONCE<T>) {
+            Vec<T> z[COUNT], whole[COUNT];
+            SLIMSVM_EACH (v, COUNT) z[v] = S[r + v / VECTORS][v % VECTORS];
+            whole_parts<T, COUNT>(chosen, b + r, whole);
+            exp2_with<T, COUNT>(z, whole);
+            SLIMSVM_EACH (v, COUNT) S[r + v / VECTORS][v % VECTORS] = z[v];
         }
         return;
     }
@@ -269,17 +282,15 @@ SLIMSVM_INLINE void map_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, 
     }
 }
 
-// S[r] = 2^(S[r] + h_r), for kernel values themselves. Two rows at a time need not wait for themselves; doubles by
-// AVX-512, four vectors each, need not either.
+// S[r] = 2^(S[r] + h_r), for kernel values themselves.
 template <class T>
 SLIMSVM_INLINE void exp2_tile(Vec<T> (&S)[ROWS][VECTORS], const RowsOf<T>& rows, const TileRows<T>& chosen, int64_t b) {
-    constexpr int AT_ONCE = VECTOR_BYTES == 64 && sizeof(T) == 8 ? 1 : 2;
-    SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += AT_ONCE) {
-        Vec<T> z[AT_ONCE * VECTORS];
-        SLIMSVM_EACH (v, AT_ONCE * VECTORS)
-            z[v] = S[r + v / VECTORS][v % VECTORS] + rows.half[chosen.chosen[b + r + v / VECTORS]];
-        values_exp2<T, AT_ONCE * VECTORS>(z, T(0));
-        SLIMSVM_EACH (v, AT_ONCE * VECTORS) S[r + v / VECTORS][v % VECTORS] = z[v];
+    constexpr int COUNT = ROWS_AT_ONCE<T> * VECTORS;
+    SLIMSVM_UNROLL for (int r = 0; r < ROWS; r += ROWS_AT_ONCE<T>) {
+        Vec<T> z[COUNT];
+        SLIMSVM_EACH (v, COUNT) z[v] = S[r + v / VECTORS][v % VECTORS] + rows.half[chosen.chosen[b + r + v / VECTORS]];
+        values_exp2<T, COUNT>(z, T(0));
+        SLIMSVM_EACH (v, COUNT) S[r + v / VECTORS][v % VECTORS] = z[v];
     }
 }
 
@@ -295,12 +306,22 @@ SLIMSVM_INLINE void store_values(const Vec<T> (&S)[VECTORS], T* out, int64_t siz
     for (int64_t j = 0; j < size; ++j) out[j] = values[j];
 }
 
-// Sums of dense rows and one panel, in a function of its own. Where the constants of a map take registers, too, one of
-// the sums may lie in memory, where an addition waits for the one before: all then take up to twice the time.
+// Sums of dense rows and one panel, in a function of its own; what is in S instead of `base` where that is null. Where
+// the constants of a map take registers, too, one of the sums may lie in memory, where an addition waits for the one
+// before: all then take up to twice the time.
 template <class T>
 __attribute__((noinline)) void sums_apart(const T* const (&lines)[ROWS], const T* panel, int64_t n_features,
                                           const T* base, Vec<T> (&S)[ROWS][VECTORS]) {
-    tile_sums<T, Inner>(lines, panel, n_features, base, S);
+    if (base) {
+        tile_sums<T, Inner>(lines, panel, n_features, base, S);
+        return;
+    }
+    Vec<T> sums[ROWS][VECTORS];
+    SLIMSVM_EACH (r, ROWS)
+        SLIMSVM_EACH (v, VECTORS) sums[r][v] = S[r][v];
+    add_features<T, Inner>(lines, panel, n_features, sums);
+    SLIMSVM_EACH (r, ROWS)
+        SLIMSVM_EACH (v, VECTORS) S[r][v] = sums[r][v];
 }
 
 // Kernel values of the tiles lo, ..., hi - 1 of the chosen rows: out (n, columns).
@@ -332,7 +353,7 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                                 S[r][v] = load<T>(scratch_z + (r * n_panels + q) * PANEL<T> + v * LANES<T>);
                     else if (points.form == SLIMSVM_INNER && (is_apart || left <= LANES<T>)) {
                         const T* lines[ROWS];
-                        find_lines<T>(rows, chosen, b, lines);
+                        find_lines<T>(chosen, b, lines);
                         const T* panel = points.panels + q * PANEL<T> * rows.n_features;
                         if (left > LANES<T>) {
                             sums_apart<T>(lines, panel, rows.n_features, points.base + q * PANEL<T>, S);
@@ -357,24 +378,51 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
     }
 }
 
-// The usual case: one output, one segment, 2^z, dense rows.
-template <class T, bool APART>
+// Sums of a tile's rows and one panel: all rows go by some features before the next ones, which stay in the nearest
+// cache meanwhile.
+template <class T>
+inline void panel_sums(const RowsOf<T>& rows, const TileRows<T>& chosen, const T* panel, const T* base,
+                       Vec<T> (&S)[ROWS_PER_TILE / ROWS][ROWS][VECTORS]) {
+    constexpr int64_t PART = PART_BYTES / (PANEL<T> * int64_t(sizeof(T)));
+    for (int64_t part = 0; part < rows.n_features; part += PART)
+        for (int64_t b = 0; b < chosen.n; b += ROWS) {
+            const T* lines[ROWS];
+            find_lines<T>(chosen, b, lines);
+            SLIMSVM_EACH (r, ROWS) lines[r] += part;
+            sums_apart<T>(lines, panel + part * PANEL<T>, least(PART, rows.n_features - part), part ? nullptr : base,
+                          S[b / ROWS]);
+        }
+}
+
+template <class T>
+SLIMSVM_INLINE void add_plain(Vec<T> (&S)[ROWS][VECTORS], const TileRows<T>& chosen, int64_t b, const T* weights,
+                              Vec<T>* sums) {
+    if (chosen.is_near[b / ROWS])
+        add_exp2<T, true>(S, chosen, b, weights, sums + b);
+    else
+        add_exp2<T, false>(S, chosen, b, weights, sums + b);
+}
+
+// The usual case: one output, one segment, 2^z, dense rows. All rows of a tile go by a panel before the next one.
+template <class T, class Step, bool APART>
 inline void plain_panels(const RowsOf<T>& rows, const PointsOf<T>& points, const WeightsOf<T>& weights,
-                         const TileRows<T>& chosen, int64_t b, int64_t q_lo, int64_t q_hi, Vec<T>* sums) {
-    const T* lines[ROWS];
-    find_lines<T>(rows, chosen, b, lines);
-    const bool is_near = chosen.is_near[b / ROWS];
+                         const TileRows<T>& chosen, int64_t q_lo, int64_t q_hi, Vec<T>* sums) {
     for (int64_t q = q_lo; q < q_hi; ++q) {
-        Vec<T> S[ROWS][VECTORS];
         const T *panel = points.panels + q * PANEL<T> * rows.n_features, *base = points.base + q * PANEL<T>;
-        if constexpr (APART)
-            sums_apart<T>(lines, panel, rows.n_features, base, S);
-        else
-            tile_sums<T, Inner>(lines, panel, rows.n_features, base, S);
-        if (is_near)
-            add_exp2<T, true>(S, chosen, b, weights.values + q * PANEL<T>, sums);
-        else
-            add_exp2<T, false>(S, chosen, b, weights.values + q * PANEL<T>, sums);
+        const T* w = weights.values + q * PANEL<T>;
+        if constexpr (APART) {
+            Vec<T> S[ROWS_PER_TILE / ROWS][ROWS][VECTORS];
+            panel_sums<T>(rows, chosen, panel, base, S);
+            for (int64_t b = 0; b < chosen.n; b += ROWS) add_plain<T>(S[b / ROWS], chosen, b, w, sums);
+        } else {
+            for (int64_t b = 0; b < chosen.n; b += ROWS) {
+                const T* lines[ROWS];
+                find_lines<T>(chosen, b, lines);
+                Vec<T> S[ROWS][VECTORS];
+                tile_sums<T, Step>(lines, panel, rows.n_features, base, S);
+                add_plain<T>(S, chosen, b, w, sums);
+            }
+        }
     }
 }
 
@@ -417,7 +465,8 @@ inline void score_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                         int64_t lo, int64_t hi, Scratch<T>& scratch, T* out) {
     const int64_t m = weights.m, columns = job.columns, n_panels = points.n_panels;
     const bool is_csc = points.form >= SLIMSVM_CSC_INNER;
-    const bool is_plain = points.form == SLIMSVM_INNER && job.code == SLIMSVM_EXP2 && columns == 1;
+    const bool is_plain = points.form <= SLIMSVM_MANHATTAN && job.code == SLIMSVM_EXP2 && columns == 1;
+    const bool is_apart = VECTOR_BYTES * int(sizeof(T)) >= 256 && rows.n_features >= APART_SCORES<T>;
     const int64_t panel_bytes = most(int64_t(1), PANEL<T> * rows.n_features * int64_t(sizeof(T)));
     const int64_t chunk = is_csc ? n_panels : least(CHUNK_PANELS, most(int64_t(1), CHUNK_BYTES / panel_bytes));
     TileRows<T> chosen;
@@ -428,14 +477,15 @@ inline void score_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
         for (int64_t q_lo = 0; q_lo < n_panels; q_lo += chunk) {
             const int64_t q_hi = least(n_panels, q_lo + chunk);
             int64_t segment = 0;
-            for (int64_t b = 0; b < chosen.n; b += ROWS) {
-                if (is_plain && VECTOR_BYTES == 64 && rows.n_features >= APART_SCORES)
-                    plain_panels<T, true>(rows, points, weights, chosen, b, q_lo, q_hi, scratch.sums + b);
-                else if (is_plain)
-                    plain_panels<T, false>(rows, points, weights, chosen, b, q_lo, q_hi, scratch.sums + b);
-                else
+            if (is_plain && points.form == SLIMSVM_MANHATTAN)
+                plain_panels<T, Manhattan, false>(rows, points, weights, chosen, q_lo, q_hi, scratch.sums);
+            else if (is_plain && is_apart)
+                plain_panels<T, Inner, true>(rows, points, weights, chosen, q_lo, q_hi, scratch.sums);
+            else if (is_plain)
+                plain_panels<T, Inner, false>(rows, points, weights, chosen, q_lo, q_hi, scratch.sums);
+            else
+                for (int64_t b = 0; b < chosen.n; b += ROWS)
                     segment = weighted_panels<T, Index>(rows, points, weights, chosen, job, b, q_lo, q_hi, scratch);
-            }
             for (int64_t b = 0; b < chosen.n; b += ROWS)
                 for (int64_t c = 0; c < m; ++c)
                     flush<T>(scratch.sums + b * m + c * ROWS, scratch.totals + b * columns + segment * m + c, columns);

@@ -32,19 +32,26 @@ struct Shared {
     }
 };
 
-// S[r][v] = base + sum over the features of Step(row r, panel): the first WIDTH vectors of the panel.
-template <class T, class Step, int WIDTH = VECTORS>
-SLIMSVM_INLINE void tile_sums(const T* const (&rows)[ROWS], const T* panel, int64_t n_features, const T* base,
-                              Vec<T> (&S)[ROWS][WIDTH]) {
-    Vec<T> sums[ROWS][WIDTH];  // apart from S, which may lie in memory: these stay in registers
-    SLIMSVM_EACH (r, ROWS)
-        SLIMSVM_EACH (v, WIDTH) sums[r][v] = load<T>(base + v * LANES<T>);
+// sums[r][v] += Step(row r, panel), feature after feature: the first WIDTH vectors of the panel.
+template <class T, class Step, int WIDTH>
+SLIMSVM_INLINE void add_features(const T* const (&rows)[ROWS], const T* panel, int64_t n_features,
+                                 Vec<T> (&sums)[ROWS][WIDTH]) {
     for (int64_t c = 0; c < n_features; ++c, panel += PANEL<T>) {
         Vec<T> p[WIDTH];
         SLIMSVM_EACH (v, WIDTH) p[v] = load<T>(panel + v * LANES<T>);
         SLIMSVM_EACH (r, ROWS)
             SLIMSVM_EACH (v, WIDTH) sums[r][v] = Step::template add<T>(sums[r][v], rows[r][c], p[v]);
     }
+}
+
+// S[r][v] = base + sum over the features of Step(row r, panel).
+template <class T, class Step, int WIDTH = VECTORS>
+SLIMSVM_INLINE void tile_sums(const T* const (&rows)[ROWS], const T* panel, int64_t n_features, const T* base,
+                              Vec<T> (&S)[ROWS][WIDTH]) {
+    Vec<T> sums[ROWS][WIDTH];  // apart from S, which may lie in memory: these stay in registers
+    SLIMSVM_EACH (r, ROWS)
+        SLIMSVM_EACH (v, WIDTH) sums[r][v] = load<T>(base + v * LANES<T>);
+    add_features<T, Step>(rows, panel, n_features, sums);
     SLIMSVM_EACH (r, ROWS)
         SLIMSVM_EACH (v, WIDTH) S[r][v] = sums[r][v];
 }

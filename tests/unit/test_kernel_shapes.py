@@ -15,6 +15,7 @@ from slimsvm.kernels import (
     Laplacian,
     Linear,
 )
+from slimsvm.kernels.operands import cut_weights
 
 rng = np.random.default_rng(0)
 
@@ -33,7 +34,7 @@ def test_a_few_points_have_the_values_they_have_among_many(dtype):
         np.testing.assert_array_equal(rows.block(rows.points_of(X[:k])), whole[:, :k])
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 64, 300])
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 64, 97, 500])
 @pytest.mark.parametrize("k", [1, 5, 64, 65, 700])
 @pytest.mark.parametrize("n", [1, 47, 48, 49])
 def test_every_size(n, k, d):
@@ -46,6 +47,19 @@ def test_every_size(n, k, d):
         points = rows.points_of(Z)
         assert np.abs(rows.block(points) - expected).max() < tolerance
         assert np.abs(rows.scores(points, coef) - expected @ coef).max() < tolerance * (1 + np.abs(coef).sum())
+
+
+def test_points_and_their_coefficients_begin_where_a_vector_does():
+    """Else every vector lies across two cache lines, which takes up to a fifth more time."""
+    X = rng.standard_normal((70, 5))
+    for dtype in (np.float32, np.float64):
+        for wrap in (np.asarray, sp.csr_array):
+            rows = KernelRows(RBF(1.0), wrap(X), dtype=dtype)
+            for points in (rows.points_of(X), rows.points(np.arange(70))):
+                for array in (points.data.panels, points.data.base):
+                    assert array.ctypes.data % 64 == 0
+        weights = cut_weights(np.ones((70, 2), dtype), np.array([0, 30, 70]))
+        assert weights.values.ctypes.data % 64 == 0
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])

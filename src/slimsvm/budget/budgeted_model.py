@@ -12,6 +12,7 @@ from slimsvm import core
 from slimsvm.budget.budget_rule import BudgetRule
 from slimsvm.budget.steps import Steps
 from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, panel_of
+from slimsvm.core.vectors import aligned_zeros
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.rows import is_sparse
@@ -23,17 +24,8 @@ CHUNK_ROWS = 20_000
 # Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
 CALL_WORK = 200_000_000
 N_COUNTS = 10  # numbers that compiled code counts in, those of `Counts`
-ALIGNMENT = 64  # bytes, of vectors
 # Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
 RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
-
-
-def aligned_zeros(size: int, dtype: Any) -> Array:
-    """Zeros that begin where a vector does: vectors across two cache lines take twice as long to read."""
-    dtype = np.dtype(dtype)
-    room = np.zeros(size * dtype.itemsize + ALIGNMENT, np.uint8)
-    at = -room.ctypes.data % ALIGNMENT
-    return room[at : at + size * dtype.itemsize].view(dtype)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from slimsvm.core import (
     panel_of,
 )
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
+from slimsvm.core.vectors import aligned_zeros
 from slimsvm.kernels.far import far_from_centre
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.lazy import made_once
@@ -134,7 +135,8 @@ def cut_weights(coef: np.ndarray, segments: np.ndarray) -> core.Structure:
     """Coefficients (k, m) as compiled code multiplies them, cut at the bounds of panels and segments."""
     (k, m), panel, n_segments = coef.shape, panel_of(coef.dtype), len(segments) - 1
     n_entries = -(-k // panel) + n_segments
-    values, owner = np.zeros(n_entries * m * panel, coef.dtype), np.zeros(n_entries, np.int64)
+    values = aligned_zeros(n_entries * m * panel, coef.dtype)
+    owner = np.zeros(n_entries, np.int64)
     first = np.zeros(-(-k // panel) + 1, np.int64)
     core.cut_weights(coef=coef, offsets=segments, values=values, first=first, segments=owner)
     return core.Weights(n_segments=n_segments, n_outputs=m, values=values, first=first, segments=owner)
@@ -149,10 +151,10 @@ def folding_arguments(
     folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype
 ) -> dict[str, Any]:
     """What folding dense rows takes beside the rows and their numbers."""
-    feature_scale = np.empty(len(centre))
-    feature_scale[:] = scale
+    aligned_centre, feature_scale = (aligned_zeros(len(centre), np.float64) for _ in range(2))
+    aligned_centre[:], feature_scale[:] = centre, scale
     norm = core.SQUARED if folding.norms else core.NO_NORM
-    return {"centre": centre, "feature_scale": feature_scale, "norm": norm, "scale": _scale(folding, dtype)}
+    return {"centre": aligned_centre, "feature_scale": feature_scale, "norm": norm, "scale": _scale(folding, dtype)}
 
 
 class RawScorer:
@@ -292,7 +294,7 @@ def folded_csr_rows(folding: Folding, raw: sp.csr_array, dtype: np.dtype) -> Fol
 
 
 def _base(folding: Folding, half: np.ndarray, n_panels: int, panel: int) -> np.ndarray:
-    base = np.zeros(n_panels * panel, half.dtype)
+    base = aligned_zeros(n_panels * panel, half.dtype)
     base[: len(half)] = half if folding.norms or folding.manhattan else folding.shift
     return base
 
@@ -316,7 +318,7 @@ def points_of_folded(rows: FoldedRows, vectors: Callable[[], np.ndarray], index:
 def _packed(folding: Folding, vectors: Any, values: np.ndarray, half: np.ndarray) -> Points:
     (k, d), panel = values.shape, panel_of(values.dtype)
     n_panels, form = -(-k // panel), MANHATTAN if folding.manhattan else INNER
-    panels = np.zeros(n_panels * panel * d, values.dtype)
+    panels = aligned_zeros(n_panels * panel * d, values.dtype)
     core.pack_dense(values=values, panels=panels)
     base = _base(folding, half, n_panels, panel)
     data = core.Points(form=form, n_features=d, panels=panels, base=base)
@@ -330,7 +332,7 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
     n_panels = -(-k // panel)
     base, far = _base(folding, folded.half, n_panels, panel), far_from_centre(folding, folded.half)
     if not is_sparse(raw) or _mostly_dense(folded.columns, k, d, dtype.itemsize):
-        panels = np.zeros(n_panels * panel * d, dtype)
+        panels = aligned_zeros(n_panels * panel * d, dtype)
         core.pack_csr(n_features=d, values=folded.values, columns=folded.columns, indptr=folded.indptr, panels=panels)
         form = CSR_MANHATTAN if folding.manhattan else CSR_INNER
         return Points(raw, k, form, core.Points(form=form, n_features=d, panels=panels, base=base), far)
