@@ -74,20 +74,33 @@ struct ChainScratch {
     }
 };
 
-// best[c] = max over c' of T[c, c'] + later[c'], and choice[c] the lowest such c'.
-SLIMSVM_INLINE void extend_chain(const Chain& chain, const double* later, double* best, int64_t* choice) {
-    for (int64_t c = 0; c < chain.stride; c += LANES<double>) {
-        Vec<double> greatest = splat<double>(-HUGE_VAL);
-        IntVec<double> chosen = {};
-        for (int64_t after = 0; after < chain.k; ++after) {
-            const Vec<double> value = load<double>(chain.to + after * chain.stride + c) + later[after];
-            const IntVec<double> is_greater = (IntVec<double>)(value > greatest);
-            greatest = is_greater ? value : greatest;
-            chosen = is_greater ? IntVec<double>{} + after : chosen;
+// best[c] = max over c' of T[c, c'] + later[c'], and choice[c] the lowest such c', of COUNT vectors of labels c: one
+// alone would wait for its own comparisons.
+template <int COUNT>
+SLIMSVM_INLINE void extend_labels(const Chain& chain, const double* later, int64_t c, double* best, int64_t* choice) {
+    Vec<double> greatest[COUNT];
+    IntVec<double> chosen[COUNT];
+    SLIMSVM_EACH (v, COUNT) greatest[v] = splat<double>(-HUGE_VAL);
+    SLIMSVM_EACH (v, COUNT) chosen[v] = IntVec<double>{};
+    const double* to = chain.to + c;
+    for (int64_t after = 0; after < chain.k; ++after, to += chain.stride)
+        SLIMSVM_EACH (v, COUNT) {
+            const Vec<double> value = load<double>(to + v * LANES<double>) + later[after];
+            const IntVec<double> is_greater = (IntVec<double>)(value > greatest[v]);
+            greatest[v] = is_greater ? value : greatest[v];
+            chosen[v] = is_greater ? IntVec<double>{} + after : chosen[v];
         }
-        store<double>(best + c, greatest);
-        __builtin_memcpy(choice + c, &chosen, sizeof chosen);
-    }
+    SLIMSVM_EACH (v, COUNT) store<double>(best + c + v * LANES<double>, greatest[v]);
+    __builtin_memcpy(choice + c, chosen, sizeof chosen);
+}
+
+// The same of all labels.
+SLIMSVM_INLINE void extend_chain(const Chain& chain, const double* later, double* best, int64_t* choice) {
+    constexpr int64_t lanes = LANES<double>;
+    int64_t c = 0;
+    for (; c + 4 * lanes <= chain.stride; c += 4 * lanes) extend_labels<4>(chain, later, c, best, choice);
+    for (; c + 2 * lanes <= chain.stride; c += 2 * lanes) extend_labels<2>(chain, later, c, best, choice);
+    if (c < chain.stride) extend_labels<1>(chain, later, c, best, choice);
 }
 
 // The label of the greatest value[c] + start[c].

@@ -31,9 +31,11 @@ struct Sequences {
     }
     // Scratch memory of one thread, with the labels found.
     int64_t scratch_bytes() const { return ChainScratch::bytes(k, longest) + longest * 8; }
-    int64_t bytes(int64_t n_threads) const { return Chain::bytes(k) + n_threads * scratch_bytes() + 8; }
+    int64_t bytes(int64_t n_threads) const { return Chain::bytes(k) + n_threads * scratch_bytes() + ALIGNMENT; }
 
-    void* aligned(uint8_t* workspace) const { return workspace + (8 - uintptr_t(workspace) % 8) % 8; }
+    void* aligned(uint8_t* workspace) const {
+        return workspace + (ALIGNMENT - int64_t(uintptr_t(workspace) % ALIGNMENT)) % ALIGNMENT;
+    }
     uint8_t* scratch(uint8_t* workspace, int64_t worker) const {
         return static_cast<uint8_t*>(aligned(workspace)) + Chain::bytes(k) + worker * scratch_bytes();
     }
