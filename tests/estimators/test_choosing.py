@@ -1,10 +1,12 @@
 """What an estimator chooses by itself: the metric (``gamma="learn"``) and C and gamma on a validation part."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
@@ -13,6 +15,7 @@ from kernel_cases import NO_METRIC
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
 from slimsvm.estimators._shared import choosing
 from slimsvm.kernels import RBF, Laplacian
+from slimsvm.solvers.base import Status
 from slimsvm.tasks import ExampleTask, FBeta
 
 
@@ -110,6 +113,26 @@ def test_validated_C_follows_the_noise(flip):
     assert clf.validation_[int(np.argmin(errors))]["C"] == clf.C_
     assert min(errors) < 0.1 + flip
     assert SVC(gamma=3.0).fit(X, y).validation_ == []
+
+
+@pytest.mark.parametrize("solver", ["exact", "refine", "lasvm", "uniform-cuts"])
+def test_an_interrupt_ends_the_search(solver, monkeypatch):
+    """A solver ends an interrupted trial with what it has, which is no reason to go on with the next one."""
+    begun, (X, y) = [], make_moons(60, noise=0.25, random_state=0)
+
+    def interrupted(self, problem, *arguments, **more):
+        begun.append(problem.C)
+        solved = own(self, problem, *arguments, **more)
+        return replace(solved, status=Status.INTERRUPTED) if len(begun) == 2 else solved
+
+    estimator = SVC(C="validate", solver=solver, max_basis=10 if solver == "refine" else None, random_state=0)
+    kind = type(clone(estimator).set_params(C=1.0).fit(X, y).solver_)
+    own = kind.solve
+    monkeypatch.setattr(kind, "solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, y)
+    assert begun == [0.1, 1.0]
+    assert not hasattr(estimator, "model_")
 
 
 # ---- gamma="validate"

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Kept, Room
+from slimsvm.solvers.base import Kept, Room, Status
 from slimsvm.solvers.progress import one_by_one
 
 # Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
@@ -78,6 +78,8 @@ def choose(
     ValueError
         There are fewer than 20 rows, or than 10 examples of several rows that can have a loss; or the kernel is a
         matrix.
+    KeyboardInterrupt
+        A trial was interrupted: no model of all rows is there that a fit could end with.
     """
     rows, examples, task = problem.rows, problem.examples, problem.task
     asked = "C='validate'" if len(tried) == 1 else "gamma='validate'"
@@ -100,6 +102,8 @@ def choose(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fit = solver.solve(replace(line, C=C), state=state)
+            if fit.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
             model, state = fit.model, fit.state if is_exact else None
             scores = model.scores(block, n_jobs=problem.n_jobs)
             error = float(task.error(task.decode(scores, model.plain, others), others))
