@@ -27,8 +27,8 @@ namespace slimsvm {
 namespace {
 
 constexpr int MAX_CREWS = 64, MAX_HELPERS = int(MOST_THREADS) - 1;
-// Tasks for each thread, so that one slow core does not hold the others up.
-constexpr int64_t TASKS_PER_THREAD = 4;
+// Tasks for each thread, so that one slow core does not hold the others up, nor tasks of one tile more than others.
+constexpr int64_t TASKS_PER_THREAD = 8;
 // Microseconds of one thread from which work is shared with helpers who are awake, and from which others are woken.
 std::atomic<double> worth_sharing{10.0}, worth_waking{1000.0};
 std::atomic<int64_t> times_shared{0}, times_woken{0};

@@ -38,6 +38,7 @@ from slimsvm.rows import Block, is_sparse
 WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
 SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
 CALL_WORK = 1 << 29  # multiply-adds in one compiled call, 15 ms of one core: Ctrl-C is heard between two
+CALL_THREADS = 4  # that a call has so much work for each of
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
@@ -228,7 +229,9 @@ class RawScorer:
         if work < SMALL_WORK:  # little of Python on the way of a single row
             others |= results
             return self._call(raw=raw, n_threads=1, microseconds=work / WORK_PER_MICROSECOND, **others) if n else 0
-        threads, step = resolve_n_jobs(n_jobs), max(ROWS_PER_TILE, CALL_WORK // self._row_work)
+        threads = resolve_n_jobs(n_jobs)
+        # Threads wait for each other at the end of every call: more rows at a time for several of them.
+        step = max(ROWS_PER_TILE, min(threads, CALL_THREADS) * CALL_WORK // self._row_work)
         n_far = 0
         for lo in range(0, n, step):
             part = {name: array[lo : lo + step] for name, array in results.items()}
