@@ -10,16 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC
 
 from benchmarks.peers.sets import Rows, Set
-from slimsvm import SVC, LowRank
+from slimsvm import SVC, LowRank, NormalRanks
 
 Array = np.ndarray
 Make = Callable[[Set, Rows], Any]
@@ -30,13 +28,14 @@ def ours(**parameters: Any) -> Make:
     return lambda of, rows: SVC(**{"C": of.C, "gamma": of.gamma, "random_state": 0} | parameters)
 
 
-def part_of_rows(n: int) -> Make:
-    """scikit-learn's SVC on n random rows."""
+def theirs(of: Set, rows: Rows) -> Any:
+    """scikit-learn's SVC, with the set's C and γ."""
+    return SklearnSVC(C=of.C, gamma=of.gamma, cache_size=1000)
 
-    def make(of: Set, rows: Rows) -> Any:
-        return OnPart(SklearnSVC(C=of.C, gamma=of.gamma, cache_size=1000), n)
 
-    return make
+def part_of_rows(make: Make, n: int) -> Make:
+    """The same on n random rows."""
+    return lambda of, rows: OnPart(make(of, rows), n)
 
 
 class OnPart:
@@ -56,50 +55,9 @@ class OnPart:
         return getattr(self.__dict__["estimator"], name)
 
 
-def with_learned_metric(kernel: str, **parameters: Any) -> Make:
-    """Ours with one scale per feature, learned with few vectors, then the whole machine of these scales.
-
-    Its C and γ are chosen on rows held out, if they are not given.
-    """
-    chosen = {"C": "validate", "gamma": "validate"} | parameters
-    return lambda of, rows: OnLearnedMetric(of.C, SVC(kernel=kernel, random_state=0, **chosen))
-
-
-class OnLearnedMetric(BaseEstimator):
-    """The exact machine of features in learned scales."""
-
-    def __init__(self, C: float, whole: SVC):
-        self.C, self.whole = C, whole
-
-    def fit(self, X: Array, y: Array) -> OnLearnedMetric:
-        """Learn the scales, then the machine."""
-        few = SVC(C=self.C, gamma="learn", max_basis=100, random_state=0).fit(X, y)
-        gamma = np.asarray(few.kernel_.gamma)
-        self.scales_ = np.sqrt(gamma / gamma.mean()).astype(X.dtype)
-        self.whole_ = clone(self.whole).fit(X * self.scales_, y)
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Classes."""
-        return self.whole_.predict(X * self.scales_)
-
-    @property
-    def n_basis_(self) -> int:
-        """Vectors."""
-        return self.whole_.n_basis_
-
-
 def on_ranks(make: Make) -> Make:
-    """The same of features that are replaced by normal deviates of their ranks, as trees see no more of them.
-
-    Many equal values become far ones, so that deviations are made 1 after it.
-    """
-
-    def ranked(of: Set, rows: Rows) -> Any:
-        ranks = QuantileTransformer(output_distribution="normal", random_state=0)
-        return make_pipeline(ranks, StandardScaler(), make(of, rows))
-
-    return ranked
+    """The same of features that are replaced by normal deviates of their ranks, as trees see no more of them."""
+    return lambda of, rows: make_pipeline(NormalRanks(), make(of, rows))
 
 
 def nystroem(k: int) -> Make:
@@ -151,6 +109,8 @@ def thunder(of: Set, rows: Rows) -> Any:
 
 
 TREES = (30, 100, 300)
+LEARNED = 'gamma="learn", solver="exact"'
+LEARNED_METRIC = {"gamma": "learn", "solver": "exact"}
 METHODS: dict[str, Make] = {
     "SVC()": ours(),
     **{f"max_basis={k}": ours(max_basis=k) for k in (10, 25, 50, 100, 200, 500)},
@@ -161,19 +121,22 @@ METHODS: dict[str, Make] = {
     **{f'kernel="{kernel}", C="validate", gamma="validate"': ours(kernel=kernel, C="validate", gamma="validate")
        for kernel in ("laplacian", "matern32")},
     **{f'kernel="{kernel}"': ours(kernel=kernel) for kernel in ("laplacian", "matern32")},
-    **{f'learned metric, kernel="{kernel}"': with_learned_metric(kernel) for kernel in ("rbf", "laplacian")},
-    **{f'learned metric, kernel="{kernel}", C=3': with_learned_metric(kernel, C=3.0, gamma="scale")
+    **{f'{LEARNED}, kernel="{kernel}", C=3': ours(**LEARNED_METRIC, kernel=kernel, C=3.0)
        for kernel in ("laplacian", "matern32")},
+    **{f'{LEARNED}, kernel="{kernel}", C="validate"': ours(**LEARNED_METRIC, kernel=kernel, C="validate")
+       for kernel in ("rbf", "laplacian", "matern32")},
     'normal ranks, kernel="laplacian", C=3': on_ranks(ours(kernel="laplacian", C=3.0, gamma="scale")),
     'normal ranks, C="validate", gamma="validate"': on_ranks(ours(C="validate", gamma="validate")),
     'normal ranks, kernel="laplacian", C="validate", gamma="validate"': on_ranks(
         ours(kernel="laplacian", C="validate", gamma="validate")),
-    'normal ranks, learned metric, kernel="laplacian"': on_ranks(with_learned_metric("laplacian")),
-    **{f'normal ranks, learned metric, kernel="{kernel}", C=3': on_ranks(
-        with_learned_metric(kernel, C=3.0, gamma="scale")) for kernel in ("laplacian", "matern32")},
+    **{f'normal ranks, {LEARNED}, kernel="{kernel}", C=3': on_ranks(ours(**LEARNED_METRIC, kernel=kernel, C=3.0))
+       for kernel in ("laplacian", "matern32")},
+    f'normal ranks, {LEARNED}, kernel="matern32", C="validate"': on_ranks(
+        ours(**LEARNED_METRIC, kernel="matern32", C="validate")),
+    **{f"SVC() on {n:,} rows": part_of_rows(ours(), n) for n in (4000, 16_000)},
     "LowRank(200)": ours(solver=LowRank(200)),
-    "scikit-learn SVC": lambda of, rows: SklearnSVC(C=of.C, gamma=of.gamma, cache_size=1000),
-    **{f"SVC on {n:,} rows": part_of_rows(n) for n in (500, 1000, 2000, 4000, 8000, 16_000)},
+    "scikit-learn SVC": theirs,
+    **{f"SVC on {n:,} rows": part_of_rows(theirs, n) for n in (500, 1000, 2000, 4000, 8000, 16_000)},
     **{f"Nystroem({k}) + LinearSVC": nystroem(k) for k in (50, 200, 1000)},
     "scikit-learn-intelex SVC": intelex,
     "thundersvm SVC": thunder,
@@ -188,7 +151,7 @@ METHODS: dict[str, Make] = {
     "xRFM": with_rows_held_out,
     "Falkon": other("falkon", "Falkon"),
 }  # fmt: skip
-OURS = ("SVC()", "max_basis", "gamma", "C=", "kernel", "learned metric", "normal ranks", "LowRank")
+OURS = ("SVC()", "max_basis", "gamma", "C=", "kernel", "normal ranks", "LowRank")
 QUICK_METHODS = (
     "SVC()", "max_basis=25", "max_basis=100", 'max_basis="auto"', 'gamma="learn", max_basis=50', "scikit-learn SVC",
     "SVC on 500 rows", "Nystroem(200) + LinearSVC", "scikit-learn-intelex SVC", "HistGradientBoosting, 100",

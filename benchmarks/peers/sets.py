@@ -20,7 +20,7 @@ TEST_ROWS = 20_000  # that are tested on at most
 
 
 class Rows(NamedTuple):
-    """A set, features of mean 0 and deviation 1: training rows and labels 0.., test rows and labels."""
+    """A set, its features scaled: training rows and labels 0.., test rows and labels."""
 
     X: Array
     y: Array
@@ -29,12 +29,15 @@ class Rows(NamedTuple):
 
 
 class Set(NamedTuple):
-    """Where the rows come from, the C and γ of kernel machines, and whether it settled a default of ours."""
+    """Where the rows come from, the C and γ of kernel machines, whether it settled a default of ours, and whether its
+    features have one unit.
+    """
 
     rows: Callable[[], tuple[Array, Array]]
     C: float = 1.0
     gamma: Any = "scale"
     settled: bool = False
+    one_unit: bool = False
 
 
 def generated(d: int, classes: int) -> tuple[Array, Array]:
@@ -70,8 +73,8 @@ SETS = {
     "checkerboard": Set(lambda: checkerboard(40_000, random_state=5), 1.0, 30.0),
     "ijcnn1": Set(lambda: loaded("ijcnn1"), 32.0, 0.05, True),
     "cod-rna": Set(lambda: loaded("cod-rna"), 32.0, 0.125),
-    "adult": Set(lambda: loaded("adult"), 1.0, 0.005),
-    "mnist-38": Set(lambda: loaded("mnist-38"), 10.0, 0.0005, True),
+    "adult": Set(lambda: loaded("adult"), 1.0, 0.05, one_unit=True),
+    "mnist-38": Set(lambda: loaded("mnist-38"), 10.0, 0.02, True, one_unit=True),
     "covtype": Set(lambda: loaded("covtype"), 10.0, 0.3, True),
     **{name: Set(partial(of_keel, name)) for name in (
         "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0",
@@ -80,11 +83,16 @@ SETS = {
 
 
 def read(name: str, most: int) -> Rows:
-    """The set's rows, 70 to 30 at random, scaled."""
+    """The set's rows, 70 to 30 at random, scaled: features of one unit (pixels, indicators) by the largest magnitude of
+    all, and others to mean 0 and deviation 1.
+    """
     X, y = SETS[name].rows()
     order = np.random.default_rng(0).permutation(len(y))[: most + TEST_ROWS]
     X, y = np.asarray(X, np.float64)[order], LabelEncoder().fit_transform(y[order])
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
-    scaler = StandardScaler().fit(X[:most])
-    X, X_test = (np.ascontiguousarray(scaler.transform(part), np.float32) for part in (X[:most], X_test))
+    if SETS[name].one_unit:
+        scaled: Callable[[Array], Array] = partial(np.multiply, 1.0 / np.abs(X[:most]).max())
+    else:
+        scaled = StandardScaler().fit(X[:most]).transform
+    X, X_test = (np.ascontiguousarray(scaled(part), np.float32) for part in (X[:most], X_test))
     return Rows(X, y[:most], X_test, y_test)

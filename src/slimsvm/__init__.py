@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.explaining import explain
     from slimsvm.estimators.files import export, load, save
     from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR
+    from slimsvm.estimators.normal_ranks import NormalRanks
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
     from slimsvm.modelfile import ModelFileError
@@ -74,6 +75,7 @@ __all__ = [
     "LowRank",
     "ModelFileError",
     "MultiEdit",
+    "NormalRanks",
     "OneClassSVM",
     "OrdinalSVC",
     "Predictor",
@@ -123,6 +125,7 @@ _HOMES = {
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "MultiEdit": "estimators.editors",
+    "NormalRanks": "estimators.normal_ranks",
     "OneClassSVM": "estimators",
     "OrdinalSVC": "estimators",
     "Predictor": "deploy.predictors",

@@ -91,16 +91,17 @@ def machine_of_classes(solver: Any, max_basis: Any, learns_metric: bool, has_cos
     """What ``multi_class="auto"`` stands for: "ovo", "crammer-singer", or "either" for the one that errs less.
 
     Pairs of classes with solvers that follow LIBSVM, `choose_solver`'s without ``max_basis`` among them; either where
-    as few vectors as will do are searched for. Costs, and a metric, are of a score for each class.
+    as few vectors as will do are searched for. Costs, and a metric that is learned with vectors, are of a score for
+    each class.
     """
     is_auto = isinstance(solver, str) and solver == "auto"
-    if learns_metric or (has_costs and is_auto):
+    if is_auto and (learns_metric or has_costs):
         return "crammer-singer"
     if is_auto:
         return "ovo" if max_basis is None else "either" if max_basis == "auto" else "crammer-singer"
     known = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
     if known is solvers.Compact:
-        return "either"
+        return "crammer-singer" if learns_metric else "either"
     return "ovo" if getattr(known, "follows_libsvm", False) else "crammer-singer"
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
+from slimsvm.estimators._shared.learned_scales import check_scales
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Kept, Room, Status
 from slimsvm.solvers.progress import one_by_one
@@ -29,13 +30,18 @@ MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
 TRIAL_SHARE = 0.1
 
 
-def learning_metric(solver: solvers.Solver, is_sparse: bool) -> solvers.Solver:
-    """The solver that learns the metric as well; an error if it cannot, or if the rows are sparse."""
+def learning_metric(solver: solvers.Solver, problem: solvers.Problem) -> solvers.Solver:
+    """The solver that learns the metric with its vectors, or one that takes scales which were learned before; an error
+    where the kernel, the rows or the loss have none.
+    """
     if not isinstance(solver, (solvers.Refine, solvers.Compact)):
-        raise ValueError(
-            f"gamma='learn' needs solver='refine' (or 'auto', which takes it then), found solver={solver!r}"
-        )
-    if is_sparse:
+        check_scales(problem)
+        return solver
+    kernel = problem.kernel
+    if not kernel.has_metric:
+        hint = "; solver='exact' takes scales learned before" if isinstance(kernel, kernels.Laplacian) else ""
+        raise ValueError(f"gamma='learn' needs kernel={kernels.kernels_with('has_metric')}, found {kernel!r}{hint}")
+    if problem.rows.is_sparse:
         raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")
     return solver if solver.learn_metric else clone(solver).set_params(learn_metric=True)
 

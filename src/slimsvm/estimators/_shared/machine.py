@@ -23,6 +23,7 @@ from slimsvm.estimators._shared.callbacks import CallbackSupportMixin, begun_fit
 from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
 from slimsvm.estimators._shared.every_row import EveryRow
 from slimsvm.estimators._shared.explained import Explained
+from slimsvm.estimators._shared.learned_scales import with_learned_scales
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.validation import (
     check_finite,
@@ -176,11 +177,6 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
         the one it starts from.
         """
-        if self._learns_metric:
-            named = kernels.KERNELS.get(self.kernel) if isinstance(self.kernel, str) else self.kernel
-            if not getattr(named, "has_metric", False):
-                names = kernels.kernels_with("has_metric")
-                raise ValueError(f"gamma='learn' needs kernel={names}, found kernel={self.kernel!r}")
         if self._is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
         if isinstance(self.kernel, kernels.Kernel):
@@ -197,7 +193,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
     def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
         solver = self._named_solver(problem)
-        return learning_metric(solver, problem.rows.is_sparse) if self._learns_metric else solver
+        return learning_metric(solver, problem) if self._learns_metric else solver
 
     @property
     def _cap(self) -> int | str | None:
@@ -285,6 +281,15 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         self.intercept_kind_ = problem.intercept
         return problem
 
+    def _with_metric(self, problem: solvers.Problem, X: Any, weights: Array | None) -> solvers.Problem:
+        """The problem in the scales that ``gamma="learn"`` finds for solvers that learn none themselves."""
+        if not self._learns_metric or isinstance(self.solver_, (solvers.Refine, solvers.Compact)):
+            return problem
+        given = self.kernel.gamma if isinstance(self.kernel, kernels.Kernel) else None
+        problem = with_learned_scales(problem, X, weights, None if given is None else float(np.mean(given)))
+        self.kernel_ = problem.kernel
+        return problem
+
     def _with_chosen(self, problem: solvers.Problem) -> solvers.Problem:
         """The problem at the price and the width that C="validate" and gamma="validate" find."""
         self.validation_: list[dict[str, Any]] = []
@@ -312,7 +317,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
     ) -> solvers.Fit:
         """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
         with reading(X, self.verbose):
-            problem = self._with_chosen(self._set_up(X, examples, task, weights))
+            problem = self._with_metric(self._set_up(X, examples, task, weights), X, weights)
+            problem = self._with_chosen(problem)
             self.C_ = problem.C
             state = getattr(self, "_state", None) if self.warm_start else None
             earlier = self.__dict__.pop("_earlier", None)

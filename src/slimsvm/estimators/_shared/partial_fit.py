@@ -43,6 +43,11 @@ def meet_chunk(
     for name in ("C", "gamma"):
         if is_chosen(getattr(machine, name)):
             raise ValueError(f"{name}='validate' tries values on all rows, which partial_fit never sees: give a number")
+    if machine._learns_metric:
+        raise ValueError(
+            "gamma='learn' finds scales of the features on all rows, which partial_fit never sees: give a number "
+            "for each feature"
+        )
     problem = machine._set_up(X, examples, task, weights)
     if not machine.kernel_.has_formula:
         raise ValueError(

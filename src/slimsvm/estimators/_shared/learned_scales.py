@@ -1,0 +1,99 @@
+"""``gamma="learn"`` with solvers that learn no vectors: the features' scales come from a small model before.
+
+A model of few learned vectors finds how fast the labels change along each feature. Its gammas, one for each feature,
+are kept in proportion and become those of the kernel of the whole machine.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm import solvers, tasks
+from slimsvm.estimators._shared.validation import scale_gamma
+from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
+from slimsvm.solvers.base import Status
+from slimsvm.solvers.learned.machines import machine_problem
+
+# Vectors of the small model.
+VECTORS = 100
+# Of max_seconds, the share of the small model.
+SHARE = 0.3
+
+
+def check_scales(problem: solvers.Problem) -> None:
+    """An error where no scales can be learned for the kernel, the rows or the loss."""
+    kernel, rows, task = problem.kernel, problem.rows, problem.task
+    if not isinstance(kernel, KERNELS):
+        names = ", ".join(repr(known.name) for known in KERNELS)
+        raise ValueError(f"gamma='learn' with a solver that learns no vectors needs kernel={names}, found {kernel!r}")
+    if rows.is_sparse:
+        raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")
+    if not rows.in_memory:
+        raise ValueError("gamma='learn' with a solver that learns no vectors needs rows in memory, found rows on disk")
+    if not (task.is_smoothable or task.class_pairs()):
+        raise ValueError(f"gamma='learn' needs a loss that is a sum over rows and has a derivative, found {task!r}")
+
+
+def with_learned_scales(
+    problem: solvers.Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
+) -> solvers.Problem:
+    """The problem with a gamma for each feature, in the proportion that a small model has learned.
+
+    Parameters
+    ----------
+    problem : Problem
+        One that `check_scales` lets pass.
+    X : ndarray of shape (n_samples, n_features)
+        Its rows.
+    weights : ndarray of shape (n_samples,) or None
+    mean_gamma : float or None
+        The mean of the gammas; None: what ``gamma="scale"`` is for features in the learned scales.
+
+    Returns
+    -------
+    Problem
+        With what is left of its ``max_seconds``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The small model was interrupted, so there is no model of the machine asked for that the fit could end with.
+    """
+    begun = time.perf_counter()
+    scales = _scales(problem)
+    # The Laplacian's distances grow with a scale, the others' with its square.
+    gamma = scales if isinstance(problem.kernel, Laplacian) else scales**2
+    gamma = gamma * (scale_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
+    of_features: Any = type(problem.kernel)
+    problem = replace(problem, kernel=of_features(gamma))
+    if problem.max_seconds is None:
+        return problem
+    left = problem.max_seconds - (time.perf_counter() - begun)
+    return replace(problem, max_seconds=max(left, (1 - SHARE) * problem.max_seconds))
+
+
+def _scales(problem: solvers.Problem) -> np.ndarray:
+    """Factors of the features, of mean square 1, from the gammas of the small model: an RBF of few vectors."""
+    task = problem.task
+    small = replace(
+        problem,
+        kernel=RBF(problem.kernel.gamma),
+        intercept="regularized" if task.has_threshold else "none",
+        max_iter=None,
+        max_seconds=None if problem.max_seconds is None else SHARE * problem.max_seconds,
+    )
+    if pairs := task.class_pairs():
+        small = machine_problem(small, tasks.Multiclass(1 + max(map(max, pairs))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = solvers.Refine(VECTORS, learn_metric=True).solve(small)
+    if fit.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    gamma = np.asarray(fit.model.kernel.gamma, np.float64)
+    return np.sqrt(gamma / gamma.mean())
