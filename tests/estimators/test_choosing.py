@@ -82,7 +82,7 @@ def test_regression_learns_a_metric_too():
             {"solver": "exact", "kernel": "poly"},
             "a solver that learns no vectors needs kernel='rbf', .* found Polynomial",
         ),
-        ({"solver": "exact-cuts", "loss": "f1"}, "gamma='learn' needs a loss that is a sum over rows .* found FBeta"),
+        ({"solver": "exact-cuts", "loss": "f1"}, "gamma='learn' needs a loss that is a sum over examples, found FBeta"),
     ],
     ids=repr,
 )

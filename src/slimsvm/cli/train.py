@@ -104,7 +104,7 @@ def _add_problem_options(group: Any) -> None:
         metavar="G",
         help="a positive number; several separated by commas, one per feature (rbf and other kernels of "
         "distances); scale: 1 / (features x variance of all entries); auto: 1 / features; "
-        "learn: one per feature, learned with the basis; "
+        "learn: one per feature, learned with the basis, or by solvers without one before it; "
         "validate: a multiple of scale, chosen on a fifth of the rows (default: %(default)s)",
     )
     group.add_argument(

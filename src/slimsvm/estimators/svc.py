@@ -52,9 +52,12 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
         "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn ignores weights
         here). "auto" is 1 / n_features. An array gives each feature its own gamma (RBF and other kernels of x - z).
-        "learn" learns one gamma for each feature together with the basis. It starts from "scale", or from the gamma of
-        an object given as ``kernel``. It needs a kernel of distances (``has_metric``) such as RBF, dense rows and
-        ``solver="refine"`` (or "auto"). "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
+        "learn" learns one gamma for each feature, of dense rows. With ``solver="refine"`` (or "auto", which takes it
+        then) they are learned together with the basis, for kernels with ``has_metric`` such as RBF, and start from
+        "scale" or from the gamma of an object given as ``kernel``. With other solvers, such as "exact", a model of 100
+        vectors learns their proportions first. The machine of all rows follows, with an RBF, Matérn or Laplacian kernel
+        and with gammas as large as "scale" is for features in these scales, or with the mean that an object given as
+        ``kernel`` has. "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
         an object given as ``kernel``, in the same way as ``C="validate"``. With both, every C is tried with every
         gamma.
     coef0 : float, default=0.0

@@ -36,8 +36,8 @@ def check_scales(problem: solvers.Problem) -> None:
         raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")
     if not rows.in_memory:
         raise ValueError("gamma='learn' with a solver that learns no vectors needs rows in memory, found rows on disk")
-    if not (task.is_smoothable or task.class_pairs()):
-        raise ValueError(f"gamma='learn' needs a loss that is a sum over rows and has a derivative, found {task!r}")
+    if not task.decomposes and not task.class_pairs():
+        raise ValueError(f"gamma='learn' needs a loss that is a sum over examples, found {task!r}")
 
 
 def with_learned_scales(
