@@ -62,11 +62,14 @@ def measure(name: str, n_vectors: int, n_runs: int) -> dict[str, Any]:
     model, rows = plain_model_of(clf), np.resize(rows, (BATCH, rows.shape[1]))
     exact = model.scores(rows.astype(np.float64))
     with TemporaryDirectory() as folder:
-        write_onnx(model, Path(folder) / "model.onnx")
-        sessions = [_session((Path(folder) / "model.onnx").read_bytes()), _session(svm_classifier(model))]
+        sessions = []
+        for dtype in ("auto", "float32"):
+            write_onnx(model, Path(folder) / "model.onnx", dtype)
+            sessions.append(_session((Path(folder) / "model.onnx").read_bytes()))
+    sessions.append(_session(svm_classifier(model)))
     seconds = _medians(sessions, rows, n_runs)
-    ours = sessions[0].run(["scores"], {"X": rows})[0]
-    theirs = sessions[1].run(["scores"], {"X": rows})[0][:, 1:]
+    ours, single = (session.run(["scores"], {"X": rows})[0] for session in sessions[:2])
+    theirs = sessions[2].run(["scores"], {"X": rows})[0][:, 1:]
     largest = np.abs(exact).max()
     return {
         "model": name,
@@ -74,9 +77,12 @@ def measure(name: str, n_vectors: int, n_runs: int) -> dict[str, Any]:
         "vectors": len(model.coef),
         "numbers": str(numbers_for(model)),
         "us": round(1e6 * seconds[0] / BATCH, 2),
-        "SVMClassifier_us": round(1e6 * seconds[1] / BATCH, 2),
-        "ratio": round(seconds[1] / seconds[0], 1),
+        "float32_us": round(1e6 * seconds[1] / BATCH, 2),
+        "SVMClassifier_us": round(1e6 * seconds[2] / BATCH, 2),
+        "ratio": round(seconds[2] / seconds[0], 1),
+        "float32_ratio": round(seconds[2] / seconds[1], 1),
         "error": f"{np.abs(ours - exact).max() / largest:.1e}",
+        "float32_error": f"{np.abs(single - exact).max() / largest:.1e}",
         "SVMClassifier_error": f"{np.abs(np.abs(theirs) - np.abs(exact)).max() / largest:.1e}",
     }
 

@@ -40,8 +40,11 @@ def error(line: Line) -> str:
 PLAIN_TABLES: dict[str, Callable[[Found], str]] = {
     "onnx": plain("onnx", {
         "500 vectors": value("model"), "features": value("features"), "numbers": value("numbers"),
-        "this graph": value("us"), "`SVMClassifier`": value("SVMClassifier_us"), "ratio": value("ratio"),
-        "error of scores": value("error"), "`SVMClassifier`'s": value("SVMClassifier_error"),
+        "this graph": value("us"), "`dtype=\"float32\"`": value("float32_us"),
+        "`SVMClassifier`": value("SVMClassifier_us"), "ratio": value("ratio"),
+        "`float32`'s ratio": value("float32_ratio"),
+        "error of scores": value("error"), "`float32`'s": value("float32_error"),
+        "`SVMClassifier`'s": value("SVMClassifier_error"),
     }),
     "fixed-point": plain("fixed-point", {
         "50 vectors": value("set"), "test error, Python": value("error", "{:.2f} %"),

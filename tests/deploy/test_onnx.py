@@ -1,5 +1,6 @@
 """ONNX graphs: checked by onnx, and run by ONNX Runtime with the estimators' predictions."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -134,6 +135,55 @@ def test_some_vectors_are_exact_where_the_others_matter_little(n_far, eighths, t
     X = vectors.astype(np.float32)
     found = run(tmp_path / "model.onnx", X)["scores"]
     np.testing.assert_allclose(found, model.scores(X.astype(np.float64)), atol=5e-6 * 2.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["svc-exact", "svc-linear", "svc-laplacian", "svc-poly", "svr-refine"])
+def test_a_graph_of_one_type(name, dtype, tmp_path):
+    """All numbers of the graph have the type that was asked for, and the sentence says what float32 costs."""
+    model = read_plain_model(MODELS / f"{name}.slim")
+    said = write_onnx(model, tmp_path / "model.onnx", dtype)
+    assert f", {dtype}, " in said
+    assert ("scores differ by at most" in said) == (dtype == "float32" and model.kernel != "linear")
+    X = np.random.default_rng(0).normal(size=(50, model.n_features)).astype(np.float32)
+    found = run(tmp_path / "model.onnx", X)
+    scores = found["scores"] if "scores" in found else found["prediction"][:, None]
+    exact = model.scores(X.astype(np.float64))
+    np.testing.assert_allclose(scores, exact, atol=1e-4 * np.abs(exact).max())
+
+
+def test_float32_is_taken_where_it_is_not_good_enough_if_it_is_asked_for(tmp_path, monkeypatch):
+    """Coefficients cancel: by itself the graph would take float64."""
+    rng = np.random.default_rng(0)
+    vectors, coef = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
+    vectors[9], coef[3], coef[9] = vectors[3] + 1e-3, 1e3, -1e3
+    model = PlainModel("binary", "rbf", {"gamma": 0.1}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
+    assert numbers_for(model) != SINGLE
+    said = write_onnx(model, tmp_path / "model.onnx", "float32")
+    error = float(re.search(r"differ by at most (\S+) of the largest", said)[1])
+    assert error > 5e-6
+    X = vectors.astype(np.float32)
+    exact = model.scores(X.astype(np.float64))
+    found = run(tmp_path / "model.onnx", X)["scores"]
+    assert np.abs(found - exact).max() < 10 * error * np.abs(exact).max()
+
+
+def test_a_type_that_graphs_do_not_have_is_refused(tmp_path, capsys):
+    estimator = slimsvm.load(MODELS / "svc-exact.slim")
+    with pytest.raises(ValueError, match="dtype must be one of 'auto', 'float32', 'float64'; found 'int16'"):
+        estimator.to_onnx(tmp_path / "model.onnx", dtype="int16")
+    command = ["export", str(MODELS / "svc-exact.slim"), "--output", str(tmp_path / "model.onnx")]
+    assert main([*command, "--to", "onnx", "--type", "int16"]) == 1
+    assert "--type int16 goes with --to c, found --to onnx" in capsys.readouterr().err
+    assert main([*command, "--to", "json", "--type", "float32"]) == 1
+    assert "--type goes with --to c or onnx, found --to json" in capsys.readouterr().err
+    assert not (tmp_path / "model.onnx").exists()
+    assert main([*command, "--to", "onnx", "--type", "float32"]) == 0
+    assert "scores differ by at most" in capsys.readouterr().out
+    with pytest.raises(TypeError, match="rows goes with to='c', found to='onnx'"):
+        slimsvm.export(estimator, tmp_path / "other.onnx", "onnx", rows=np.eye(3))
+    with pytest.raises(TypeError, match="no form has an option colour"):
+        slimsvm.export(estimator, tmp_path / "other.onnx", "onnx", colour="red")
 
 
 def test_few_exponentials_are_exact_where_few_coefficients_are_huge(tmp_path):

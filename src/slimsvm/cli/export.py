@@ -15,6 +15,9 @@ from slimsvm.deploy import TARGETS, writer_of
 from slimsvm.deploy.c_header import DTYPES
 from slimsvm.deploy.plain_model import read_plain_model
 
+# Options of a writer that the command line calls otherwise.
+FLAGS = {"dtype": "type"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``slimsvm export``."""
@@ -27,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--type",
         choices=DTYPES,
         help="c: type of rows, scores and everything between; int16: fixed point, with rows and scores in float32 "
-        "(default: auto, float32 if scores are right to 5e-6 of the largest, else float64)",
+        "(default: auto, float32 if scores are right to 5e-6 of the largest, else float64). "
+        "onnx: float32 or float64 for all of the graph (default: auto, as much float64 as that needs)",
     )
     parser.add_argument(
         "--rows", metavar="DATA", help="c: data file or set on which the error is measured (default: rows near "
@@ -38,15 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, write, say what was written."""
-    given = {"name": args.name, "type": args.type, "rows": args.rows}
+    given = {"name": args.name, "dtype": args.type, "rows": args.rows}
     for name, value in given.items():
-        if value is not None and args.to != "c":
-            raise CommandError(f"--{name} goes with --to c, found --to {args.to}")
+        if value is not None and name not in TARGETS[args.to].options:
+            known = " or ".join(form for form, target in TARGETS.items() if name in target.options)
+            raise CommandError(f"--{FLAGS.get(name, name)} goes with --to {known}, found --to {args.to}")
+    if args.to == "onnx" and args.type == "int16":
+        raise CommandError("--type int16 goes with --to c, found --to onnx")
     model = read_plain_model(args.model)
     path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
     if path.resolve() == Path(args.model).resolve():
         raise CommandError(f"{path} is the model itself, which would be lost: --output FILE names another file")
-    options = {"name": args.name, "dtype": args.type or "auto"} if args.to == "c" else {}
+    options = {name: value for name, value in given.items() if value is not None}
     if args.rows is not None:
         from slimsvm.cli.forms import ROWS, read_form
 

@@ -11,16 +11,21 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """A form that models are written in: its writer as "module:function", its files' suffix, and what it is."""
+    """A form that models are written in: its writer as "module:function", its files' suffix, what it is, and the
+    writer's options.
+    """
 
     writer: str
     suffix: str
     text: str
+    options: tuple[str, ...] = ()
 
 
 TARGETS = {
-    "c": Target("c_header:write_c", ".h", "a C99 header without allocation and without a library"),
-    "onnx": Target("onnx_graph:write_onnx", ".onnx", "an ONNX graph of standard operators"),
+    "c": Target(
+        "c_header:write_c", ".h", "a C99 header without allocation and without a library", ("name", "dtype", "rows")
+    ),
+    "onnx": Target("onnx_graph:write_onnx", ".onnx", "an ONNX graph of standard operators", ("dtype",)),
     "wasm": Target("wasm_module:write_wasm", ".mjs", "an ES module that runs WebAssembly in a browser or in Node"),
     "json": Target("json_model:write_json_model", ".json", "the model's numbers, for a predictor of your own"),
 }

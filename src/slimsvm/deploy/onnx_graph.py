@@ -18,7 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.onnx_numbers import Numbers, distances_of, numbers_for, parts_of, parts_of_sums, points_of
+from slimsvm.deploy.onnx_numbers import (
+    ONE_TYPE,
+    Numbers,
+    distances_of,
+    numbers_for,
+    parts_of,
+    parts_of_sums,
+    points_of,
+    said_of_errors,
+)
 from slimsvm.deploy.plain_model import PlainModel, describe
 
 Array = np.ndarray
@@ -26,13 +35,15 @@ Array = np.ndarray
 OPSET, IR_VERSION = 13, 7
 
 
-def write_onnx(model: PlainModel, path: Any) -> str:
+def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     """Write a model as an ONNX file.
 
     Parameters
     ----------
     model : PlainModel
     path : str or path-like
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Type of what is computed; "auto" is the cheapest mixture of both that is right for the model.
 
     Returns
     -------
@@ -44,21 +55,24 @@ def write_onnx(model: PlainModel, path: Any) -> str:
     ImportError
         The package onnx is not installed.
     ValueError
-        The model labels sequences.
+        The model labels sequences, or there is no such dtype.
     """
     check_rows(model)
+    if dtype not in ("auto", *ONE_TYPE):
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, ('auto', *ONE_TYPE)))}; found {dtype!r}")
     try:
         import onnx
     except ImportError as error:
         raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'") from error
-    numbers = numbers_for(model)
+    numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model)
     graph = Graph(numbers)
     outputs = add_prediction(graph, model, "X")
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
     Path(path).write_bytes(data)
-    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {len(data):,} bytes"
+    said = said_of_errors(model, numbers) if dtype == "float32" else ""
+    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {len(data):,} bytes{said}"
 
 
 def check_rows(model: PlainModel) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.deploy.probes import GOOD_SHARE, folded, share_of_error
+from slimsvm.deploy.probes import GOOD_SHARE, errors_on, folded, probes, share_of_error
 
 Array = np.ndarray
 
@@ -45,8 +45,10 @@ class Numbers(NamedTuple):
 
 
 SINGLE, DOUBLE = (Numbers(kind, kind, kind) for kind in (np.float32, np.float64))
+ONE_TYPE = {"float32": SINGLE, "float64": DOUBLE}
 EXACT_DISTANCES = Numbers(np.float64, np.float32, np.float32)
 EXACT_SUMS = Numbers(np.float64, np.float32, np.float64)
+ONE_PRODUCT = "linear", "precomputed"
 # Fewer vectors are not divided: twice as many operators would take longer than their numbers.
 LEAST_DIVIDED = 128
 # The cheapest first.
@@ -61,7 +63,7 @@ MOST_PARTS, MOST_COLUMNS = 16, 64
 
 def numbers_for(model: PlainModel) -> Numbers:
     """The cheapest whose scores are right to `GOOD_SHARE` of the largest one."""
-    if model.kernel in ("linear", "precomputed"):  # one product, which float64 does not make slow
+    if model.kernel in ONE_PRODUCT:  # which float64 does not make slow
         return DOUBLE
     for numbers in CHOICES:
         if numbers.exact_eighths < 8 and len(model.coef) < LEAST_DIVIDED:
@@ -69,6 +71,19 @@ def numbers_for(model: PlainModel) -> Numbers:
         if share_of_error(model, partial(scores_in, model, numbers=numbers)) <= GOOD_SHARE:
             return numbers
     return DOUBLE
+
+
+def said_of_errors(model: PlainModel, numbers: Numbers) -> str:
+    """What these numbers do to scores of rows near the vectors, in words; nothing where a score is one product."""
+    groups = (
+        []
+        if model.kernel in ONE_PRODUCT
+        else errors_on(model, partial(scores_in, model, numbers=numbers), probes(model))
+    )
+    error = max((found.error / found.largest for found in groups), default=0.0)
+    if not np.isfinite(error):
+        raise ValueError("scores of rows near the vectors are beyond float32: scale the features, or take float64")
+    return f"; on rows near the vectors scores differ by at most {error:.1e} of the largest" if groups else ""
 
 
 def parts_of_sums(n_outputs: int) -> int:

@@ -98,7 +98,8 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     path : str or path-like
     to : {"c", "onnx", "wasm", "json"}
     **options
-        Options of the form: ``name``, ``dtype`` and ``rows`` of a C header. See ``to_c`` and the others.
+        Options of the form: ``name``, ``dtype`` and ``rows`` of a C header, ``dtype`` of an ONNX graph. See ``to_c``
+        and the others.
 
     Raises
     ------
@@ -123,6 +124,10 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     """
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(map(repr, TARGETS))}, found {to!r}")
-    if options and to != "c":
-        raise TypeError(f"{', '.join(options)} goes with to='c', found to={to!r}")
+    for name in options:
+        if name not in TARGETS[to].options:
+            known = " or ".join(repr(form) for form, target in TARGETS.items() if name in target.options)
+            raise TypeError(
+                f"{name} goes with to={known}, found to={to!r}" if known else f"no form has an option {name}"
+            )
     writer_of(to)(plain_model_of(model), path, **options)
