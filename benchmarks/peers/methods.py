@@ -121,15 +121,15 @@ METHODS: dict[str, Make] = {
     **{f'kernel="{kernel}", C="validate", gamma="validate"': ours(kernel=kernel, C="validate", gamma="validate")
        for kernel in ("laplacian", "matern32")},
     **{f'kernel="{kernel}"': ours(kernel=kernel) for kernel in ("laplacian", "matern32")},
-    **{f'{LEARNED}, kernel="{kernel}", C=3': ours(**LEARNED_METRIC, kernel=kernel, C=3.0)
+    **{f'{LEARNED}, kernel="{kernel}", C=5': ours(**LEARNED_METRIC, kernel=kernel, C=5.0)
        for kernel in ("laplacian", "matern32")},
     **{f'{LEARNED}, kernel="{kernel}", C="validate"': ours(**LEARNED_METRIC, kernel=kernel, C="validate")
        for kernel in ("rbf", "laplacian", "matern32")},
-    'normal ranks, kernel="laplacian", C=3': on_ranks(ours(kernel="laplacian", C=3.0, gamma="scale")),
+    'normal ranks, kernel="laplacian", C=5': on_ranks(ours(kernel="laplacian", C=5.0, gamma="scale")),
     'normal ranks, C="validate", gamma="validate"': on_ranks(ours(C="validate", gamma="validate")),
     'normal ranks, kernel="laplacian", C="validate", gamma="validate"': on_ranks(
         ours(kernel="laplacian", C="validate", gamma="validate")),
-    **{f'normal ranks, {LEARNED}, kernel="{kernel}", C=3': on_ranks(ours(**LEARNED_METRIC, kernel=kernel, C=3.0))
+    **{f'normal ranks, {LEARNED}, kernel="{kernel}", C=5': on_ranks(ours(**LEARNED_METRIC, kernel=kernel, C=5.0))
        for kernel in ("laplacian", "matern32")},
     f'normal ranks, {LEARNED}, kernel="matern32", C="validate"': on_ranks(
         ours(**LEARNED_METRIC, kernel="matern32", C="validate")),
