@@ -322,7 +322,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             self.C_ = problem.C
             state = getattr(self, "_state", None) if self.warm_start else None
             earlier = self.__dict__.pop("_earlier", None)
-            if earlier is not None and isinstance(self.solver_, solvers.Exact) and not is_chosen(self.gamma):
+            has_own_kernel = is_chosen(self.gamma) or self._learns_metric
+            if earlier is not None and isinstance(self.solver_, solvers.Exact) and not has_own_kernel:
                 state = earlier.get("state")
                 problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
             context = begun_fit(self, problem.max_iter)
