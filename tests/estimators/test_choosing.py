@@ -261,10 +261,11 @@ def test_a_kernel_object_is_validated_from_its_own_gamma():
             "needs a kernel with a gamma, found Precomputed",
         ),
         (OneClassSVM(gamma="validate"), "gamma='validate' needs labels to validate by"),
+        (OneClassSVM(gamma="learn"), "gamma='learn' needs labels to learn from"),
         (CrossTrainedSVC(gamma="validate"), "gamma='validate' is not offered with cross-training"),
         (SVC(gamma="best"), "gamma must be one of 'scale', 'auto', 'learn', 'validate'"),
     ],
-    ids=["linear", "matrix", "one class", "cross-training", "best"],
+    ids=["linear", "matrix", "one class", "one class learns", "cross-training", "best"],
 )
 def test_gamma_that_cannot_be_validated(estimator, message):
     with pytest.raises(ValueError, match=message):

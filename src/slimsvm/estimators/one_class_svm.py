@@ -147,6 +147,8 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         """See `KernelMachine`; few rows are solved for to the last digits."""
         if is_chosen(self.gamma):
             raise ValueError("gamma='validate' needs labels to validate by: give 'scale', 'auto' or a number")
+        if self._learns_metric:
+            raise ValueError("gamma='learn' needs labels to learn from: give 'scale', 'auto', a number or an array")
         problem = super()._set_up(X, examples, task, weights)
         return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
 
