@@ -409,4 +409,4 @@ def test_a_search_for_a_price_shows_how_far_it_is(capfd):
     SVC(C="validate").fit(X, y)
     assert capfd.readouterr().err == ""
     SVC(C="validate", verbose=1).fit(X, y)
-    assert "prices on rows held out: " in capfd.readouterr().err
+    assert "values of C on rows held out: " in capfd.readouterr().err

@@ -106,13 +106,13 @@ def test_all_stages_show_a_bar(capfd):
     assert capfd.readouterr().err == ""
     fitted(X, y, gamma=0.3, verbose=1)
     err = capfd.readouterr().err
-    for doing in "prices of the machines of subsets", "prices of the last machine":
+    for doing in "values of C of the machines of subsets", "values of C of the last machine":
         assert re.search(rf"{doing}: +\d+%\|.*<", err)
 
 
 def test_out_of_time_is_said():
     X, y = noisy(1500)
-    with pytest.warns(ConvergenceWarning, match=r"time limit.* prices were tried up to"):
+    with pytest.warns(ConvergenceWarning, match=r"time limit.* values of C were tried up to"):
         fitted(X, y, **PLAIN | {"first_C": "validate", "validation_size": None}, max_seconds=1e-6)
 
 

@@ -157,7 +157,7 @@ def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, m
     trainer = CrossTrainer(max_basis=max_basis)
     trainer.solve(problem)
     limit, trained[0] = share * trained[0], 0
-    with pytest.warns(ConvergenceWarning, match=r"cross-training ended early \(time limit\): prices were tried"):
+    with pytest.warns(ConvergenceWarning, match=r"cross-training ended early \(time limit\): values of C were tried"):
         fit = trainer.solve(replace(problem, max_seconds=limit))
     assert fit.status is Status.TIME_LIMIT
     assert 0.8 * limit <= trained[0] <= limit + 3

@@ -189,8 +189,8 @@ class CrossTrainer(Solver):
                 trials[-1]["C"] if trials else fit.state.C for trials in (edited.first.trials, fit.state.trials)
             )
             warnings.warn(
-                f"cross-training ended early ({fit.status}): prices were tried up to first_C={first:g} and C={last:g}; "
-                "raise max_seconds, or accept the model as it is",
+                f"cross-training ended early ({fit.status}): values of C were tried up to first_C={first:g} and C="
+                f"{last:g}; raise max_seconds, or accept the model as it is",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -315,7 +315,9 @@ class CrossTrainer(Solver):
         labels = np.concatenate([part.examples.labels for part in parts])
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
-        for price in one_by_one(PRICES if self.C is None else (self.C,), "prices of the last machine", problem.verbose):
+        for price in one_by_one(
+            PRICES if self.C is None else (self.C,), "values of C of the last machine", problem.verbose
+        ):
             if trials and clock.is_over(CHOICE_SHARE):
                 break
             begun = time.perf_counter()

@@ -258,7 +258,7 @@ def train(
         raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
     least = gained = np.zeros(0, bool)
     chosen, latest, trials, kernel_evals = None, 0, [], 0
-    for price in one_by_one(PRICES if C is None else (C,), "prices of the machines of subsets", problem.verbose):
+    for price in one_by_one(PRICES if C is None else (C,), "values of C of the machines of subsets", problem.verbose):
         begun = time.perf_counter()
         try:
             tried = _tried(problem, subsets, solver, price, clock, may_end=chosen is not None)

@@ -103,7 +103,7 @@ def choose(
     for kernel in tried:
         of_kernel: list[float] = []
         line, state = replace(part, kernel=kernel, kept=Kept(room) if is_exact else None), None
-        for C in one_by_one(prices, "prices on rows held out", problem.verbose):
+        for C in one_by_one(prices, "values of C on rows held out", problem.verbose):
             begun = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)

@@ -82,7 +82,7 @@ def best_multiple(
 class OneClassRun:
     """Trials of C'; every step is one."""
 
-    doing = "trials of the price"
+    doing = "trials of C"
     has_models = True
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
