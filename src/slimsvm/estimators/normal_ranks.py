@@ -36,7 +36,7 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     deviates_ : list of float64 ndarrays of shape (n_kept,)
         What they become.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only when X has feature names that are all strings.
 
     Examples
