@@ -39,7 +39,7 @@ class Browser:
         for end in (read, write, *theirs):
             os.close(end)
         self.buffer, self.n_sent, self.session = b"", 0, None
-        self.errors, self.requests, self.events = [], [], []
+        self.errors, self.requests = [], []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -67,9 +67,8 @@ class Browser:
 
     def open(self, url):
         """Load a page, and wait until it has loaded."""
-        self.call("Page.navigate", url=url)
-        if "Page.loadEventFired" not in self.events:
-            self._wait(lambda found: found.get("method") == "Page.loadEventFired")
+        self.call("Page.navigate", url=url)  # answered once the page has taken the place of the one before
+        self.wait_until("location.href != 'about:blank' && document.readyState == 'complete'")
 
     def evaluate(self, expression):
         """The value of an expression, or of what it promises."""
@@ -108,7 +107,6 @@ class Browser:
 
     def _note(self, found):
         method, params = found.get("method"), found.get("params", {})
-        self.events.append(method)
         is_error = params.get("type") in ("error", "assert") or params.get("entry", {}).get("level") == "error"
         if method == "Runtime.exceptionThrown" or (
             method in ("Runtime.consoleAPICalled", "Log.entryAdded") and is_error
