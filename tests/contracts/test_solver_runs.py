@@ -148,6 +148,29 @@ def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch)
     assert n_known > 3
 
 
+@pytest.mark.parametrize("solver", ["bcfw", "lasvm", "uniform-cuts"])
+def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver, monkeypatch):
+    """There is no objective then, and the model is whole: with the look it is the same one, and has its objective."""
+    for name, never in (("FIRST_PASSES", 0), ("EVERY", 10**9), ("NEAR", 0.0)):  # else the objective is known by then
+        monkeypatch.setattr(f"slimsvm.solvers.cutting.frank_wolfe.{name}", never)
+    problem, X, case = problem_of("binary", C=30.0)
+    fits = []
+    for work in (0, 1 << 32):
+        monkeypatch.setattr("slimsvm.solvers.base.REPORT_WORK", work)
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            fits.append(VARIANTS[solver].solve(problem, callbacks=[interrupting(2)]))
+    quick, whole = fits
+    assert np.isnan(quick.objective)
+    assert not quick.counters["report_kernel_evals"]
+    assert whole.objective == pytest.approx(true_objective(whole.model, X, case, problem.examples, problem.C))
+    np.testing.assert_array_equal(quick.model.coef, whole.model.coef)
+    assert np.abs(quick.model.intercept - whole.model.intercept).max() < 0.1
+    assert quick.lower_bound is None or quick.lower_bound <= whole.objective
+    monkeypatch.undo()
+    go_on = solve_anyhow(VARIANTS[solver], problem, state=quick.state)
+    assert np.isfinite(go_on.objective)
+
+
 def interrupting(n_iter):
     """A callback that presses Ctrl-C in that iteration."""
     left = iter(range(n_iter, 0, -1))

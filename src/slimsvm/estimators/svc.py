@@ -145,7 +145,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         As in scikit-learn, if the basis vectors are training rows.
     objective_, lower_bound_ : float
         The objective over all training rows (after `partial_fit`, over the last chunk's rows), and a lower bound on the
-        objective of every model, or None (sampled cuts give none).
+        objective of every model, or None (sampled cuts give none). After Ctrl-C the objective of sampled cuts, BCFW
+        and LASVM is NaN where scores of all rows would have taken more than a tenth of a second.
         After a search for few vectors, their distance is the price of few vectors, and of the rows that the bound
         was computed without; ``counters_["bound_in_basis"]`` bounds the models over these vectors.
     gap_ : float or None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import prod, sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +26,7 @@ from slimsvm.solvers.rounding import sure_bound
 from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
+Told = TypeVar("Told")
 
 # Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
 # SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
@@ -44,6 +45,8 @@ MAX_VALUE = {"float32": 1e30, "float64": 1e150}
 MAX_NORM = 1e300
 # Kernel values of the basis vectors among themselves that are computed at a time for ‖w‖²: some 20 ms.
 NORM_PIECE = 1 << 22
+# Multiply-adds that a fit may take for its report when it is interrupted: a tenth of a second.
+REPORT_WORK = 1 << 32
 
 
 class Status(StrEnum):
@@ -379,6 +382,7 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     """The fit, or an error where a number of its model, or its objective, is not finite."""
     model = fit.model
     is_finite = all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain))
+    has_objective = has_objective and fit.status is not Status.INTERRUPTED  # see `reported`
     if is_finite and (np.isfinite(fit.objective) or not has_objective):
         return fit
     kernel = repr(problem.kernel)[:200]
@@ -389,6 +393,13 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
         f"{problem.C * problem.examples.weights.max(initial=0.0):.3g}, {kernel}: scale X, lower C, the weights, "
         "degree, gamma or coef0"
     )
+
+
+def reported(kernel_rows: KernelRows, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
+    """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C."""
+    rows = kernel_rows.rows
+    work = n_basis * (rows.n_stored + 8 * rows.n_rows)
+    return None if status is Status.INTERRUPTED and work > REPORT_WORK else looked()
 
 
 def surely(fit: Fit, run: Run) -> Fit:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.core.threads import run_tiles
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Fit, Problem, Solver, Status, reported
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.cutting.explicit_weights import resolve_weights
 from slimsvm.solvers.cutting.plane_store import KernelBook, Planes, Step, WeightBook
@@ -198,13 +198,10 @@ class BCFWRun:
         return objective, self.task.error(self.task.decode(scores, plain, self.examples), self.examples)
 
     def settle(self) -> float:
-        """Go to the machine that is returned, as it stands or the average; its objective."""
+        """Go to the machine as it stands; its objective, or that of the average."""
         if self.in_step:  # an interrupt: the scores may be those of a moment before the last step
             self.book.restore(self.planes)
-        objective = self.judge()[0] if self.judged is None else self.judged
-        if self.average is not None:
-            self.book.set(self.average)
-        return objective
+        return self.judge()[0]
 
     def dual_point(self) -> DualPoint:
         """The planes with their weights."""
@@ -222,7 +219,14 @@ class BCFWRun:
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The machine, with its objective."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "n_planes": int(self.planes.n[0])}
-        objective = self.settle()
+        if self.in_step:
+            self.book.take(self.planes)
+        objective = None if self.in_step else self.judged
+        if objective is None:
+            objective = reported(self.kernel_rows, status, self.book.n_basis, self.settle)
+        if self.average is not None:
+            self.book.set(self.average)
+        objective = np.nan if objective is None else objective
         model, rows = self.book.model(self.problem.kernel)
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = BCFWState(self.planes, self.problem.C, self.task, self.examples)

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ from slimsvm.cuts import (
 )
 from slimsvm.cuts.scorebooks import CACHE_FROM_FEATURES
 from slimsvm.model import KernelExpansion, LinearModel
-from slimsvm.solvers.base import Best, Fit, Problem, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Status, reported
 from slimsvm.solvers.checks import allowed_gap
 from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Augmented, losses
@@ -348,9 +349,11 @@ class CuttingPlaneRun:
             best = self.latest
         if self.plan.keep == "last":
             best = replace(self.latest, objective=None)
-        model, objective, basis_rows = self.model(best, trim=status != Status.TIME_LIMIT)
-        if objective is None:
-            objective = self.objective(model, best.norm_squared) if self.plan.final_objective else float("nan")
+        model, objective, basis_rows = self.model(best, trim=status not in (Status.TIME_LIMIT, Status.INTERRUPTED))
+        if objective is None and self.plan.final_objective:
+            look = partial(self.objective, model, best.norm_squared)
+            objective = reported(self.kernel_rows, status, model.n_basis, look)
+        objective = np.nan if objective is None else objective
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = self.state()
         # Where the two cross, rounding is all there is between them.

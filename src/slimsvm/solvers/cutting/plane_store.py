@@ -162,9 +162,13 @@ class KernelBook:
         self.coef, self.plain = np.zeros((n, task.n_outputs)), np.zeros(task.n_plain)
         self.scores = np.zeros((n, task.n_outputs))
 
+    def take(self, planes: Planes) -> None:
+        """Take the coefficients of the planes; scores are as they were."""
+        self.coef, self.plain = planes.coefficients(self.examples, self.task)
+
     def restore(self, planes: Planes) -> None:
         """Take the coefficients of the planes, and compute the scores anew."""
-        self.coef, self.plain = planes.coefficients(self.examples, self.task)
+        self.take(planes)
         rows = np.flatnonzero(self.coef.any(axis=1))
         self.scores = np.zeros_like(self.scores)
         if len(rows):
@@ -291,6 +295,10 @@ class WeightBook:
                 microseconds=per_row * (part.stop - part.start),
             )
         return grams
+
+    def take(self, planes: Planes) -> None:
+        """Compute the weights of the planes anew, which is all that this machine has."""
+        self.restore(planes)
 
     def restore(self, planes: Planes) -> None:
         """Compute the weights of the planes anew."""

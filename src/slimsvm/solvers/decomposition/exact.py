@@ -38,7 +38,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Kept, Problem, Solver, Status
+from slimsvm.solvers.base import REPORT_WORK, Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.solvers.decomposition.active_rows import ActiveRows
 from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached
@@ -73,8 +73,6 @@ KEEP_SHARE = 0.5
 STALL, ROUNDING = 20, 1e-16
 # Where a fit leaves its dual point and Kv, and the share of C by which points differ that are the same.
 LAST, SAME = "dual point and scores", 1e-12
-# Multiply-adds that a fit may take for its report when its time is over or it is interrupted: a tenth of a second.
-REPORT_WORK = 1 << 32
 
 
 class ExactRun:

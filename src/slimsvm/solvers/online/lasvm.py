@@ -30,7 +30,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, surely
+from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, reported, surely
 from slimsvm.solvers.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
 from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
@@ -254,6 +254,14 @@ class LasvmRun:
         objective = 0.5 * norm_squared + problem.C * float(problem.examples.weights @ loss)
         return Judged(rows, v, intercept, objective, self.dual.value(v, g), error, g)
 
+    def unjudged(self) -> Judged:
+        """The latest dual point with the intercept of S, where there is no time to look at all rows."""
+        rows, v_used = self.latest
+        v = np.zeros(self.kernel_rows.n_rows)
+        v[rows] = v_used
+        intercept = self.middle() if self.dual.balanced else self.dual.offset * float(v_used.sum())
+        return Judged(rows, v, intercept, np.nan, self.value, np.nan, np.zeros(0))
+
     def look(self) -> Judged:
         """Judge the point; where the gap is too wide, the rows that violate the most join S."""
         self.judged = seen = self.judge()
@@ -280,9 +288,10 @@ class LasvmRun:
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model of the latest dual point, its objective and D."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
-        seen = self.judged
+        seen: Judged | None = self.judged
         if seen is None or seen.rows is not self.latest[0]:
-            seen = self.judge()
+            seen = reported(self.kernel_rows, status, len(self.latest[0]), self.judge)
+        seen = self.unjudged() if seen is None else seen
         self.judged = seen
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         order = np.argsort(seen.rows)
@@ -296,7 +305,8 @@ class LasvmRun:
             dtype=np.dtype(self.kernel_rows.dtype).name,
         )
         state = DualState(seen.v, problem.C, problem.task, problem.examples)
-        return Fit(model, status, seen.objective, min(seen.bound, seen.objective), history, counters, state, rows)
+        bound = None if np.isnan(seen.objective) else min(seen.bound, seen.objective)
+        return Fit(model, status, seen.objective, bound, history, counters, state, rows)
 
 
 class LASVM(Solver):
