@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.shared.fronts import is_never_beaten
+from benchmarks.shared.fronts import excesses, is_never_beaten
 
 Item = tuple[str, str, list[Rows], list[Path]]
 NOTHING = "Not measured in this run."
@@ -314,7 +314,7 @@ def peers(found: Found) -> list[Item]:
         own = [record for record in records if record["data"] == name]
         done = [record for record in own if record["status"] == "done"]
         if done and not is_never_beaten(done):
-            beaten.append(name)
+            beaten.append(f"{name} ({how_beaten(done)})")
         shape = own[0]
         text = f"{own[0].get('said')}."
         if done:
@@ -328,9 +328,21 @@ def peers(found: Found) -> list[Item]:
     sets = {record["data"] for record in records if record["status"] == "done"}
     text = (
         f"On {len(sets) - len(beaten)} of {len(sets)} sets a model of ours errs no more than all peers at every time "
-        f"of a fit from one second on. On the others some peer errs less: {', '.join(beaten) or 'none'}."
+        f"of a fit from one second on. On the others some peer errs less: {'; '.join(beaten) or 'none'}."
     )
     return [("In short", said(sets, text), [], []), growth_of_peers(found), *items]
+
+
+def how_beaten(records: Rows) -> str:
+    """From when to when, and by how much."""
+    there = excesses(records)
+    times = [seconds for seconds, excess in there if excess > 0]
+    later = [seconds for seconds, _ in there if seconds > times[-1]]
+    most, n_test = max(excess for _, excess in there), records[0]["n_train"] * 3 // 7
+    error = min(record["test_error"] for record in records)
+    chance = ", less than a standard error of the test rows" if most < np.sqrt(error * (1 - error) / n_test) else ""
+    until = f"until {later[0]:.2g} s" if later else "to the end"
+    return f"from {times[0]:.2g} s {until}, by {100 * most:.2g} points at most{chance}"
 
 
 def growth_of_peers(found: Found) -> Item:

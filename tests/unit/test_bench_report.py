@@ -11,7 +11,7 @@ from benchmarks.peers.measuring import Server
 from benchmarks.report import all_cells
 from benchmarks.report.cells import CELLS, Cell
 from benchmarks.report.found import Found, rows_of_markdown
-from benchmarks.report.papers import SECTIONS
+from benchmarks.report.papers import SECTIONS, how_beaten
 from benchmarks.shared.fronts import front, is_never_beaten
 from chromium_for_tests import Browser
 
@@ -228,3 +228,13 @@ def test_a_front_has_the_least_error_of_every_cost():
     assert is_never_beaten(own)
     assert not is_never_beaten(own + other)
     assert is_never_beaten([*own, {"ours": False, "seconds": 6.0, "test_error": 0.1}])
+
+
+def test_where_peers_err_less_is_said_in_words():
+    def record(ours, seconds, error):
+        return {"ours": ours, "seconds": seconds, "test_error": error, "n_train": 700}
+
+    own = [record(True, 0.1, 0.2), record(True, 5.0, 0.1)]
+    assert how_beaten([*own, record(False, 2.0, 0.15)]) == "from 2 s until 5 s, by 5 points at most"
+    late = "from 6 s to the end, by 0.9 points at most, less than a standard error of the test rows"
+    assert how_beaten([*own, record(False, 6.0, 0.091)]) == late
