@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slimsvm.cli.data import add_reading_options
 from slimsvm.cli.output import CommandError
-from slimsvm.deploy import TARGETS, writer_of
+from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.deploy.c_header import DTYPES
 from slimsvm.deploy.plain_model import read_plain_model
 
@@ -44,9 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Read, write, say what was written."""
     given = {"name": args.name, "dtype": args.type, "rows": args.rows}
     for name, value in given.items():
-        if value is not None and name not in TARGETS[args.to].options:
-            known = " or ".join(form for form, target in TARGETS.items() if name in target.options)
-            raise CommandError(f"--{FLAGS.get(name, name)} goes with --to {known}, found --to {args.to}")
+        if value is not None and args.to not in (forms := forms_with(name)):
+            raise CommandError(f"--{FLAGS.get(name, name)} goes with --to {' or '.join(forms)}, found --to {args.to}")
     if args.to == "onnx" and args.type == "int16":
         raise CommandError("--type int16 goes with --to c, found --to onnx")
     model = read_plain_model(args.model)

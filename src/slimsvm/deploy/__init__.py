@@ -31,6 +31,11 @@ TARGETS = {
 }
 
 
+def forms_with(option: str) -> list[str]:
+    """Names of the forms whose writers have an option."""
+    return [name for name, target in TARGETS.items() if option in target.options]
+
+
 def writer_of(target: str) -> Callable[..., str]:
     """``write(model, path) -> sentence`` of a target, imported now."""
     module, _, function = TARGETS[target].writer.partition(":")

@@ -75,11 +75,9 @@ def numbers_for(model: PlainModel) -> Numbers:
 
 def said_of_errors(model: PlainModel, numbers: Numbers) -> str:
     """What these numbers do to scores of rows near the vectors, in words; nothing where a score is one product."""
-    groups = (
-        []
-        if model.kernel in ONE_PRODUCT
-        else errors_on(model, partial(scores_in, model, numbers=numbers), probes(model))
-    )
+    if model.kernel in ONE_PRODUCT:
+        return ""
+    groups = errors_on(model, partial(scores_in, model, numbers=numbers), probes(model))
     error = max((found.error / found.largest for found in groups), default=0.0)
     if not np.isfinite(error):
         raise ValueError("scores of rows near the vectors are beyond float32: scale the features, or take float64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slimsvm.deploy import TARGETS, writer_of
+from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators._shared import estimator_files
 from slimsvm.estimators._shared.estimator_files import read_estimator
@@ -125,9 +125,9 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(map(repr, TARGETS))}, found {to!r}")
     for name in options:
-        if name not in TARGETS[to].options:
-            known = " or ".join(repr(form) for form, target in TARGETS.items() if name in target.options)
+        if to not in (forms := forms_with(name)):
+            known = " or ".join(map(repr, forms))
             raise TypeError(
-                f"{name} goes with to={known}, found to={to!r}" if known else f"no form has an option {name}"
+                f"{name} goes with to={known}, found to={to!r}" if forms else f"no form has an option {name}"
             )
     writer_of(to)(plain_model_of(model), path, **options)

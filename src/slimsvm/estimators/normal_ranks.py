@@ -27,7 +27,8 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_values : int, default=1000
-        Values of a feature that are kept, at least 2. Of a feature with more values these are as many quantiles.
+        Values of a feature that are kept, at least 2. Of a feature with more distinct values so many are kept, at equal
+        distances in their order.
 
     Attributes
     ----------

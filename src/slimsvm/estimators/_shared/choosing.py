@@ -30,11 +30,16 @@ MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
 TRIAL_SHARE = 0.1
 
 
+def learns_with_vectors(solver: solvers.Solver) -> bool:
+    """Whether the solver learns a metric together with its vectors."""
+    return hasattr(solver, "learn_metric")
+
+
 def learning_metric(solver: solvers.Solver, problem: solvers.Problem) -> solvers.Solver:
     """The solver that learns the metric with its vectors, or one that takes scales which were learned before; an error
     where the kernel, the rows or the loss have none.
     """
-    if not isinstance(solver, (solvers.Refine, solvers.Compact)):
+    if not learns_with_vectors(solver):
         check_scales(problem)
         return solver
     kernel = problem.kernel

@@ -20,7 +20,7 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.block_rows import check_blocks
 from slimsvm.estimators._shared.callbacks import CallbackSupportMixin, begun_fit
-from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, widths
+from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, learns_with_vectors, widths
 from slimsvm.estimators._shared.every_row import EveryRow
 from slimsvm.estimators._shared.explained import Explained
 from slimsvm.estimators._shared.learned_scales import with_learned_scales
@@ -283,7 +283,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
 
     def _with_metric(self, problem: solvers.Problem, X: Any, weights: Array | None) -> solvers.Problem:
         """The problem in the scales that ``gamma="learn"`` finds for solvers that learn none themselves."""
-        if not self._learns_metric or isinstance(self.solver_, (solvers.Refine, solvers.Compact)):
+        if not self._learns_metric or learns_with_vectors(self.solver_):
             return problem
         given = self.kernel.gamma if isinstance(self.kernel, kernels.Kernel) else None
         problem = with_learned_scales(problem, X, weights, None if given is None else float(np.mean(given)))
