@@ -24,6 +24,7 @@ QUICK_LIMIT = 240.0
 
 BUDGET_SETS = ("checkerboard", "ijcnn1", "cod-rna", "adult", "covtype", "susy")
 SUBSPACE_SETS = ("ijcnn1", "adult", "OCR0", "OCR*", "money-fx", "cod-rna", "covtype")
+PAPERS_SUBSPACE_SETS = SUBSPACE_SETS[:5]  # money-fx in place of CCAT
 SUBSPACE_GROWTH = ("ijcnn1", "adult", "cod-rna")
 TABLE_SETS = ("banana", "waveform", "splice", "adult-3185", "adult")
 PEER_SETS = (
@@ -46,16 +47,23 @@ def budget_cells() -> list[Cell]:
 
 
 def subspace_cells() -> list[Cell]:
-    """CPSP's figures and tables: C and γ chosen for each method and size as in the paper, and time against rows."""
+    """CPSP's figures and tables: C and γ chosen for each method and size as in the paper, but for objectives, where all
+    methods have those of the exact machine; and time against rows.
+    """
     quick = "subspace --quick --fixed --sets ijcnn1 --max-n 3000 --sizes 10 50 100 --max-seconds 10 --parts sizes"
     few = "--methods cpsp cpsp-paper cpsp-paper-line cpsp-tr nystrom --seeds 3"
     beside = "--beside exact lasvm cvm bvm linear"
-    sizes = f"--choose-each --parts sizes --sizes 10 20 50 100 200 500 {beside} {few} --max-n 20000 --max-seconds 30"
+    of_sizes = "--parts sizes --sizes 10 20 50 100 200 500 --max-n 20000 --max-seconds 30"
+    sizes = f"--choose-each {of_sizes} {beside} {few}"
+    objectives = f"{of_sizes} --beside exact --methods cpsp cpsp-paper cpsp-tr nystrom cholesky --seeds 3"
+    cholesky = f"--choose-each {of_sizes} --beside exact --methods cholesky --seeds 1"
     growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 {few} --max-n 100000 --max-seconds 30"
     cells = [Cell(f"subspace {name}", ("subspace", "--sets", name, *sizes.split())) for name in SUBSPACE_SETS]
     cells += [
         Cell(f"subspace growth {name}", ("subspace", "--sets", name, *growth.split())) for name in SUBSPACE_GROWTH
     ]
+    for kind, argv in (("objectives", objectives), ("incomplete-cholesky", cholesky)):
+        cells += [Cell(f"{kind} {name}", ("subspace", "--sets", name, *argv.split())) for name in PAPERS_SUBSPACE_SETS]
     return [cells[0]._replace(quick=tuple(quick.split())), *cells[1:]]
 
 
