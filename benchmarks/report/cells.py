@@ -55,14 +55,15 @@ def subspace_cells() -> list[Cell]:
     beside = "--beside exact lasvm cvm bvm linear"
     of_sizes = "--parts sizes --sizes 10 20 50 100 200 500 --max-n 20000 --max-seconds 30"
     sizes = f"--choose-each {of_sizes} {beside} {few}"
-    objectives = f"{of_sizes} --beside exact --methods cpsp cpsp-paper cpsp-tr nystrom cholesky --seeds 3"
-    cholesky = f"--choose-each {of_sizes} --beside exact --methods cholesky --seeds 1"
+    compared = "cpsp cpsp-paper cpsp-tr cpsp-paper-tr nystrom cholesky"
+    objectives = f"{of_sizes} --beside exact --methods {compared} --seeds 3"
+    comparators = f"--choose-each {of_sizes} --beside exact --methods cpsp-paper-tr cholesky --seeds 3"
     growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 {few} --max-n 100000 --max-seconds 30"
     cells = [Cell(f"subspace {name}", ("subspace", "--sets", name, *sizes.split())) for name in SUBSPACE_SETS]
     cells += [
         Cell(f"subspace growth {name}", ("subspace", "--sets", name, *growth.split())) for name in SUBSPACE_GROWTH
     ]
-    for kind, argv in (("objectives", objectives), ("incomplete-cholesky", cholesky)):
+    for kind, argv in (("objectives", objectives), ("comparators", comparators)):
         cells += [Cell(f"{kind} {name}", ("subspace", "--sets", name, *argv.split())) for name in PAPERS_SUBSPACE_SETS]
     return [cells[0]._replace(quick=tuple(quick.split())), *cells[1:]]
 

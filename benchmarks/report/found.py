@@ -32,6 +32,12 @@ class Found:
         """Names of the cells of a benchmark."""
         return [name for name in self.cells if name == kind or name.startswith(kind + " ")]
 
+    def lacking(self, kind: str) -> list[str]:
+        """Cells of a benchmark that ended without all results, and why."""
+        return [
+            f"{name} ({self.cells[name]['status']})" for name in self.of(kind) if self.cells[name]["status"] != "done"
+        ]
+
     def results(self, cell: str) -> dict[str, Any]:
         """The benchmark's own file; empty where it wrote none."""
         for path in self.folders[cell].glob("*.json"):
@@ -43,15 +49,24 @@ class Found:
         """Lists of the same key of all cells of a benchmark, one after the other."""
         return [row for cell in self.of(kind) for row in self.results(cell).get(key) or []]
 
-    def tables(self, kind: str, title: str) -> Rows:
-        """Rows of the benchmark's tables whose titles begin so."""
-        return [
+    def tables(self, kind: str, title: str, beside: str | None = None) -> Rows:
+        """Rows of the benchmark's tables whose titles begin so: one after the other, or side by side.
+
+        ``beside`` is the column that says whose rows stand side by side.
+        """
+        rows = [
             row
             for cell in self.of(kind)
             for name, text in (self.results(cell).get("tables") or {}).items()
             if name.startswith(title)
             for row in rows_of_markdown(text)
         ]
+        if beside is None:
+            return rows
+        whose: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            whose.setdefault(row[beside], {}).update(row)
+        return list(whose.values())
 
     def pictures(self, kind: str, pattern: str) -> list[Path]:
         """Pictures of the benchmark's cells."""

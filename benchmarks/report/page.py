@@ -25,7 +25,7 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 
 class Item(NamedTuple):
-    """A figure or table: what it is, what is to be said of it, tables of plain cells, and pictures."""
+    """A figure or table: what it is, what is to be said (a paragraph a line), tables of plain cells, and pictures."""
 
     title: str
     text: str
@@ -97,7 +97,8 @@ def as_html(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
     for title, items in sections:
         parts.append(f'<section id="{anchor(title)}"><h2>{html.escape(title)}</h2>')
         for item in items:
-            parts.append(f"<article><h3>{html.escape(item.title)}</h3><p>{html.escape(item.text)}</p>")
+            text = "".join(f"<p>{html.escape(line)}</p>" for line in item.text.splitlines())
+            parts.append(f"<article><h3>{html.escape(item.title)}</h3>{text}")
             parts += [picture(path, item.title) for path in item.pictures]
             parts += [table(rows) for rows in item.tables if rows]
             parts.append("</article>")
@@ -138,7 +139,7 @@ def as_markdown(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str
     for title, items in sections:
         lines += [f"## {title}", ""]
         for item in items:
-            lines += [f"### {item.title}", "", item.text, ""]
+            lines += [f"### {item.title}", "", *(part for line in item.text.splitlines() for part in (line, ""))]
             lines += [f"(picture: {path.name})" for path in item.pictures]
             for rows in item.tables:
                 if rows:

@@ -104,12 +104,7 @@ def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found
     """
 
     def table(found: Found) -> str:
-        rows = found.tables(kind, title)
-        if of is not None:
-            whose: dict[str, dict[str, Any]] = {}
-            for row in rows:
-                whose.setdefault(row[of], {}).update(row)
-            rows = list(whose.values())
+        rows = found.tables(kind, title, beside=of)
         head = list(dict.fromkeys(name for row in rows for name in row))
         return markdown(head, [[row.get(name, "–") for name in head] for row in rows], found.of(kind), found)
 

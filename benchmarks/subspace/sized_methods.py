@@ -73,8 +73,13 @@ def cpsp_paper_line(k: int) -> Method:
 
 
 def cpsp_rows(k: int) -> Method:
-    """Subspace pursuit with training rows, the paper's CPSP(tr)."""
+    """Subspace pursuit with training rows, the paper's CPSP(tr), to our end."""
     return _ours("CPSP (training rows)", CPSP(k, "training-rows", tol_relative=TOL_RELATIVE), k)
+
+
+def cpsp_paper_rows(k: int) -> Method:
+    """The paper's Algorithm 2 with training rows."""
+    return _papers("CPSP (paper's, training rows)", CPSP(k, "training-rows", **PAPERS_FORM, step="full"), k)
 
 
 def cpsp_refined(k: int) -> Method:
@@ -111,6 +116,7 @@ SIZED: dict[str, Callable[[int], Method]] = {
     "cpsp-paper": cpsp_paper,
     "cpsp-paper-line": cpsp_paper_line,
     "cpsp-tr": cpsp_rows,
+    "cpsp-paper-tr": cpsp_paper_rows,
     "cpsp-refine": cpsp_refined,
     "learned": learned,
     "learned-metric": learned_metric,

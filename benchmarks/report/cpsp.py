@@ -1,0 +1,185 @@
+"""The section about CPSP: Joachims and Yu 2009, figures 1 to 3, tables 1 and 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report.found import Found, Rows
+from benchmarks.report.verdicts import Check, means, number, verdict
+
+KIND = "subspace"
+# All methods with the C and γ of the exact machine; incomplete Cholesky and the paper's CPSP(tr), with their own.
+OBJECTIVES, COMPARATORS = "objectives", "comparators"
+EXACT, PAPERS, OURS = "scikit-learn SVC", "CPSP (paper's)", "CPSP"
+WITH_LINE = "CPSP (paper's, line search)"
+# The same with training rows for vectors.
+ON_ROWS = {PAPERS: "CPSP (paper's, training rows)", OURS: "CPSP (training rows)"}
+FIXED = ("Nyström", "incomplete Cholesky")
+OTHERS = ("LASVM", "CVM", "BVM")
+# Points of error: a match with the exact machine; what two runs of one method differ by.
+MATCH, CHANCE = 0.5, 0.1
+# Exponents: of the vectors in the seconds, modestly above linear; of the rows, linear.
+OF_VECTORS, OF_ROWS = 1.5, 1.2
+LOST = (
+    "The digits of the paper are lost in the text that we have, so that no number of it stands beside ours. CCAT "
+    "cannot be had: money-fx, a class of Reuters, is here in its place; cod-rna and covtype are ours."
+)
+
+
+def items(found: Found) -> list[tuple[Any, ...]]:
+    """Titles, what is to be said, tables and pictures."""
+    sized = [
+        record
+        for kind in (KIND, COMPARATORS)
+        for record in found.rows(kind, "records")
+        if record.get("part") == "sizes" and record.get("test_error") is not None
+    ]
+    objectives = [record for record in found.rows(OBJECTIVES, "records") if record.get("objective_multiple")]
+    of_vectors, of_rows = (found.tables(KIND, f"Growth with the {what}") for what in ("number", "rows"))
+    return [
+        (
+            "Table 1: error at full size and with few vectors",
+            table_1(found, sized),
+            [found.tables(KIND, "Models of full size"), together(found, "Test error (%)")],
+            [],
+        ),
+        (
+            "Figure 1: error against the number of vectors",
+            dominates(
+                sized, "test_error", 100.0, CHANCE, "errs less than all other methods at every number of vectors"
+            ),
+            [found.tables(KIND, "Is CPSP")],
+            found.pictures(KIND, "*figure-1.png"),
+        ),
+        (
+            "Figure 2: objective against the number of vectors",
+            dominates(
+                objectives, "objective_multiple", 1.0, 0.01, "has the lowest objective at every number of vectors"
+            ),
+            [found.tables(OBJECTIVES, "Objective as a multiple")],
+            found.pictures(OBJECTIVES, "*figure-2.png"),
+        ),
+        (
+            "Table 2: vectors and seconds to come within 0.5 points of the exact machine",
+            table_2(together(found, "Table 2")),
+            [together(found, "Table 2")],
+            [],
+        ),
+        (
+            "Figure 3: seconds against vectors and against rows",
+            exponents(of_vectors, of_rows),
+            [of_vectors, of_rows],
+            found.pictures(KIND, "*figure-3*.png"),
+        ),
+    ]
+
+
+def together(found: Found, title: str) -> Rows:
+    """Rows of tables of both kinds of cells, by set."""
+    rows = found.tables(KIND, title) + found.tables(COMPARATORS, title)
+    sets = list(dict.fromkeys(row["data"] for row in rows))
+    return sorted(rows, key=lambda row: sets.index(row["data"]))
+
+
+def by_size(records: Rows, value: str) -> dict[str, dict[str, dict[int | None, float]]]:
+    """Of each set and method: means by the number of vectors; None: a model of full size."""
+    found: dict[str, dict[str, dict[int | None, float]]] = {}
+    for (data, method, k), mean in means(records, ("data", "method", "max_basis"), value).items():
+        found.setdefault(data, {}).setdefault(method, {})[k] = mean
+    return found
+
+
+def table_1(found: Found, sized: Rows) -> str:
+    """The paper's three statements about the largest number of vectors."""
+    checks = []
+    vectors = by_size(sized, "n_vectors")
+    for data, errors in by_size(sized, "test_error").items():
+        if PAPERS not in errors or EXACT not in errors:
+            continue
+        k, error = max((size, error) for size, error in errors[PAPERS].items() if size)
+        exact = errors[EXACT][None]
+        told = f"{data}: CPSP with {k} vectors {100 * error:.2f} %, exact machine {100 * exact:.2f} %"
+        checks.append(Check(100 * (error - exact) <= MATCH, told))
+        for method in FIXED:
+            if k in errors.get(method, {}):
+                own = errors[method][k]
+                checks.append(Check(own >= error - CHANCE / 100, f"{data}: {method} {100 * own:.2f} % with {k}"))
+        counts = {method: vectors[data][method][None] for method in OTHERS if method in vectors[data]}
+        if counts:
+            told = ", ".join(f"{method} {count:,.0f}" for method, count in counts.items())
+            checks.append(Check(min(counts.values()) > k, f"{data}: more vectors than {k} in {told}"))
+    lacks = found.lacking(KIND) + found.lacking(COMPARATORS)
+    more = f"CPSP here is the paper's Algorithm 2. {LOST}"
+    if lacks:
+        more += f" Lacking: {', '.join(lacks)}."
+    return verdict(
+        "with its largest number of vectors CPSP is about as accurate as the exact machine; random rows (Nyström) and "
+        "incomplete Cholesky are worse; CVM, BVM and LASVM are not competitive with so few vectors.",
+        checks,
+        "500 vectors here, more in the paper; with random rows the convex problem is solved to a certified gap here, "
+        "which the paper's Algorithm 2 stops short of.",
+        more,
+    )
+
+
+def dominates(records: Rows, value: str, factor: float, chance: float, claim: str) -> str:
+    """Of how many sizes the paper's method and ours are no worse than each other method."""
+    checks = []
+    for data, found in by_size(records, value).items():
+        for own, on_rows in ON_ROWS.items():
+            for other in (on_rows, *FIXED):
+                sizes = sorted(k for k in found.get(own, {}) if k and k in found.get(other, {}))
+                better = [k for k in sizes if factor * (found[own][k] - found[other][k]) <= chance]
+                if sizes:
+                    told = f"{data}, {own} beside {other}: {len(better)} of {len(sizes)} sizes"
+                    checks.append(Check(len(better) == len(sizes), told))
+    return verdict(
+        f"CPSP {claim}, most clearly for few.",
+        checks,
+        "With more vectors than the boundary needs all methods do alike, and chance decides. The paper's Algorithm 2 "
+        "ends by its own rule and has no intercept; random rows and Cholesky's have one here, and the convex problem "
+        "in their span is solved to a gap of 0.1 %.",
+        "Counted are sizes at which it is no worse, within what runs differ by.",
+    )
+
+
+def table_2(rows: Rows) -> str:
+    """Who needs the fewest vectors."""
+    needed: dict[str, dict[str, float]] = {}
+    exact: dict[str, str] = {}
+    for row in rows:
+        count = number(row["vectors"])
+        needed.setdefault(row["data"], {})[row["method"]] = np.inf if np.isnan(count) else count
+        exact[row["data"]] = row["exact SVM's vectors"]
+    checks = []
+    for data, own in needed.items():
+        best = min(own.get(PAPERS, np.inf), own.get(WITH_LINE, np.inf))
+        others = {name: count for name, count in own.items() if name in (ON_ROWS[PAPERS], *FIXED)}
+        if others and (np.isfinite(best) or np.isfinite(min(others.values()))):
+            told = ", ".join(f"{name} {count:.0f}" for name, count in others.items()).replace("inf", "more than 500")
+            holds = best <= min(others.values())
+            checks.append(
+                Check(holds, f"{data.split(' (')[0]}: {best:.0f}; {told}; exact {exact[data]}".replace("; ", ", "))
+            )
+    return verdict(
+        "CPSP needs far fewer vectors than the other methods and the exact machine to come near its accuracy.",
+        checks,
+        "Sizes are those of this run, 10, 20, 50, 100, 200 and 500; one step of them decides.",
+        "Vectors of the paper's Algorithm 2, with or without a line search. On a set where none comes near with 500, "
+        "nothing is said.",
+    )
+
+
+def exponents(of_vectors: Rows, of_rows: Rows) -> str:
+    """How the paper's method grows."""
+    checks = []
+    for rows, most, name in ((of_vectors, OF_VECTORS, "k"), (of_rows, OF_ROWS, "n")):
+        for row in rows:
+            if row["method"] == PAPERS:
+                exponent = number(row["seconds ~"])
+                checks.append(Check(exponent <= most, f"{row['data']}: {name}^{exponent:.2f}"))
+    return verdict(
+        "time grows modestly more than linearly with the vectors (k), and about linearly with the rows (n).", checks
+    )
