@@ -1,0 +1,241 @@
+"""What the report says of the papers: claims that hold and claims that do not, on made-up numbers."""
+
+import numpy as np
+import pytest
+
+from benchmarks.report import bsca, cpsp, cross_training, sampled_cuts
+from benchmarks.report.found import Found
+from benchmarks.report.verdicts import Check, means, number, verdict
+
+
+def parts_of(text):
+    """What agrees and what does not."""
+    lines = text.splitlines()
+    return tuple(
+        next((line[len(head) :] for line in lines if line.startswith(head)), "")
+        for head in ("Agrees: ", "Does not agree: ")
+    )
+
+
+def test_a_verdict_has_the_claim_both_sides_and_the_reason_only_where_something_differs():
+    both = verdict("it grows.", [Check(True, "a 2"), Check(False, "b 1"), Check(True, "c 3")], "Few rows.", "Units.")
+    assert both == "The paper: it grows.\nAgrees: a 2; c 3.\nDoes not agree: b 1. Few rows.\nUnits."
+    assert verdict("it grows.", [Check(True, "a 2")], "Few rows.") == "The paper: it grows.\nAgrees: a 2."
+    assert verdict("it grows.", [], "Few rows.", "Units.") == "The paper: it grows.\nNot measured in this run.\nUnits."
+
+
+def test_means_and_numbers_of_cells():
+    records = [{"data": "a", "x": 1.0}, {"data": "a", "x": 2.0}, {"data": "b", "x": None}, {"data": "b"}]
+    assert means(records, ("data",), "x") == {("a",): 1.5}
+    assert [number(text) for text in ("1,234 (5)", "k^0.50", "5.1 ± 0.2")] == [1234.0, 0.5, 5.1]
+    assert all(np.isnan(number(text)) for text in ("> 500", "–", "", None))
+
+
+# ---- sampled cuts
+
+
+def cuts(**errors):
+    """Records of fits at 1,000 rows with these test errors, in points."""
+    names = {"svm": "scikit-learn SVC", "violated": sampled_cuts.VIOLATED, "uniform": sampled_cuts.UNIFORM}
+    return [
+        {"data": "d", "n_train": 1000, "method": names[key], "test_error": error / 100} for key, error in errors.items()
+    ]
+
+
+def test_sampled_cuts_errors_have_to_lie_in_a_band_and_in_order():
+    agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=5.2, uniform=5.4), "test_error"))
+    assert "d: at most 0.40 points apart, at 1,000 rows" in agrees
+    assert "LIBSVM 5.00, violated cuts 5.20, uniform cuts 5.40 %" in agrees
+    assert not differs
+    agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=6, uniform=5.2), "test_error"))
+    assert not agrees
+    assert "d: at most 1.00 points apart" in differs
+    assert "violated cuts 6.00" in differs
+
+
+@pytest.mark.parametrize(("method", "exponent", "holds"), [
+    (sampled_cuts.UNIFORM, 0.1, True), (sampled_cuts.UNIFORM, 0.8, False), (sampled_cuts.VIOLATED, 1.0, True),
+    (sampled_cuts.VIOLATED, 1.8, False), ("scikit-learn SVC", 2.0, True), ("scikit-learn SVC", 0.9, False),
+])  # fmt: skip
+def test_sampled_cuts_time_against_rows(method, exponent, holds):
+    row = {"at fixed": "C", "data": "d", "method": method, "seconds ~ n^": str(exponent)}
+    text = sampled_cuts.time_against_rows([row, {**row, "at fixed": "C₁", "seconds ~ n^": "9"}])
+    assert parts_of(text)[0 if holds else 1].startswith(f"d, {method}: n^{exponent:.2f}.")
+    assert "n^9" not in text
+
+
+def sampled(value, lines):
+    """Records of sample sizes 100 and 4,000, of each oracle, at C = 1."""
+    return [
+        {"oracle": oracle, "C": 1.0, "sample_size": size, value: number}
+        for oracle, numbers in lines.items()
+        for size, number in zip((100, 400, 4000), numbers, strict=True)
+    ]
+
+
+def test_sampled_cuts_against_the_sample_size():
+    lines = {"violated": (1.0, 1.0, 2.0), "uniform": (1.0, 2.0, 9.0)}
+    agrees, _ = parts_of(sampled_cuts.time_against_sample_size(sampled("seconds", lines)))
+    assert agrees == "C = 1: 2.0 and 9.0 times from r = 100 to 4,000."
+    lines = {"violated": lines["uniform"], "uniform": lines["violated"]}
+    _, differs = parts_of(sampled_cuts.time_against_sample_size(sampled("seconds", lines)))
+    assert "9.0 and 2.0 times" in differs
+    text = sampled_cuts.iterations_against_sample_size(
+        sampled("iterations", {"violated": (90, 60, 50), "uniform": (40, 45, 50)})
+    )
+    assert parts_of(text)[0] == "violated, C = 1: 90 to 50 from r = 100 to 4,000."
+    assert "uniform, C = 1: 40 to 50" in parts_of(text)[1]
+    errors = {"violated": (0.5, 0.2, 0.202), "uniform": (0.2, 0.2, 0.21)}
+    text = sampled_cuts.errors_against_sample_size(sampled("test_error", errors), "test_error")
+    assert parts_of(text)[0] == "violated, C = 1: within 0.20 points from r = 400 on."
+    assert "uniform, C = 1: within 1.00 points" in parts_of(text)[1]
+
+
+def test_bounds_have_to_be_bounds():
+    row = {"iterations": "85", "theorem 1, at most": "8e+09", "theorem 2 or 3, at most": "5"}
+    text = sampled_cuts.bounds([{**row, "objective above the best bound": "10"}])
+    assert parts_of(text)[0].startswith("theorem 1's iterations: at most 1e-08")
+    assert parts_of(text)[1].startswith("the excess of theorems 2 and 3: at most 2")
+
+
+# ---- BSCA
+
+
+def curve(errors, primal=None, dual=None):
+    """An averaged curve of as many epochs."""
+    n = len(errors)
+    default = np.linspace(2, 1, n)
+    return {
+        "seconds": np.arange(1.0, n + 1),
+        "test_error": np.array(errors) / 100,
+        "primal": default if primal is None else np.array(primal),
+        "dual": -default if dual is None else np.array(dual),
+    }
+
+
+def test_bsca_errors_beside_the_exact_machine_and_bsgd():
+    curves = {("d", "bsca", 500): curve([5.0] * 6), ("d", "bsgd", 500): curve([6.0] * 6)}
+    summary = [{"data": "d", "exact %": 4.5}]
+    sooner = [{"data": "d", "B": 500, bsca.SOON: 0.5}]
+    assert parts_of(bsca.errors(curves, sooner, summary)) == (
+        "d: BSCA 5.00 %, exact machine 4.50 %; d: BSCA has BSGD's last error after 0.5 of the time.",
+        "",
+    )
+    _, differs = parts_of(bsca.errors(curves, [{**sooner[0], bsca.SOON: None}], [{**summary[0], "exact %": 3.5}]))
+    assert differs.startswith("d: BSCA 5.00 %, exact machine 3.50 %; d: BSCA has BSGD's last error never.")
+
+
+def test_bsca_objectives_and_drift():
+    low, high = curve([5.0] * 6), curve([5.0] * 6, primal=[2, 2, 2, 2, 2, 2.0])
+    curves = {("d", "bsca", 500): low, ("d", "bsgd", 500): high}
+    agrees, differs = parts_of(bsca.objectives(curves))
+    assert "BSCA's dual rises" in agrees
+    assert not differs
+    falls = curve([5.0] * 6, dual=[0, 1, 2, 3, 2, 1.0])
+    _, differs = parts_of(bsca.objectives({("d", "bsca", 500): falls, ("d", "bsgd", 500): low}))
+    assert "BSCA's dual falls" in differs
+    rises = curve([5.0] * 6, primal=[2, 1, 1, 1, 1, 1.5])
+    two = {("d", "bsca", 200): rises, ("d", "bsca", 500): low}
+    assert "ends 50 % above its least with 200, 0 % with 500" in parts_of(bsca.drift(two))[0]
+    assert "with 200, 50 % with 500" in parts_of(bsca.drift({(d, m, 700 - b): c for (d, m, b), c in two.items()}))[1]
+
+
+def test_bsca_merges_small_budgets_and_runs_without_a_budget():
+    rows = [
+        {"data": "d", "B": 200, "method": method, "merges": 0.1, "limit": limit}
+        for method, limit in (("bsca", 0.1), ("bsgd", 0.15))
+    ]
+    assert parts_of(bsca.merges(rows))[0] == "d, B = 200: bsca 0.1 (lemma 0.1), bsgd 0.1 (lemma 0.15)."
+    assert "lemma 0.01" in parts_of(bsca.merges([{**rows[0], "limit": 0.01}, rows[1]]))[1]
+    both = {("d", "bsca", 200): curve([5.0] * 6), ("d", "bsgd", 200): curve([4.0] * 6)}
+    assert parts_of(bsca.small_budget(both))[1].startswith("d: BSCA 5.00 %, BSGD 4.00 %")
+    of_ijcnn1 = {("ijcnn1", method, size): found for (_, method, size), found in both.items()}
+    assert parts_of(bsca.small_budget(of_ijcnn1))[0].startswith("ijcnn1: BSCA 5.00 %")  # where the paper's fails, too
+    two = {("d", "bsca", 200): curve([5.0] * 6), ("d", "bsca", 500): curve([2.0] * 6)}
+    assert "B = 200 errs +3.00 points more" in parts_of(bsca.two_budgets(two))[1]
+    free = {
+        ("d", method): [{"test_error": error} for error in errors]
+        for method, errors in (("bsca", [0.1, 0.1]), ("bsgd", [0.1, 0.2]))
+    }
+    assert parts_of(bsca.without_budget(free))[0] == "d: bsca 10.00 ± 0.00 %, bsgd 15.00 ± 5.00 %."
+
+
+# ---- cross-training
+
+
+def test_cross_training_grows_and_errs():
+    row = {"data": "d", "noise": 0.1, "from n": 1000, "to n": 5000}
+    rows = [{**row, "method": method, "growth": growth} for method, growth in (("exact", 4.5), ("paper", 1.2))]
+    assert [check.holds for check in cross_training.growths(rows)] == [True, True]
+    swapped = [{**rows[0], "growth": 1.2}, {**rows[1], "growth": 4.5}]
+    assert [check.holds for check in cross_training.growths(swapped)] == [False, False]
+    fits = [
+        {"n": n, "noise": 0.1, "method": method, "test_error": error}
+        for n in (100, 500)
+        for method, error in (("exact", 0.1 if n == 500 else 0.5), ("paper", 0.105), ("default", 0.12))
+    ]
+    assert [(check.holds, check.told) for check in cross_training.differences(fits, "test_error", "error")] == [
+        (True, "the paper's recipe, noise 0.1: error +0.50 points"),
+        (False, "ours, noise 0.1: error +2.00 points"),
+    ]
+
+
+def test_cross_training_overlap_and_table(tmp_path):
+    rows = [
+        {"method": method, "overlap": overlap, "vectors": vectors, "at bound": vectors // 2}
+        for method, counts in (("exact", (10, 100)), ("paper", (5, 60)), ("default", (2, 2)))
+        for overlap, vectors in zip((0.0, 0.8), counts, strict=True)
+    ]
+    agrees, differs = parts_of(cross_training.overlap(rows))
+    assert "exact machine: 10 to 100 vectors from overlap 0 to 0.8, 50 % of them at the bound" in agrees
+    assert "ours: 2 to 2 vectors" in agrees
+    assert differs == "the paper's recipe: 5 to 60 vectors."
+    table = [
+        {"data": "banana", "method": method, "vectors": vectors, "error %": error}
+        for method, vectors, error in (("exact", 100, 12.0), ("paper", 40, 13.0), ("default", 30, 14.0))
+    ]
+    agrees, differs = parts_of(cross_training.table_1(Found(tmp_path), table))
+    assert agrees == "banana, the paper's recipe: 0.40 of the vectors, error +1.0 points (paper 0.46, +0.8)."
+    assert differs.startswith("banana, ours: 0.30 of the vectors, error +2.0 points")
+    last = cross_training.with_papers(table)[-1]
+    assert (last["vectors"], last["error %"]) == (51, 11.8)
+
+
+# ---- CPSP
+
+
+def sized(errors):
+    """Records by method and number of vectors."""
+    return [
+        {"data": "d", "method": method, "max_basis": k, "test_error": error, "n_vectors": k or 900}
+        for method, by_size in errors.items()
+        for k, error in by_size.items()
+    ]
+
+
+def test_cpsp_is_compared_with_the_exact_machine_and_others_at_its_largest_size(tmp_path):
+    errors = {cpsp.EXACT: {None: 0.05}, cpsp.PAPERS: {10: 0.2, 100: 0.052}, "Nyström": {10: 0.3, 100: 0.04},
+              "LASVM": {None: 0.05}}  # fmt: skip
+    agrees, differs = parts_of(cpsp.table_1(Found(tmp_path), sized(errors)))
+    assert agrees == "d: CPSP with 100 vectors 5.20 %, exact machine 5.00 %; d: more vectors than 100 in LASVM 900."
+    assert differs.startswith("d: Nyström 4.00 % with 100.")
+
+
+def test_cpsp_beside_others_at_every_size():
+    errors = {cpsp.PAPERS: {10: 0.1, 20: 0.05}, "Nyström": {10: 0.2, 20: 0.04}, "incomplete Cholesky": {10: 0.2}}
+    agrees, differs = parts_of(cpsp.dominates(sized(errors), "test_error", 100.0, 0.1, "errs least"))
+    assert agrees == f"d, {cpsp.PAPERS} beside incomplete Cholesky: 1 of 1 sizes."
+    assert differs.startswith(f"d, {cpsp.PAPERS} beside Nyström: 1 of 2 sizes.")
+
+
+def test_cpsp_vectors_needed_and_exponents():
+    row = {"data": "d (n = 9)", "exact SVM's vectors": "900", "seconds": "1"}
+    counts = {cpsp.PAPERS: "> 500", cpsp.WITH_LINE: "20", "Nyström": "> 500", cpsp.ON_ROWS[cpsp.PAPERS]: "50"}
+    rows = [{**row, "method": method, "vectors": count} for method, count in counts.items()]
+    told = "d: 20, Nyström more than 500, CPSP (paper's, training rows) 50, exact 900."
+    assert parts_of(cpsp.table_2(rows))[0] == told
+    rows[1]["vectors"] = "> 500"
+    assert "more than 500" in parts_of(cpsp.table_2(rows))[1]
+    assert parts_of(cpsp.table_2(rows[:3])) == ("", "")  # none comes near
+    of = [{"data": "d", "method": cpsp.PAPERS, "seconds ~": f"k^{exponent}"} for exponent in (0.9, 1.9)]
+    assert parts_of(cpsp.exponents(of, [])) == ("d: k^0.90.", "d: k^1.90.")
