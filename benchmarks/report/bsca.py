@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import NOTHING, Check, said, verdict
+from benchmarks.report.verdicts import NOTHING, Check, Verdict, said
 
 KIND = "budget"
 # The epochs at the end of a curve that are taken together.
@@ -91,7 +91,7 @@ def end(curve: dict[str, np.ndarray], name: str) -> float:
     return float(np.mean(curve[name][-LAST:]))
 
 
-def accuracies(found: Found, table: Rows) -> str:
+def accuracies(found: Found, table: Rows) -> Verdict:
     """Accuracies of the exact machine here and there."""
     checks = []
     for row in table:
@@ -103,10 +103,10 @@ def accuracies(found: Found, table: Rows) -> str:
     more = "covtype's exact machine (12 hours in the paper) is not trained here; susy is a part of its rows."
     if lacks:
         more += f" Lacking: {', '.join(lacks)}."
-    return verdict("its table of the exact machine's accuracies.", checks, "Fewer rows, or other test rows.", more)
+    return Verdict("its table of the exact machine's accuracies.", checks, "Fewer rows, or other test rows.", more)
 
 
-def objectives(curves: Curves) -> str:
+def objectives(curves: Curves) -> Verdict:
     """Primal objectives at the end, and whether the dual rises."""
     checks = []
     for data, bsca, bsgd in beside(curves, BUDGET):
@@ -115,12 +115,12 @@ def objectives(curves: Curves) -> str:
         dual = bsca["dual"]
         rises = bool((np.diff(dual) >= -ROUNDING * np.ptp(dual)).all())
         checks.append(Check(rises, f"{data}: BSCA's dual {'rises' if rises else 'falls'} in the end"))
-    return verdict(
+    return Verdict(
         "BSCA's primal objective is below BSGD's on every set, and its dual rises steadily.", checks, MERGES_LOSE
     )
 
 
-def errors(curves: Curves, sooner: Rows, summary: Rows) -> str:
+def errors(curves: Curves, sooner: Rows, summary: Rows) -> Verdict:
     """Errors at the end beside the exact machine's, and who is there sooner."""
     exact = {row["data"]: row["exact %"] for row in summary if row.get("exact %") is not None}
     share = {row["data"]: row[SOON] for row in sooner if row["B"] == BUDGET}
@@ -134,14 +134,14 @@ def errors(curves: Curves, sooner: Rows, summary: Rows) -> str:
             is_sooner = share[data] is not None and share[data] < 1
             when = "never" if share[data] is None else f"after {share[data]:.2g} of the time"
             checks.append(Check(is_sooner, f"{data}: BSCA has BSGD's last error {when}"))
-    return verdict(
+    return Verdict(
         "budgeted models are nearly as accurate as the exact machine, and BSCA much sooner than BSGD.",
         checks,
         MERGES_LOSE,
     )
 
 
-def merges(summary: Rows) -> str:
+def merges(summary: Rows) -> Verdict:
     """Shares of merging steps beside the lemma's limits."""
     by_method: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     for row in summary:
@@ -154,7 +154,7 @@ def merges(summary: Rows) -> str:
             told = "; ".join(f"{name} {own[name]['merges']:.2g} (lemma {limits[name]:.2g})" for name in own)
             near = all(0.5 <= own[name]["merges"] / limits[name] <= 2 for name in own)
             checks.append(Check(near, f"{data}, B = {budget:,}: {told}".replace("; ", ", ")))
-    return verdict(
+    return Verdict(
         "the share of merging steps is about that of lemma 2.",
         checks,
         "BSCA's limit is of the end, when all variables at a bound stay there; here are 20 epochs, and C is large. "
@@ -162,7 +162,7 @@ def merges(summary: Rows) -> str:
     )
 
 
-def without_budget(free: dict[tuple[str, str], Rows]) -> str:
+def without_budget(free: dict[tuple[str, str], Rows]) -> Verdict:
     """Last errors and how much they vary, without a budget."""
     checks = []
     for data in dict.fromkeys(data for data, _ in free):
@@ -174,24 +174,24 @@ def without_budget(free: dict[tuple[str, str], Rows]) -> str:
         if len(own) == 2:
             told = ", ".join(f"{name} {values.mean():.2f} ± {values.std():.2f} %" for name, values in own.items())
             checks.append(Check(float(np.std(own["bsca"])) <= float(np.std(own["bsgd"])), f"{data}: {told}"))
-    return verdict(
+    return Verdict(
         "without a budget the difference is the same: BSGD's curves are noisy, BSCA's are not.",
         checks,
         "These runs have a part of the rows, and 20 epochs.",
     )
 
 
-def small_budget(curves: Curves) -> str:
+def small_budget(curves: Curves) -> Verdict:
     """Who errs less with few vectors."""
     checks = []
     for data, bsca, bsgd in beside(curves, SMALL_BUDGET):
         ours, theirs = 100 * end(bsca, "test_error"), 100 * end(bsgd, "test_error")
         papers = ours >= theirs if data == "ijcnn1" else ours <= theirs
         checks.append(Check(papers, f"{data}: BSCA {ours:.2f} %, BSGD {theirs:.2f} %"))
-    return verdict("BSCA errs less than BSGD, but fails on ijcnn1.", checks, MERGES_LOSE)
+    return Verdict("BSCA errs less than BSGD, but fails on ijcnn1.", checks, MERGES_LOSE)
 
 
-def two_budgets(curves: Curves) -> str:
+def two_budgets(curves: Curves) -> Verdict:
     """What a smaller budget costs and saves."""
     checks = []
     for data in dict.fromkeys(data for data, _, _ in curves):
@@ -203,12 +203,12 @@ def two_budgets(curves: Curves) -> str:
         more = 100 * (end(small, "test_error") - end(large, "test_error"))
         is_as_there = more > NEAR if data == "ijcnn1" else more <= NEAR
         checks.append(Check(is_as_there, f"{data}: B = 200 errs {more:+.2f} points more"))
-    return verdict(
+    return Verdict(
         "epochs with 200 vectors are much faster; 200 suffice on covtype and susy, and do not on ijcnn1.", checks
     )
 
 
-def drift(curves: Curves) -> str:
+def drift(curves: Curves) -> Verdict:
     """Whether the primal objective rises again, with both budgets."""
     checks = []
     for data in dict.fromkeys(data for data, _, _ in curves):
@@ -217,7 +217,7 @@ def drift(curves: Curves) -> str:
         if small is not None and large is not None:
             told = f"{data}: the primal ends {100 * small:.0f} % above its least with 200, {100 * large:.0f} % with 500"
             checks.append(Check(small >= large or max(small, large) <= DRIFT, told))
-    return verdict("with few vectors the objectives drift upwards, less with more vectors.", checks)
+    return Verdict("with few vectors the objectives drift upwards, less with more vectors.", checks)
 
 
 def drifted(objectives: np.ndarray) -> float:
@@ -225,7 +225,7 @@ def drifted(objectives: np.ndarray) -> float:
     return float(objectives[-1] / objectives.min() - 1)
 
 
-def times(sooner: Rows) -> str:
+def times(sooner: Rows) -> Verdict | str:
     """The paper's main claim, counted."""
     if not sooner:
         return NOTHING
@@ -237,7 +237,7 @@ def times(sooner: Rows) -> str:
         Check(2 * half > len(sooner), f"in half of BSGD's time or less in {half}"),
         Check(2 * steady > len(sooner), f"its last epochs vary less in {steady} of {len(sooner)}"),
     ]
-    return verdict("BSCA is as good as BSGD much sooner, and steadier.", checks, MERGES_LOSE)
+    return Verdict("BSCA is as good as BSGD much sooner, and steadier.", checks, MERGES_LOSE)
 
 
 def gain(rows: Rows) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import Check, means, number, verdict
+from benchmarks.report.verdicts import Check, Verdict, means, number
 
 KIND = "subspace"
 # All methods with the C and γ of the exact machine; incomplete Cholesky and the paper's CPSP(tr), with their own.
@@ -91,7 +91,7 @@ def by_size(records: Rows, value: str) -> dict[str, dict[str, dict[int | None, f
     return found
 
 
-def table_1(found: Found, sized: Rows) -> str:
+def table_1(found: Found, sized: Rows) -> Verdict:
     """The paper's three statements about the largest number of vectors."""
     checks = []
     vectors = by_size(sized, "n_vectors")
@@ -114,7 +114,7 @@ def table_1(found: Found, sized: Rows) -> str:
     more = f"CPSP here is the paper's Algorithm 2. {LOST}"
     if lacks:
         more += f" Lacking: {', '.join(lacks)}."
-    return verdict(
+    return Verdict(
         "with its largest number of vectors CPSP is about as accurate as the exact machine; random rows (Nyström) and "
         "incomplete Cholesky are worse; CVM, BVM and LASVM are not competitive with so few vectors.",
         checks,
@@ -124,7 +124,7 @@ def table_1(found: Found, sized: Rows) -> str:
     )
 
 
-def dominates(records: Rows, value: str, factor: float, chance: float, claim: str) -> str:
+def dominates(records: Rows, value: str, factor: float, chance: float, claim: str) -> Verdict:
     """Of how many sizes the paper's method and ours are no worse than each other method."""
     checks = []
     for data, found in by_size(records, value).items():
@@ -135,7 +135,7 @@ def dominates(records: Rows, value: str, factor: float, chance: float, claim: st
                 if sizes:
                     told = f"{data}, {own} beside {other}: {len(better)} of {len(sizes)} sizes"
                     checks.append(Check(len(better) == len(sizes), told))
-    return verdict(
+    return Verdict(
         f"CPSP {claim}, most clearly for few.",
         checks,
         "With more vectors than the boundary needs all methods do alike, and chance decides. The paper's Algorithm 2 "
@@ -145,7 +145,7 @@ def dominates(records: Rows, value: str, factor: float, chance: float, claim: st
     )
 
 
-def table_2(rows: Rows) -> str:
+def table_2(rows: Rows) -> Verdict:
     """Who needs the fewest vectors."""
     needed: dict[str, dict[str, float]] = {}
     exact: dict[str, str] = {}
@@ -163,7 +163,7 @@ def table_2(rows: Rows) -> str:
             checks.append(
                 Check(holds, f"{data.split(' (')[0]}: {best:.0f}; {told}; exact {exact[data]}".replace("; ", ", "))
             )
-    return verdict(
+    return Verdict(
         "CPSP needs far fewer vectors than the other methods and the exact machine to come near its accuracy.",
         checks,
         "Sizes are those of this run, 10, 20, 50, 100, 200 and 500; one step of them decides.",
@@ -172,7 +172,7 @@ def table_2(rows: Rows) -> str:
     )
 
 
-def exponents(of_vectors: Rows, of_rows: Rows) -> str:
+def exponents(of_vectors: Rows, of_rows: Rows) -> Verdict:
     """How the paper's method grows."""
     checks = []
     for rows, most, name in ((of_vectors, OF_VECTORS, "k"), (of_rows, OF_ROWS, "n")):
@@ -180,6 +180,6 @@ def exponents(of_vectors: Rows, of_rows: Rows) -> str:
             if row["method"] == PAPERS:
                 exponent = number(row["seconds ~"])
                 checks.append(Check(exponent <= most, f"{row['data']}: {name}^{exponent:.2f}"))
-    return verdict(
+    return Verdict(
         "time grows modestly more than linearly with the vectors (k), and about linearly with the rows (n).", checks
     )

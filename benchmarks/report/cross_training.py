@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import Check, means, verdict
+from benchmarks.report.verdicts import Check, Verdict, means
 
 KIND = "cross-training"
 # What methods are called in the benchmark's tables, and here.
@@ -67,7 +67,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
     ]
 
 
-def overlap(rows: Rows) -> str:
+def overlap(rows: Rows) -> Verdict:
     """Vectors at the least and the greatest overlap."""
     sizes = sorted({row["overlap"] for row in rows})
     lines = {(row["method"], row["overlap"]): row for row in rows}
@@ -84,7 +84,7 @@ def overlap(rows: Rows) -> str:
         else:
             few = lines["exact", sizes[-1]]["vectors"]
             checks.append(Check(last < 0.5 * few, f"{name}: {first} to {last:,} vectors"))
-    return verdict("the exact machine's vectors grow with the overlap; those of cross-training stay few.", checks)
+    return Verdict("the exact machine's vectors grow with the overlap; those of cross-training stay few.", checks)
 
 
 def growths(rows: Rows) -> list[Check]:
@@ -116,7 +116,7 @@ def differences(records: Rows, value: str, what: str) -> list[Check]:
     return checks
 
 
-def against_rows(growth: Rows, records: Rows) -> str:
+def against_rows(growth: Rows, records: Rows) -> Verdict:
     """Figure 3: vectors, errors, seconds."""
     checks = growths([row for row in growth if row["data"] == "gaussians"])
     checks += differences(records, "test_error", "error")
@@ -126,7 +126,7 @@ def against_rows(growth: Rows, records: Rows) -> str:
         if (method,) in seconds and ("exact",) in seconds:
             ratio = seconds[method,] / seconds["exact",]
             checks.append(Check(ratio < 1, f"{NAMES[method]}: {ratio:.2f} times the exact machine's seconds"))
-    return verdict(
+    return Verdict(
         "cross-training has an almost constant number of vectors, the exact machine's grows linearly; the errors are "
         "alike, and cross-training is faster.",
         checks,
@@ -135,12 +135,12 @@ def against_rows(growth: Rows, records: Rows) -> str:
     )
 
 
-def with_noise(growth: Rows, records: Rows) -> str:
+def with_noise(growth: Rows, records: Rows) -> Verdict:
     """Figure 4: vectors, errors, errors on labels without noise."""
     checks = growths([row for row in growth if row["data"] == "mnist-38"])
     checks += differences(records, "test_error", "error")
     checks += differences(records, "clean_error", "error without noise")
-    return verdict(
+    return Verdict(
         "the exact machine's vectors grow linearly with the noise and the rows, those of cross-training stay constant; "
         "the errors are alike, on labels without noise slightly worse without significance.",
         checks,
@@ -149,7 +149,7 @@ def with_noise(growth: Rows, records: Rows) -> str:
     )
 
 
-def table_1(found: Found, rows: Rows) -> str:
+def table_1(found: Found, rows: Rows) -> Verdict:
     """How the recipe does here and there, beside the exact machine: vectors, and points of error more."""
     known = {(row["data"], row["method"]): row for row in rows}
     checks = []
@@ -165,7 +165,7 @@ def table_1(found: Found, rows: Rows) -> str:
     missing = [name for name in PAPERS_TABLE_1 if (name, "exact") not in known]
     lacks = found.lacking(KIND)
     more = f"Lacking: {', '.join(missing + lacks) or 'nothing'}. p: McNemar's, beside the exact machine."
-    return verdict(
+    return Verdict(
         "cross-training has fewer vectors than the SVM on every set, and errs at most 1.5 points more.",
         checks,
         "Few validation rows choose C and the threshold on the smaller sets, and what they choose is chance.",

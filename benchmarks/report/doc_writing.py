@@ -22,9 +22,13 @@ SETTINGS = {
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], cells: Sequence[str], found: Found) -> str:
     """A table, and a line that says where and when it was measured."""
+    return "\n".join([*table_lines(head, rows), "", measured_on(cells, found), ""])
+
+
+def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
     lines = ["| " + " | ".join(line) + " |" for line in (head, *rows)]
-    lines.insert(1, "|" + "---|" * len(head))
-    return "\n".join([*lines, "", measured_on(cells, found), ""])
+    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
 
 
 def measured_on(cells: Sequence[str], found: Found) -> str:
@@ -32,7 +36,7 @@ def measured_on(cells: Sequence[str], found: Found) -> str:
     if not cells:
         raise CommandError("a table has no results: `python -m benchmarks all --output benchmarks/results`")
     records = [found.cells[cell] for cell in cells]
-    facts = records[0]["machine"]
+    machines = dict.fromkeys(machine(record["machine"]) for record in records)
     load = max(record["load"] or 0.0 for record in records)
     if len(records) > 1:
         command = f'all --output benchmarks/results --cells "{cells[0].split()[0]} *"'
@@ -40,10 +44,14 @@ def measured_on(cells: Sequence[str], found: Found) -> str:
         command = " ".join(quoted(records[0]["argv"]))
     days = sorted({record["begun"][:10] for record in records})
     return (
-        f"`python -m benchmarks {command}`: {facts['processor']}, {facts['cores']} core{'s' * (facts['cores'] > 1)}, "
-        f"{facts['instruction set']}, {' to '.join(dict.fromkeys((days[0], days[-1])))}, load {load:.1f} at most when "
-        f"{'a cell' if len(records) > 1 else 'it'} began."
+        f"`python -m benchmarks {command}`: {'; '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}, "
+        f"load {load:.1f} at most when {'a cell' if len(records) > 1 else 'it'} began."
     )
+
+
+def machine(facts: dict[str, Any]) -> str:
+    """A machine in words."""
+    return f"{facts['processor']}, {facts['cores']} core{'s' * (facts['cores'] > 1)}, {facts['instruction set']}"
 
 
 def quoted(words: Iterable[str]) -> list[str]:

@@ -61,7 +61,10 @@ def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
 
 def written(found: Found, folder: Path) -> dict[str, Any]:
     """Write both files; what they have."""
-    sections = [(title, [Item(*item) for item in make(found)]) for title, make in SECTIONS.items()]
+    sections = [
+        (title, [Item(name, str(text), tables, pictures) for name, text, tables, pictures in make(found)])
+        for title, make in SECTIONS.items()
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("report.html", as_html(sections, found)), ("report.md", as_markdown(sections, found))):
         (folder / name).write_text(text, encoding="utf-8")

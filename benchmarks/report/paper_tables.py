@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.report.doc_writing import counted, markdown, seconds
+from benchmarks.report.doc_writing import counted, markdown, seconds, table_lines
 from benchmarks.report.found import Found
+from benchmarks.report.papers import PAPERS
+from benchmarks.report.verdicts import overview
 
 BUDGET_METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
 EDITORS = ("exact", "default", "paper", "bagging", "ramp")
@@ -97,6 +99,16 @@ def vectors_and_error(row: dict[str, Any] | None) -> str:
     )
 
 
+def agreement(found: Found) -> str:
+    """Of each figure and table: how many checks of what its paper says agree."""
+    rows = [
+        (paper, row["figure or table"], str(row["agree"]), str(row["do not agree"]))
+        for paper, items in PAPERS.items()
+        for row in overview(items(found))
+    ]
+    return "\n".join([*table_lines(("paper", "figure or table", "checks that agree", "that do not"), rows), ""])
+
+
 def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found], str]:
     """A table that the benchmark itself has made; of several cells their rows one after the other, or side by side.
 
@@ -112,6 +124,7 @@ def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found
 
 
 PAPER_TABLES: dict[str, Callable[[Found], str]] = {
+    "agreement": agreement,
     "budget": budget,
     "budget-time": budget_time,
     "lemma-2": lemma_2,

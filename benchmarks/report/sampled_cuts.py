@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import Check, means, number, said, verdict
+from benchmarks.report.verdicts import Check, Verdict, means, number
 
 KIND = "sampled-cuts"
 LIBSVM = "scikit-learn SVC"
@@ -74,7 +74,7 @@ def with_papers(found: Found) -> Rows:
     return told
 
 
-def table_1(scaling: Rows) -> str:
+def table_1(scaling: Rows) -> Verdict:
     """How far sampled cuts and incomplete Cholesky err from the exact machine at the largest size."""
     checks = []
     for data, rows, errors in at_every_size(scaling, "test_error"):
@@ -90,7 +90,7 @@ def table_1(scaling: Rows) -> str:
         for method in (method for method in errors if method.startswith("Cholesky")):
             told = f"{data}, {method}: {errors[method]:.2f} %, the worst sampled cuts {sampled:.2f} %"
             checks.append(Check(errors[method] >= sampled, told))
-    return verdict(
+    return Verdict(
         "uniform cuts err 0.3 to 0.5 points more than SVMlight (here LIBSVM), violated cuts 0.2 more; incomplete "
         "Cholesky errs clearly more than both.",
         checks,
@@ -110,7 +110,7 @@ def at_every_size(records: Rows, value: str) -> list[tuple[str, int, dict[str, f
     return [(*key, errors) for key, errors in sorted(found.items()) if LIBSVM in errors]
 
 
-def time_against_rows(growth: Rows) -> str:
+def time_against_rows(growth: Rows) -> Verdict:
     """The exponents beside the paper's."""
     checks = []
     for row in growth:
@@ -124,7 +124,7 @@ def time_against_rows(growth: Rows) -> str:
             checks.append(Check(LINEAR[0] <= exponent <= LINEAR[1], told))
         elif row["method"] == LIBSVM:
             checks.append(Check(exponent > 1.0, told))
-    return verdict(
+    return Verdict(
         "violated cuts grow linearly with the rows, uniform cuts hardly at all, SVMlight more than linearly.",
         checks,
         "At a fixed C the weight C n of the mean loss grows with the rows, and with it the number of cuts; at a fixed "
@@ -133,7 +133,7 @@ def time_against_rows(growth: Rows) -> str:
     )
 
 
-def errors_against_rows(scaling: Rows, value: str) -> str:
+def errors_against_rows(scaling: Rows, value: str) -> Verdict:
     """Whether the errors lie in a narrow band, and in which order."""
     gaps: dict[str, tuple[float, int]] = {}
     last: dict[str, tuple[int, dict[str, float]]] = {}
@@ -152,7 +152,7 @@ def errors_against_rows(scaling: Rows, value: str) -> str:
             f"{data}: at {rows:,} rows LIBSVM {exact:.2f}, violated cuts {violated:.2f}, uniform cuts {uniform:.2f} %"
         )
         checks.append(Check(exact <= violated + CHANCE and violated <= uniform + CHANCE, told))
-    return verdict(
+    return Verdict(
         "SVMlight errs least, then violated cuts (r = 400), then uniform cuts (r = 1,000), never more than half a "
         "point apart.",
         checks,
@@ -169,7 +169,7 @@ def lines_of(sampled: Rows, value: str) -> dict[tuple[str, float], dict[int, flo
     return found
 
 
-def time_against_sample_size(sampled: Rows) -> str:
+def time_against_sample_size(sampled: Rows) -> Verdict:
     """How much longer the largest sample takes than the smallest, of both oracles."""
     lines, checks = lines_of(sampled, "seconds"), []
     for C in sorted({C for _, C in lines}):
@@ -180,14 +180,14 @@ def time_against_sample_size(sampled: Rows) -> str:
             of_violated, of_uniform = (line[more] / line[less] for line in (violated, uniform))
             told = f"C = {C:g}: {of_violated:.1f} and {of_uniform:.1f} times from r = {less:,} to {more:,}"
             checks.append(Check(of_violated <= of_uniform, told))
-    return verdict(
+    return Verdict(
         "the time of violated cuts grows more slowly with the sample size than that of uniform cuts.",
         checks,
         more=f"Factors of violated and uniform cuts, without fits that met the time limit, as in the paper. {SCALE}",
     )
 
 
-def iterations_against_sample_size(sampled: Rows) -> str:
+def iterations_against_sample_size(sampled: Rows) -> Verdict:
     """Whether larger samples need fewer iterations."""
     checks = []
     for (oracle, C), line in lines_of(sampled, "iterations").items():
@@ -195,14 +195,14 @@ def iterations_against_sample_size(sampled: Rows) -> str:
             (less, before), *_, (more, after) = line.items()
             told = f"{oracle}, C = {C:g}: {before:.0f} to {after:.0f} from r = {less:,} to {more:,}"
             checks.append(Check(after <= before, told))
-    return verdict(
+    return Verdict(
         "larger samples need fewer iterations.",
         checks,
         more=SCALE,
     )
 
 
-def errors_against_sample_size(sampled: Rows, value: str) -> str:
+def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
     """Whether errors hardly depend on the sample size."""
     checks = []
     for (oracle, C), line in lines_of(sampled, value).items():
@@ -211,14 +211,14 @@ def errors_against_sample_size(sampled: Rows, value: str) -> str:
             spread = max(errors) - min(errors)
             told = f"{oracle}, C = {C:g}: within {spread:.2f} points from r = {STABLE_SIZE} on"
             checks.append(Check(spread <= BAND, told))
-    return verdict(
+    return Verdict(
         "but for very small samples (r = 100) and small C (0.01) the curves are flat.",
         checks,
         more=SCALE,
     )
 
 
-def bounds(theorems: Rows) -> str:
+def bounds(theorems: Rows) -> Verdict:
     """How far below the theorems' bounds what was measured is."""
     pairs = {
         "theorem 1's iterations": ("iterations", "theorem 1, at most"),
@@ -230,4 +230,4 @@ def bounds(theorems: Rows) -> str:
         shares = [share for share in shares if not np.isnan(share)]
         if shares:
             checks.append(Check(max(shares) <= 1.0, f"{name}: at most {max(shares):.1g} of the bound"))
-    return said(theorems, verdict("bounds on iterations and on how far the objective is from the best.", checks))
+    return Verdict("bounds on iterations and on how far the objective is from the best.", checks)

@@ -19,25 +19,43 @@ class Check(NamedTuple):
     told: str
 
 
+class Verdict(NamedTuple):
+    """A claim of the paper, what was checked, why some of it does not agree, and what else is to be said."""
+
+    claim: str
+    checks: Sequence[Check]
+    why: str = ""
+    more: str = ""
+
+    def __str__(self) -> str:
+        """The claim, what agrees, what does not and why, and the rest: a line for each."""
+        agrees, differs = ("; ".join(check.told for check in self.checks if check.holds == is_so) for is_so in (1, 0))
+        lines = [f"The paper: {self.claim}"]
+        if agrees:
+            lines.append(f"Agrees: {agrees}.")
+        if differs:
+            lines.append(f"Does not agree: {differs}. {self.why}".rstrip())
+        if not self.checks:
+            lines.append(NOTHING)
+        return "\n".join([*lines, self.more] if self.more else lines)
+
+
+def overview(items: Iterable[tuple[Any, ...]]) -> Rows:
+    """For each figure and table: how many checks agree and do not; none where nothing was measured or checked."""
+    return [
+        {
+            "figure or table": title.partition(":")[0],
+            "agree": sum(check.holds for check in text.checks),
+            "do not agree": sum(not check.holds for check in text.checks),
+        }
+        for title, text, *_ in items
+        if isinstance(text, Verdict)
+    ]
+
+
 def said(rows: Iterable[Any], text: str) -> str:
     """The text, or that nothing was measured."""
     return text if list(rows) else NOTHING
-
-
-def verdict(claim: str, checks: Sequence[Check], why: str = "", more: str = "") -> str:
-    """The paper's claim, what agrees, what does not and why, and what else is to be said: a line for each."""
-    if not checks:
-        return "\n".join(filter(None, (f"The paper: {claim}", NOTHING, more)))
-    agrees = "; ".join(check.told for check in checks if check.holds)
-    differs = "; ".join(check.told for check in checks if not check.holds)
-    lines = [f"The paper: {claim}"]
-    if agrees:
-        lines.append(f"Agrees: {agrees}.")
-    if differs:
-        lines.append(f"Does not agree: {differs}. {why}".rstrip())
-    if more:
-        lines.append(more)
-    return "\n".join(lines)
 
 
 def means(records: Rows, keys: Sequence[str], value: str) -> dict[tuple[Any, ...], float]:

@@ -5,12 +5,12 @@ import pytest
 
 from benchmarks.report import bsca, cpsp, cross_training, sampled_cuts
 from benchmarks.report.found import Found
-from benchmarks.report.verdicts import Check, means, number, verdict
+from benchmarks.report.verdicts import Check, Verdict, means, number, overview
 
 
 def parts_of(text):
     """What agrees and what does not."""
-    lines = text.splitlines()
+    lines = str(text).splitlines()
     return tuple(
         next((line[len(head) :] for line in lines if line.startswith(head)), "")
         for head in ("Agrees: ", "Does not agree: ")
@@ -18,10 +18,14 @@ def parts_of(text):
 
 
 def test_a_verdict_has_the_claim_both_sides_and_the_reason_only_where_something_differs():
-    both = verdict("it grows.", [Check(True, "a 2"), Check(False, "b 1"), Check(True, "c 3")], "Few rows.", "Units.")
-    assert both == "The paper: it grows.\nAgrees: a 2; c 3.\nDoes not agree: b 1. Few rows.\nUnits."
-    assert verdict("it grows.", [Check(True, "a 2")], "Few rows.") == "The paper: it grows.\nAgrees: a 2."
-    assert verdict("it grows.", [], "Few rows.", "Units.") == "The paper: it grows.\nNot measured in this run.\nUnits."
+    both = Verdict("it grows.", [Check(True, "a 2"), Check(False, "b 1"), Check(True, "c 3")], "Few rows.", "Units.")
+    assert str(both) == "The paper: it grows.\nAgrees: a 2; c 3.\nDoes not agree: b 1. Few rows.\nUnits."
+    assert str(Verdict("it grows.", [Check(True, "a 2")], "Few rows.")) == "The paper: it grows.\nAgrees: a 2."
+    nothing = Verdict("it grows.", [], "Few rows.", "Units.")
+    assert str(nothing) == "The paper: it grows.\nNot measured in this run.\nUnits."
+    assert overview([("Figure 1: growth", both, [], []), ("Figure 2", "Lacking.", [], [])]) == [
+        {"figure or table": "Figure 1", "agree": 2, "do not agree": 1}
+    ]
 
 
 def test_means_and_numbers_of_cells():
@@ -61,7 +65,7 @@ def test_sampled_cuts_time_against_rows(method, exponent, holds):
     row = {"at fixed": "C", "data": "d", "method": method, "seconds ~ n^": str(exponent)}
     text = sampled_cuts.time_against_rows([row, {**row, "at fixed": "C₁", "seconds ~ n^": "9"}])
     assert parts_of(text)[0 if holds else 1].startswith(f"d, {method}: n^{exponent:.2f}.")
-    assert "n^9" not in text
+    assert "n^9" not in str(text)
 
 
 def sampled(value, lines):
