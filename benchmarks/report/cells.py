@@ -34,16 +34,21 @@ PEER_SETS = (
 
 
 def budget_cells() -> list[Cell]:
-    """BSCA's figures and table."""
+    """BSCA's figures and table, and the paper's algorithms for many epochs, as in its figure 3."""
     small = "--max-basis 100 --seeds 2 --curve-epochs 10 --no-budget-rows 1000 --limit-rows 300 --limit-epochs 200"
     quick = {
         "checkerboard": "budget --quick --sets checkerboard",
         "ijcnn1": f"budget --sets ijcnn1 --no-exact {small}",
     }
-    return [
+    cells = [
         Cell(f"budget {name}", ("budget", "--sets", name, "--seeds", "3"), tuple(quick.get(name, "").split()))
         for name in BUDGET_SETS
     ]
+    many = "--methods bsca bsgd --seeds 3 --epochs 1 --curve-epochs 150 --no-budget-rows 0 --limit-rows 0 --no-exact"
+    for name in BUDGET_SETS:
+        sizes = "--max-basis 200 500" if name in ("adult", "covtype") else "--max-basis 200 500 1000"
+        cells.append(Cell(f"many-epochs {name}", ("budget", "--sets", name, *many.split(), *sizes.split())))
+    return cells
 
 
 def subspace_cells() -> list[Cell]:

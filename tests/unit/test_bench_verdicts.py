@@ -149,8 +149,8 @@ def test_bsca_merges_small_budgets_and_runs_without_a_budget():
         {"data": "d", "B": 200, "method": method, "merges": 0.1, "limit": limit}
         for method, limit in (("bsca", 0.1), ("bsgd", 0.15))
     ]
-    assert parts_of(bsca.merges(rows))[0] == "d, B = 200: bsca 0.1 (lemma 0.1), bsgd 0.1 (lemma 0.15)."
-    assert "lemma 0.01" in parts_of(bsca.merges([{**rows[0], "limit": 0.01}, rows[1]]))[1]
+    assert parts_of(bsca.merges(rows, rows))[0] == "d, B = 200: bsca 0.1 (lemma 0.1), bsgd 0.1 (lemma 0.15)."
+    assert "lemma 0.01" in parts_of(bsca.merges(rows, [{**rows[0], "limit": 0.01}, rows[1]]))[1]
     both = {("d", "bsca", 200): curve([5.0] * 6), ("d", "bsgd", 200): curve([4.0] * 6)}
     assert parts_of(bsca.small_budget(both))[1].startswith("d: BSCA 5.00 %, BSGD 4.00 %")
     of_ijcnn1 = {("ijcnn1", method, size): found for (_, method, size), found in both.items()}
@@ -162,6 +162,16 @@ def test_bsca_merges_small_budgets_and_runs_without_a_budget():
         for method, errors in (("bsca", [0.1, 0.1]), ("bsgd", [0.1, 0.2]))
     }
     assert parts_of(bsca.without_budget(free))[0] == "d: bsca 10.00 ± 0.00 %, bsgd 15.00 ± 5.00 %."
+
+
+def test_bsca_after_many_epochs_and_after_few():
+    few = [{"data": "d", "B": 200, bsca.SOON: None, "± of bsca's last epochs %": 2, "± of bsgd's last epochs %": 1}]
+    many = [{**few[0], bsca.SOON: 0.4}]
+    told = str(bsca.later(bsca.times, many, few))
+    assert "Agrees: BSCA gets to BSGD's last error in 1 of 1 cases; in half of BSGD's time or less in 1." in told
+    assert told.endswith("That is after 150 epochs. After 20, 0 of 3 checks agree.")
+    assert bsca.later(bsca.times, [], few) == bsca.times(few)
+    assert "Not measured in this run." in str(bsca.later(bsca.times, [], []))
 
 
 # ---- cross-training
