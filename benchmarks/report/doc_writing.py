@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmarks.report.found import Found
+from benchmarks.report.found import Found, machine_of
 from slimsvm.cli.output import CommandError
 
 # How C and γ of a set of `few-vectors` and `exact` are written.
@@ -22,24 +22,21 @@ SETTINGS = {
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], cells: Sequence[str], found: Found) -> str:
     """A table, and a line that says where and when it was measured."""
-    return "\n".join([*table_lines(head, rows), "", measured_on(cells, found), ""])
-
-
-def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
     lines = ["| " + " | ".join(line) + " |" for line in (head, *rows)]
-    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
+    lines.insert(1, "|" + "---|" * len(head))
+    return "\n".join([*lines, "", measured_on(cells, found), ""])
 
 
 def measured_on(cells: Sequence[str], found: Found) -> str:
-    """The machine and the command of one cell, or of all that begin with the same word."""
+    """The machine and the command of one cell, or of all that begin with the same words."""
     if not cells:
         raise CommandError("a table has no results: `python -m benchmarks all --output benchmarks/results`")
     records = [found.cells[cell] for cell in cells]
-    machines = dict.fromkeys(machine(record["machine"]) for record in records)
+    machines = dict.fromkeys(machine_of(record["machine"]) for record in records)
     load = max(record["load"] or 0.0 for record in records)
     if len(records) > 1:
-        command = f'all --output benchmarks/results --cells "{cells[0].split()[0]} *"'
+        patterns = " ".join(f'"{kind} *"' for kind in dict.fromkeys(cell.split()[0] for cell in cells))
+        command = f"all --output benchmarks/results --cells {patterns}"
     else:
         command = " ".join(quoted(records[0]["argv"]))
     days = sorted({record["begun"][:10] for record in records})
@@ -47,11 +44,6 @@ def measured_on(cells: Sequence[str], found: Found) -> str:
         f"`python -m benchmarks {command}`: {'; '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}, "
         f"load {load:.1f} at most when {'a cell' if len(records) > 1 else 'it'} began."
     )
-
-
-def machine(facts: dict[str, Any]) -> str:
-    """A machine in words."""
-    return f"{facts['processor']}, {facts['cores']} core{'s' * (facts['cores'] > 1)}, {facts['instruction set']}"
 
 
 def quoted(words: Iterable[str]) -> list[str]:

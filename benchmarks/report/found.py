@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 Rows = list[dict[str, Any]]
+
+
+# What of a cell's facts says which machine it was; the others are versions.
+OF_MACHINE = "processor", "cores", "instruction set"
+
+
+def machine_of(facts: dict[str, Any]) -> str:
+    """A machine in words."""
+    cores = facts.get("cores", 1)
+    return ", ".join(
+        filter(None, (facts.get("processor"), f"{cores} core{'s' * (cores > 1)}", facts.get(OF_MACHINE[2])))
+    )
 
 
 class Found:
@@ -86,12 +99,19 @@ class Found:
                 self._drawn[cell] = draw(self.cells[cell]["argv"][0], results, own)
 
     def facts(self) -> str:
-        """The machine, versions, and how much was done."""
-        machines = {json.dumps(record["machine"], sort_keys=True): record["machine"] for record in self.cells.values()}
-        said = "; ".join(", ".join(f"{name} {value}" for name, value in facts.items()) for facts in machines.values())
+        """How much was done, on which machines, with which versions."""
         done = sum(record["status"] == "done" for record in self.cells.values())
-        begun = min(record["begun"] for record in self.cells.values())
-        return f"{done} of {len(self.cells)} cells done, begun {begun}. {said}."
+        begun = sorted(record["begun"][:10] for record in self.cells.values())
+        machines = Counter(machine_of(record["machine"]) for record in self.cells.values())
+        versions = dict.fromkeys(
+            f"{name} {value}"
+            for record in self.cells.values()
+            for name, value in record["machine"].items()
+            if name not in OF_MACHINE
+        )
+        told = "; ".join(f"{name} ({n} cells)" for name, n in machines.most_common())
+        days = " to ".join(dict.fromkeys((begun[0], begun[-1])))
+        return f"{done} of {len(self.cells)} cells done, {days}. {told}. {', '.join(versions)}."
 
 
 def rows_of_markdown(text: str) -> Rows:

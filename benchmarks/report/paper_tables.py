@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.report.doc_writing import counted, markdown, seconds, table_lines
+from benchmarks.report.doc_writing import counted, markdown, seconds
 from benchmarks.report.found import Found
 from benchmarks.report.papers import PAPERS
 from benchmarks.report.verdicts import overview
@@ -14,6 +14,8 @@ BUDGET_METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
 EDITORS = ("exact", "default", "paper", "bagging", "ramp")
 PIECES = ("noise", "overlap")
 COMPARATORS = "cross-training comparators"
+# The first words of the papers' cells.
+KINDS = "sampled-cuts", "budget", "many-epochs", "cross-training", "subspace", "objectives", "comparators"
 
 
 def budget(found: Found) -> str:
@@ -35,17 +37,22 @@ def with_and_without_finish(row: dict[str, Any] | None) -> tuple[str, str]:
     return f"{row['plain %']:.2f} ± {row['± last epochs']:.2f}", finished
 
 
-def budget_time(found: Found) -> str:
+def budget_time(kind: str) -> Callable[[Found], str]:
     """After which share of BSGD's time BSCA is as good, with the paper's steps."""
     share = "BSCA is there after this share of BSGD's time"
-    rows = []
-    for row in found.rows("budget", "acceptance"):
-        ours, theirs = row["mean of BSCA's %"], row["mean of BSGD's last epochs %"]
-        steady, other = (row[f"± of {method}'s last epochs %"] for method in ("bsca", "bsgd"))
-        when = "never" if row[share] is None else f"{100 * row[share]:.0f} %"
-        rows.append((f"{row['data']}, {row['B']:,}", f"{ours:.2f} ± {steady:.2f}", f"{theirs:.2f} ± {other:.2f}", when))
-    head = ("set, B", "BSCA, last five (%)", "BSGD, last five (%)", "BSCA is there after this share of BSGD's time")
-    return markdown(head, rows, found.of("budget"), found)
+
+    def table(found: Found) -> str:
+        rows = []
+        for row in found.rows(kind, "acceptance"):
+            ours, theirs = row["mean of BSCA's %"], row["mean of BSGD's last epochs %"]
+            steady, other = (row[f"± of {method}'s last epochs %"] for method in ("bsca", "bsgd"))
+            when = "never" if row[share] is None else f"{100 * row[share]:.0f} %"
+            last = (f"{ours:.2f} ± {steady:.2f}", f"{theirs:.2f} ± {other:.2f}")
+            rows.append((f"{row['data']}, {row['B']:,}", *last, when))
+        head = ("set, B", "BSCA, last five (%)", "BSGD, last five (%)", share)
+        return markdown(head, rows, found.of(kind), found)
+
+    return table
 
 
 def lemma_2(found: Found) -> str:
@@ -106,7 +113,8 @@ def agreement(found: Found) -> str:
         for paper, items in PAPERS.items()
         for row in overview(items(found))
     ]
-    return "\n".join([*table_lines(("paper", "figure or table", "checks that agree", "that do not"), rows), ""])
+    cells = [cell for kind in KINDS for cell in found.of(kind)]
+    return markdown(("paper", "figure or table", "checks that agree", "that do not"), rows, cells, found)
 
 
 def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found], str]:
@@ -126,7 +134,8 @@ def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found
 PAPER_TABLES: dict[str, Callable[[Found], str]] = {
     "agreement": agreement,
     "budget": budget,
-    "budget-time": budget_time,
+    "budget-time": budget_time("budget"),
+    "many-epochs": budget_time("many-epochs"),
     "lemma-2": lemma_2,
     "cross-training": cross_training,
     "comparators": comparators,

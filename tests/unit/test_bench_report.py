@@ -125,6 +125,7 @@ def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_pa
     page, text = ((out / name).read_text() for name in ("report.html", "report.md"))
     for title in SECTIONS:
         assert title in text
+    assert "4 of 5 cells done, 2026-01-01. one, 2 cores (5 cells). numpy 2." in text
     for part in (
         *(f"Figure {i}:" for i in range(1, 8)),
         "Agrees: board, violated r=400, paper's steps: +0.10 points at 3,000 rows, at most 0.2 asked.",
