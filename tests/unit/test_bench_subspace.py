@@ -157,6 +157,7 @@ def test_sizes_run_every_method_at_every_size():
         "CPSP (paper's)",
         "CPSP (paper's, line search)",
         "CPSP (training rows)",
+        "CPSP (paper's, training rows)",
         "CPSP + refinement",
         "learned",
         "learned with metric",
