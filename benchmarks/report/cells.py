@@ -48,7 +48,9 @@ def budget_cells() -> list[Cell]:
     many = "--methods bsca bsgd --seeds 3 --epochs 1 --curve-epochs 150 --no-budget-rows 0 --limit-rows 0 --no-exact"
     for name in BUDGET_SETS:
         sizes = "--max-basis 200 500" if name in ("adult", "covtype") else "--max-basis 200 500 1000"
-        cells.append(Cell(f"many-epochs {name}", ("budget", "--sets", name, *many.split(), *sizes.split())))
+        argv = ("budget", "--sets", name, *many.split(), *sizes.split())
+        short = f"budget --sets {name} {small} --no-exact --methods bsca bsgd --curve-epochs 50 --no-budget-rows 0"
+        cells.append(Cell(f"many-epochs {name}", argv, tuple(short.split()) if name == "ijcnn1" else ()))
     return cells
 
 
@@ -70,7 +72,15 @@ def subspace_cells() -> list[Cell]:
         Cell(f"subspace growth {name}", ("subspace", "--sets", name, *growth.split())) for name in SUBSPACE_GROWTH
     ]
     for kind, argv in (("objectives", objectives), ("comparators", comparators)):
-        cells += [Cell(f"{kind} {name}", ("subspace", "--sets", name, *argv.split())) for name in PAPERS_SUBSPACE_SETS]
+        few = f"{quick} --beside exact --methods {compared if kind == 'objectives' else 'cpsp-paper-tr cholesky'}"
+        cells += [
+            Cell(
+                f"{kind} {name}",
+                ("subspace", "--sets", name, *argv.split()),
+                tuple(few.split()) if name == "ijcnn1" else (),
+            )
+            for name in PAPERS_SUBSPACE_SETS
+        ]
     return [cells[0]._replace(quick=tuple(quick.split())), *cells[1:]]
 
 

@@ -111,15 +111,18 @@ def table_1(found: Found, sized: Rows) -> Verdict:
             told = ", ".join(f"{method} {count:,.0f}" for method, count in counts.items())
             checks.append(Check(min(counts.values()) > k, f"{data}: more vectors than {k} in {told}"))
     lacks = found.lacking(KIND) + found.lacking(COMPARATORS)
-    more = f"CPSP here is the paper's Algorithm 2. {LOST}"
+    more = (
+        "CPSP here is the paper's Algorithm 2. With a line search between cuts it errs as the authors' program does on "
+        "ijcnn1 with 100 vectors, C = 32 and γ = 2: 2.98 %, within 0.3 points in the median of nine runs; with full "
+        f"steps, as the algorithm is written, 3.5 to 6 %. A test holds both. {LOST}"
+    )
     if lacks:
         more += f" Lacking: {', '.join(lacks)}."
     return Verdict(
         "with its largest number of vectors CPSP is about as accurate as the exact machine; random rows (Nyström) and "
         "incomplete Cholesky are worse; CVM, BVM and LASVM are not competitive with so few vectors.",
         checks,
-        "500 vectors here, more in the paper; with random rows the convex problem is solved to a certified gap here, "
-        "which the paper's Algorithm 2 stops short of.",
+        "With random rows the convex problem is solved to a certified gap here; the paper's Algorithm 2 ends before.",
         more,
     )
 
@@ -147,28 +150,29 @@ def dominates(records: Rows, value: str, factor: float, chance: float, claim: st
 
 def table_2(rows: Rows) -> Verdict:
     """Who needs the fewest vectors."""
-    needed: dict[str, dict[str, float]] = {}
-    exact: dict[str, str] = {}
-    for row in rows:
-        count = number(row["vectors"])
-        needed.setdefault(row["data"], {})[row["method"]] = np.inf if np.isnan(count) else count
-        exact[row["data"]] = row["exact SVM's vectors"]
     checks = []
-    for data, own in needed.items():
-        best = min(own.get(PAPERS, np.inf), own.get(WITH_LINE, np.inf))
-        others = {name: count for name, count in own.items() if name in (ON_ROWS[PAPERS], *FIXED)}
-        if others and (np.isfinite(best) or np.isfinite(min(others.values()))):
-            counts = {"CPSP": best} | others
-            told = ", ".join(f"{name} {count:.0f}" for name, count in counts.items()).replace("inf", "more than 500")
-            name = data.split(" (")[0]
-            checks.append(Check(best < min(others.values()), f"{name}: {told}, exact machine {exact[data]}"))
+    for data in dict.fromkeys(row["data"] for row in rows):
+        needed = {row["method"]: row["vectors"] for row in rows if row["data"] == data}
+        ours = min((needed[name] for name in (PAPERS, WITH_LINE) if name in needed), key=at_most, default="> 0")
+        others = {name: needed[name] for name in (ON_ROWS[PAPERS], *FIXED) if name in needed}
+        best = min(map(at_most, others.values()), default=np.inf)
+        if others and min(at_most(ours), best) < np.inf:
+            told = ", ".join(f"{name} {count}" for name, count in ({"CPSP": ours} | others).items())
+            exact = next(row["exact SVM's vectors"] for row in rows if row["data"] == data)
+            checks.append(Check(at_most(ours) < best, f"{data.split(' (')[0]}: {told}, exact machine {exact}"))
     return Verdict(
         "CPSP needs far fewer vectors than the other methods and the exact machine to come near its accuracy.",
         checks,
-        "Sizes are those of this run, 10, 20, 50, 100, 200 and 500; one step of them decides.",
-        "Vectors of the paper's Algorithm 2, with or without a line search. On a set where none comes near with 500, "
-        "nothing is said.",
+        "Some sizes alone are tried, and one step of them decides.",
+        "Vectors of the paper's Algorithm 2, with or without a line search; of a set where none comes near, nothing is "
+        "said.",
     )
+
+
+def at_most(vectors: str) -> float:
+    """A number of vectors; infinity where none was enough."""
+    count = number(vectors)
+    return np.inf if np.isnan(count) else count
 
 
 def exponents(of_vectors: Rows, of_rows: Rows) -> Verdict:

@@ -157,7 +157,6 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         "point apart.",
         checks,
         "Why is not known; the rows are others than the paper's, and on covtype the scaling, too.",
-        SCALE,
     )
 
 
@@ -183,7 +182,7 @@ def time_against_sample_size(sampled: Rows) -> Verdict:
     return Verdict(
         "the time of violated cuts grows more slowly with the sample size than that of uniform cuts.",
         checks,
-        more=f"Factors of violated and uniform cuts, without fits that met the time limit, as in the paper. {SCALE}",
+        more="Factors of violated and uniform cuts, without fits that met the time limit, as in the paper.",
     )
 
 
@@ -195,11 +194,7 @@ def iterations_against_sample_size(sampled: Rows) -> Verdict:
             (less, before), *_, (more, after) = line.items()
             told = f"{oracle}, C = {C:g}: {before:.0f} to {after:.0f} from r = {less:,} to {more:,}"
             checks.append(Check(after <= before, told))
-    return Verdict(
-        "larger samples need fewer iterations.",
-        checks,
-        more=SCALE,
-    )
+    return Verdict("larger samples need fewer iterations.", checks)
 
 
 def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
@@ -211,11 +206,7 @@ def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
             spread = max(errors) - min(errors)
             told = f"{oracle}, C = {C:g}: within {spread:.2f} points from r = {STABLE_SIZE} on"
             checks.append(Check(spread <= BAND, told))
-    return Verdict(
-        "but for very small samples (r = 100) and small C (0.01) the curves are flat.",
-        checks,
-        more=SCALE,
-    )
+    return Verdict("but for very small samples (r = 100) and small C (0.01) the curves are flat.", checks)
 
 
 def bounds(theorems: Rows) -> Verdict:

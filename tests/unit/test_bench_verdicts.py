@@ -167,11 +167,11 @@ def test_bsca_merges_small_budgets_and_runs_without_a_budget():
 def test_bsca_after_many_epochs_and_after_few():
     few = [{"data": "d", "B": 200, bsca.SOON: None, "± of bsca's last epochs %": 2, "± of bsgd's last epochs %": 1}]
     many = [{**few[0], bsca.SOON: 0.4}]
-    told = str(bsca.later(bsca.times, many, few))
+    told = str(bsca.later(bsca.times(many), bsca.times(few)))
     assert "Agrees: BSCA gets to BSGD's last error in 1 of 1 cases; in half of BSGD's time or less in 1." in told
-    assert told.endswith("That is after 150 epochs. After 20, 0 of 3 checks agree.")
-    assert bsca.later(bsca.times, [], few) == bsca.times(few)
-    assert "Not measured in this run." in str(bsca.later(bsca.times, [], []))
+    assert told.endswith("After few (budget), 0 of 3 checks agree.")
+    assert bsca.later(bsca.times([]), bsca.times(few)) == bsca.times(few)
+    assert "Not measured in this run." in str(bsca.later(bsca.times([]), bsca.times([])))
 
 
 # ---- cross-training
@@ -246,10 +246,10 @@ def test_cpsp_vectors_needed_and_exponents():
     row = {"data": "d (n = 9)", "exact SVM's vectors": "900", "seconds": "1"}
     counts = {cpsp.PAPERS: "> 500", cpsp.WITH_LINE: "20", "Nyström": "> 500", cpsp.ON_ROWS[cpsp.PAPERS]: "50"}
     rows = [{**row, "method": method, "vectors": count} for method, count in counts.items()]
-    told = "d: CPSP 20, Nyström more than 500, CPSP (paper's, training rows) 50, exact machine 900."
+    told = "d: CPSP 20, CPSP (paper's, training rows) 50, Nyström > 500, exact machine 900."
     assert parts_of(cpsp.table_2(rows))[0] == told
     rows[1]["vectors"] = "> 500"
-    assert parts_of(cpsp.table_2(rows))[1].startswith("d: CPSP more than 500, Nyström more than 500")
+    assert parts_of(cpsp.table_2(rows))[1].startswith("d: CPSP > 500, CPSP (paper's, training rows) 50")
     assert parts_of(cpsp.table_2(rows[:3])) == ("", "")  # none comes near
     of = [{"data": "d", "method": cpsp.PAPERS, "seconds ~": f"k^{exponent}"} for exponent in (0.9, 1.9)]
     assert parts_of(cpsp.exponents(of, [])) == ("d: k^0.90.", "d: k^1.90.")

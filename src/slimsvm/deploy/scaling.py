@@ -50,13 +50,13 @@ class Scaling(NamedTuple):
 
 def read_scaling(arrays: dict[str, Array], n_features: int) -> Scaling:
     """The scaling that a file's arrays say; ValueError where they do not fit."""
-    parts = {name: arrays.get(f"scaling_{name}") for name in Scaling._fields}
-    has_bounds = parts["low"] is not None or parts["high"] is not None
-    needed = [parts[name] for name in (Scaling._fields if has_bounds else ("offset", "factor"))]
-    if any(part is None or part.shape != (n_features,) or part.dtype != np.float64 for part in needed):
+    has_bounds = "scaling_low" in arrays or "scaling_high" in arrays
+    names = Scaling._fields if has_bounds else ("offset", "factor")
+    parts = [arrays.get(f"scaling_{name}", np.empty(0)) for name in names]
+    if any(part.shape != (n_features,) or part.dtype != np.float64 for part in parts):
         raise ValueError(f"the scaling must be float64 arrays of {n_features} numbers, one for each feature")
-    scaling = Scaling(**parts)  # type: ignore[arg-type]
-    is_usable = np.isfinite(scaling.offset) & np.isfinite(scaling.factor) & (scaling.factor != 0)
-    if not (is_usable.all() and (not has_bounds or (scaling.low <= scaling.high).all())):  # type: ignore[operator]
+    offset, factor, *bounds = parts
+    is_usable = np.isfinite(offset) & np.isfinite(factor) & (factor != 0)
+    if not is_usable.all() or (bounds and not (bounds[0] <= bounds[1]).all()):
         raise ValueError("the scaling's offsets and factors must be finite, no factor 0, and no low above its high")
-    return scaling
+    return Scaling(offset, factor, *(bounds or (None, None)))
