@@ -237,9 +237,61 @@ def test_validated_gamma_follows_the_pattern(C):
     errors = [trial["error"] for trial in clf.validation_]
     best = clf.validation_[int(np.argmin(errors))]
     assert (best["C"], best["gamma"]) == (clf.C_, clf.kernel_.gamma)
-    tried = sorted({trial["gamma"] for trial in clf.validation_})
-    np.testing.assert_allclose(tried, scale * np.array([1 / 16, 1 / 4, 1, 4, 16]))
+    tried = list(dict.fromkeys(trial["gamma"] for trial in clf.validation_))
+    np.testing.assert_allclose(tried, scale * np.array([1, 4, 16, 1 / 4]))
     assert {trial["C"] for trial in clf.validation_} == ({10.0} if C == 10.0 else {0.1, 1.0, 10.0, 100.0, 1000.0})
+
+
+@pytest.mark.parametrize(
+    ("errors", "tried"),
+    [
+        ({1: 0.20, 4: 0.22, 1 / 4: 0.22}, [1, 4, 1 / 4]),
+        ({1: 0.20, 4: 0.10, 16: 0.15, 1 / 4: 0.20}, [1, 4, 16, 1 / 4]),
+        ({1: 0.20, 4: 0.205, 16: 0.05, 1 / 4: 0.30}, [1, 4, 16, 1 / 4]),
+        ({1: 0.20, 4: 0.30, 1 / 4: 0.19, 1 / 16: 0.18}, [1, 4, 1 / 4, 1 / 16]),
+        ({1: 0.0, 4: 0.0, 16: 0.0, 1 / 4: 0.0, 1 / 16: 0.0}, [1, 4, 16, 1 / 4, 1 / 16]),
+    ],
+    ids=str,
+)
+def test_widths_are_tried_outwards_while_their_errors_are_near_the_lowest(errors, tried, monkeypatch):
+    X, y = make_moons(60, random_state=0)
+    scale, found = 1 / (2 * X.var()), []
+
+    def one(self, problem, state):
+        factor = problem.kernel.gamma / scale
+        found.append(factor)
+        nearest = min(errors, key=lambda known: abs(np.log(known / factor)))
+        return {"C": problem.C, "gamma": problem.kernel.gamma, "error": errors[nearest], "seconds": 0.0}, None
+
+    monkeypatch.setattr(choosing._Trials, "one", one)
+    clf = SVC(gamma="validate", random_state=0).fit(X, y)
+    np.testing.assert_allclose(found, tried)
+    assert clf.kernel_.gamma == pytest.approx(scale * min(errors, key=lambda factor: (errors[factor], factor != 1)))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "tols"),
+    [
+        (SVC(C="validate"), {0.03, 1e-3}),
+        (SVC(C="validate", tol=1e-6), {0.03, 1e-6}),
+        (SVC(C="validate", tol=0.1), {0.1}),
+        (SVR(C="validate"), {1e-3}),  # in the targets' unit
+        (SVC(C="validate", solver="exact-cuts", intercept="regularized"), {1e-3}),
+    ],
+    ids=repr,
+)
+def test_trials_of_the_exact_machine_end_at_a_wider_tolerance(estimator, tols, monkeypatch):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    kind = type(clone(estimator).set_params(C=1.0).fit(X, y).solver_)
+    own, seen = kind.solve, set()
+
+    def watched(self, problem, *arguments, **more):
+        seen.add(problem.tol)
+        return own(self, problem, *arguments, **more)
+
+    monkeypatch.setattr(kind, "solve", watched)
+    estimator.fit(X, y)
+    assert seen == tols
 
 
 def test_a_kernel_object_is_validated_from_its_own_gamma():

@@ -6,6 +6,7 @@ from sklearn.datasets import make_blobs
 
 from slimsvm import SVC, core
 from slimsvm.solvers.decomposition import pair_sets, shared_kernel
+from slimsvm.solvers.decomposition.dual import DualState
 
 SIZES = (7, 40, 19)
 
@@ -104,3 +105,34 @@ def test_an_interrupt_leaves_all_pairs_as_far_as_they_were(classes, monkeypatch)
         clf = SVC(C=10.0).fit(X, y)
     assert clf.status_ == "interrupted"
     assert np.mean(clf.predict(X) == y) > 0.5, "20 steps for each pair"
+
+
+@pytest.mark.parametrize("intercept", ["free", "regularized"])
+def test_the_next_price_starts_from_scores_that_are_known(classes, intercept, monkeypatch):
+    X, y = classes
+    known, scores_at, go_on = [], DualState.scores_at, pair_sets.PairSets.go_on
+
+    def noted(self, v, C, last):
+        known.append(scores_at(self, v, C, last))
+        return known[-1]
+
+    def compared(self, k, state):
+        go_on(self, k, state)
+        part, places = self.part(k), self.places[self.part(k)]
+        scores = self.K[np.ix_(places, places)] @ self.v[part] + self.dual.offset * self.v[part].sum()
+        np.testing.assert_allclose(self.dual.target[part] - self.g[part], scores, rtol=1e-5, atol=1e-5)
+
+    monkeypatch.setattr(DualState, "scores_at", noted)
+    monkeypatch.setattr(pair_sets.PairSets, "go_on", compared)
+    SVC(C="validate", intercept=intercept, random_state=0).fit(X, y)
+    assert len(known) >= 2 * 45
+    assert all(scores is not None for scores in known)
+
+
+def test_scores_of_another_point_are_not_known():
+    v, scores = np.array([1.0, -1.0]), np.array([0.5, 0.25])
+    state = DualState(v, 2.0, None, None)
+    np.testing.assert_array_equal(state.scores_at(3 * v, 6.0, (v, scores)), 3 * scores)
+    assert state.scores_at(3 * v, 6.0, None) is None
+    assert state.scores_at(3 * v, 6.0, (v.copy(), scores)) is None, "of another fit"
+    assert state.scores_at(np.array([3.0, -2.9]), 6.0, (v, scores)) is None, "cut off by its bounds"

@@ -57,9 +57,10 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         "scale" or from the gamma of an object given as ``kernel``. With other solvers, such as "exact", a model of 100
         vectors learns their proportions first. The machine of all rows follows, with an RBF, Matérn or Laplacian kernel
         and with gammas as large as "scale" is for features in these scales, or with the mean that an object given as
-        ``kernel`` has. "validate" tries 1/16, 1/4, 1, 4 and 16 times "scale", or the gamma of
-        an object given as ``kernel``, in the same way as ``C="validate"``. With both, every C is tried with every
-        gamma.
+        ``kernel`` has. "validate" tries "scale", or the gamma of an object given as ``kernel``, in
+        the same way as ``C="validate"``; then 4 and 16 times that, and a fourth and a sixteenth of it, on either side
+        as long as the lowest error is less than a twentieth above the lowest before. With both, every C is tried with
+        every gamma.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size

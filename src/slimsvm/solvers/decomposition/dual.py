@@ -23,6 +23,8 @@ Array = np.ndarray
 
 # An imbalance of Σ v, as a share of its positive part, that is rounding's.
 ROUNDING = 1e-12
+# Where a fit leaves its dual point and Kv for the next one; the share of C by which points differ that are the same.
+LAST, SAME = "dual point and scores", 1e-12
 # A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
 ZERO = 1e-6
 # A fit ends after MOST_STEPS steps on pairs of rows, or MOST_STEPS_PER_ROW steps for each row if that is more. LIBSVM
@@ -139,6 +141,15 @@ class DualState:
     def check(self, task: Task, examples: Examples) -> None:
         """Refuse to go on with another loss."""
         check_same_loss(self, task, examples, "; only the kernel, C and X may change")
+
+    def scores_at(self, v: Array, C: float, last: tuple[Array, Array] | None) -> Array | None:
+        """Kv, where v is this point but for the price, and the last fit of the same kernel left this point and its Kv
+        (``last``); otherwise None.
+        """
+        ratio = C / self.C
+        if last is None or last[0] is not self.v or np.abs(v - ratio * self.v).max(initial=0.0) > SAME * C:
+            return None
+        return ratio * last[1]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import REPORT_WORK, Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.solvers.decomposition.active_rows import ActiveRows
-from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
@@ -71,8 +71,6 @@ WORTH_DROPPING = 0.2
 KEEP_SHARE = 0.5
 # The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
 STALL, ROUNDING = 20, 1e-16
-# Where a fit leaves its dual point and Kv, and the share of C by which points differ that are the same.
-LAST, SAME = "dual point and scores", 1e-12
 
 
 class ExactRun:
@@ -136,12 +134,9 @@ class ExactRun:
 
     def go_on(self, state: DualState) -> None:
         """Start from the best multiple of another fit's dual point that the bounds allow."""
-        ratio = self.problem.C / state.C
-        v, scores = self.dual.feasible(state.v * ratio), None
-        last = self.kept.get(LAST)
-        if last is not None and last[0] is state.v:
-            is_same = np.abs(v - ratio * state.v).max(initial=0.0) <= SAME * self.problem.C
-            scores = ratio * last[1] if is_same else None
+        C = self.problem.C
+        v = self.dual.feasible(state.v * (C / state.C))
+        scores = state.scores_at(v, C, self.kept.get(LAST))
         self.begin(v, None if scores is None else self.dual.target - scores)
         share = self.dual.best_multiple(self.v, self.g)
         self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))

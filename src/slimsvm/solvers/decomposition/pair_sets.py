@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm import core
-from slimsvm.solvers.base import Problem, Status
-from slimsvm.solvers.decomposition.dual import FINER, Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.base import Kept, Problem, Status
+from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Tolerance, limit_reached
 from slimsvm.solvers.decomposition.one_vs_one import PairFit
 from slimsvm.solvers.decomposition.row_set import CALL_WORK
 from slimsvm.tasks import Binary, Examples
@@ -32,6 +32,7 @@ class PairRows(NamedTuple):
 
     Parameters
     ----------
+    classes : tuple of int
     rows : int64 ndarray
     positive : bool ndarray
         Which of them are of the first class.
@@ -39,6 +40,7 @@ class PairRows(NamedTuple):
         Where they are in the kernel matrix.
     """
 
+    classes: tuple[int, int]
     rows: Array
     positive: Array
     places: Array
@@ -56,6 +58,8 @@ class PairSets:
         Fits to go on from.
     K : ndarray of shape (width, width)
         Kernel values.
+    kept : Kept
+        Of the fits of the same K: where each pair leaves its dual point and its scores Kv.
 
     Attributes
     ----------
@@ -63,8 +67,9 @@ class PairSets:
     intercept, objective, lower_bound : float64 ndarrays of shape (n_pairs,)
     """
 
-    def __init__(self, problem: Problem, pairs: list[PairRows], states: list[DualState | None], K: Array):
-        self.problem, self.K = problem, K
+    def __init__(self, problem: Problem, pairs: list[PairRows], states: list[DualState | None], K: Array, kept: Kept):
+        self.problem, self.K, self.kept = problem, K, kept
+        self.names = [(LAST, pair.classes) for pair in pairs]
         self.sizes = np.array([len(pair.rows) for pair in pairs])
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
         self.places = np.concatenate([pair.places for pair in pairs])
@@ -98,9 +103,12 @@ class PairSets:
     def go_on(self, k: int, state: DualState) -> None:
         """Start pair k from the best multiple of another fit's dual point that the bounds allow."""
         part, dual, places = self.part(k), self.of_pair(k), self.places[self.part(k)]
-        v = dual.feasible(state.v * (self.problem.C / state.C))
-        used = np.flatnonzero(v)
-        scores = self.K[np.ix_(places, places[used])] @ v[used] + dual.offset * v.sum()
+        C = self.problem.C
+        v = dual.feasible(state.v * (C / state.C))
+        scores = state.scores_at(v, C, self.kept.get(self.names[k]))
+        if scores is None:
+            used = np.flatnonzero(v)
+            scores = self.K[np.ix_(places, places[used])] @ v[used] + dual.offset * v.sum()
         share = dual.best_multiple(v, dual.target - scores)
         self.v[part] = share * v
         self.g[part] = dual.target - share * scores
@@ -173,8 +181,9 @@ class PairSets:
         return Status.ITERATION_LIMIT if limit_reached(n_steps, n_rows) else None
 
     def fit(self, k: int, status: Status) -> PairFit:
-        """What became of pair k."""
+        """What became of pair k; its scores are left for the next fit."""
         part, v = self.part(k), self.v[self.part(k)].copy()
+        self.kept.put(self.names[k], (v, self.dual.target[part] - self.g[part]))
         examples = Examples(labels=self.examples.labels[part], weights=self.examples.weights[part])
         return PairFit(
             v=v,

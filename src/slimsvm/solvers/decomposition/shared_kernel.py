@@ -76,10 +76,10 @@ class SharedKernelRun(OneVsOneRun):
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]
         K = self.values_of(some[0])
         pairs = [
-            PairRows(rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)))
+            PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)))
             for rows, pair in zip(some, self.pairs[first:last], strict=True)
         ]
-        sets = PairSets(self.problem, pairs, self.states[first:last], K)
+        sets = PairSets(self.problem, pairs, self.states[first:last], K, self.kept)
         seconds = self.problem.max_seconds
         found = sets.solve(self.workspace, None if seconds is None else self.begun + seconds)
         for k, status in enumerate(found):
