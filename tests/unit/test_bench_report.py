@@ -54,23 +54,27 @@ def test_a_cell_ends_at_its_limit(tmp_path, monkeypatch):
     assert all_cells.done(tmp_path, all_cells.CELLS["slow"], False) is None
 
 
-def test_a_cell_whose_data_are_missing_is_run_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(all_cells, "CELLS", {"peers hiva": Cell("peers hiva", ("peers", "--sets", "hiva"))})
-
-    def without_data(argv, own, log, limit):
-        (own / "peers.json").write_text(json.dumps({"records": records}))
-        return "done"
-
-    monkeypatch.setattr(all_cells, "ended", without_data)
-    for records, status in (
+@pytest.mark.parametrize(
+    ("records", "status"),
+    [
         ([{"status": "no data"}], "no data"),
         ([{"status": "no data"}, {"status": "failed"}], "done"),
         ([], "done"),
-    ):
-        assert main(["all", "--again", "--output", str(tmp_path)]) == 0
-        assert json.loads((tmp_path / "cells" / "peers-hiva" / "done.json").read_text())["status"] == status
-        known = all_cells.done(tmp_path, all_cells.CELLS["peers hiva"], False)
-        assert (known is not None) == (status == "done")
+    ],
+    ids=str,
+)
+def test_a_cell_whose_data_are_missing_is_run_again(records, status, tmp_path, monkeypatch):
+    monkeypatch.setattr(all_cells, "CELLS", {"peers hiva": Cell("peers hiva", ("peers", "--sets", "hiva"))})
+
+    def ended(argv, own, log, limit):
+        (own / "peers.json").write_text(json.dumps({"records": records}))
+        return "done"
+
+    monkeypatch.setattr(all_cells, "ended", ended)
+    assert main(["all", "--output", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "cells" / "peers-hiva" / "done.json").read_text())["status"] == status
+    known = all_cells.done(tmp_path, all_cells.CELLS["peers hiva"], False)
+    assert (known is not None) == (status == "done")
 
 
 def test_every_cell_is_a_benchmark_with_options_it_knows():
