@@ -44,6 +44,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     C : float or "validate", default=1.0
         Weight of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
         rows (at most 50,000), takes the value with the lowest error on the others, and trains on all rows with it.
+        Trials of the exact machine end at a violation of 0.03, or at ``tol`` if that is larger.
     kernel : str, Kernel or callable, default="rbf"
         A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
         `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
