@@ -70,8 +70,8 @@ def choose(
     """The problem with the price and the kernel whose model has the lowest error on a fifth of the rows, and a record
     of every trial.
 
-    The middle kernel comes first, then those on either side of it, as long as a kernel has a lower error than all
-    before: the widest and the narrowest are seldom best, and the narrowest takes longer than all others together.
+    The middle kernel comes first, then those on either side of it, each as long as the last one's error was near the
+    lowest of all: the widest and the narrowest are seldom best, and the narrowest may take longer than all others.
 
     The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
     rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the trial that came first.
@@ -161,7 +161,9 @@ class _Trials:
         self.kernel = part.kernel
 
     def of_kernel(self, kernel: kernels.Kernel, verbose: int) -> bool:
-        """Try the prices, each from the model of the one before; whether an error is near the lowest of all."""
+        """Try the prices, each from the model of the one before; whether an error is near the lowest of the kernels
+        before, or lower.
+        """
         line = replace(self.part, kernel=kernel, kept=Kept(self.room) if self.is_exact else None)
         state, errors, before = None, [], self.best["error"]
         for C in one_by_one(self.prices, "values of C on rows held out", verbose):
