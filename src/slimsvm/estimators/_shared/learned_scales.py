@@ -20,10 +20,19 @@ from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
 from slimsvm.solvers.base import Status
 from slimsvm.solvers.learned.machines import machine_problem
 
-# Vectors of the small model.
-VECTORS = 100
+# Vectors of the small model, its steps and their rate: half as many steps as by default, at twice the rate. Machines in
+# its scales err as much as in those of twice the time.
+VECTORS, STEPS, RATE = 100, 3000, 0.2
 # Of max_seconds, the share of the small model.
 SHARE = 0.3
+
+
+class _ShortRefine(solvers.Refine):
+    """Learned vectors, by fewer steps."""
+
+    def auto_steps(self, k: int) -> float:
+        """See `Refine`."""
+        return STEPS
 
 
 def check_scales(problem: solvers.Problem) -> None:
@@ -92,7 +101,7 @@ def _scales(problem: solvers.Problem) -> np.ndarray:
         small = machine_problem(small, tasks.Multiclass(1 + max(map(max, pairs))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = solvers.Refine(VECTORS, learn_metric=True).solve(small)
+        fit = _ShortRefine(VECTORS, rate=RATE, learn_metric=True, finish=False).solve(small)
     if fit.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     gamma = np.asarray(fit.model.kernel.gamma, np.float64)

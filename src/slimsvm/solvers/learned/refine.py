@@ -124,7 +124,7 @@ class RefineRun:
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = solver.epochs
         if n_epochs == "auto":
-            steps = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+            steps = solver.auto_steps(k)
             if problem.examples.offsets is not None:
                 steps = min(steps, max(LONG_STEPS, LONG_EPOCHS * self.n_batches))
             n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
@@ -446,6 +446,10 @@ class Refine(Solver):
         self.averaging = averaging
         self.finish = finish
         self.tol_relative = tol_relative
+
+    def auto_steps(self, k: int) -> float:
+        """Steps that ``epochs="auto"`` makes with k vectors, but for its limits."""
+        return AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
 
     def start(self, problem: Problem, state: RefineState | Halfway | None = None) -> RefineRun:
         """Check parameters and set the run up."""
