@@ -341,13 +341,61 @@ def test_one_call_without_any_search(noisy_moons):
 
 @pytest.mark.parametrize("labels", [np.repeat([0, 1, 2], [900, 60, 40]), np.linspace(0, 1, 1000)])
 def test_parts_hold_the_same_shares(labels, monkeypatch):
-    monkeypatch.setattr(choosing, "MAX_TRAINING", 700)
+    monkeypatch.setattr(choosing, "MAX_TRAINING", 400)
+    monkeypatch.setattr(choosing, "MAX_VALIDATION", 100)
     training, held = choosing._parts(labels, np.random.default_rng(0), len(labels))
-    assert len(training) == 700
-    assert len(held) == 200
+    assert len(training) == 400
+    assert len(held) == 100
     assert not set(training) & set(held)
-    assert labels[held].mean() == pytest.approx(labels.mean(), abs=0.01)
-    assert labels[training].mean() == pytest.approx(labels.mean(), abs=0.03)
+    assert labels[held].mean() == pytest.approx(labels.mean(), abs=0.02)
+    assert labels[training].mean() == pytest.approx(labels.mean(), abs=0.01)
+    few = training[choosing._evenly(400, 100)]
+    assert labels[few].mean() == pytest.approx(labels.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("y", "few"),
+    [([50, 50], 50), ([95, 5], 100), ([996, 3, 1], 800), ([10] * 25, 125), (None, 50)],
+    ids=["even", "rare", "very rare", "many classes", "targets"],
+)
+def test_so_many_rows_train_that_the_rarest_class_has_enough(y, few, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    labels = X[:, 0] if y is None else np.resize(np.repeat(np.arange(len(y)), y), 1000)
+    monkeypatch.setattr(choosing, "FEW_TRAINING", 50)
+    monkeypatch.setattr(choosing, "RAREST", 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = (SVR if y is None else SVC)(C="validate", solver="exact", max_iter=1).fit(X, labels)
+    assert {trial["n_rows"] for trial in fitted.validation_} == {few}
+
+
+@pytest.mark.parametrize(
+    ("few", "all_rows", "tried", "best"),
+    [
+        ({1: 0.2, 4: 0.1}, {4: 0.10, 16: 0.15}, [4, 16], 4),
+        ({1: 0.1}, {1: 0.10, 4: 0.20, 16: 0.05}, [1, 4], 1),
+        ({1: 0.1}, {1: 0.10, 4: 0.05, 16: 0.01}, [1, 4, 16], 16),
+        ({4: 0.2, 16: 0.1}, {}, [], 16),
+    ],
+    ids=["as few rows have it", "not beyond a worse one", "the narrowest", "none is narrower"],
+)
+def test_narrower_kernels_are_tried_again_with_more_rows(few, all_rows, tried, best, monkeypatch):
+    X, y = make_moons(300, random_state=0)
+    scale, found = 1 / (2 * X.var()), []
+    monkeypatch.setattr(choosing, "FEW_TRAINING", 100)
+    monkeypatch.setattr(choosing, "RAREST", 10)
+
+    def one(self, problem, state):
+        n_rows, factor = problem.rows.n_rows, round(float(problem.kernel.gamma / scale), 6)
+        if n_rows == 240:
+            found.append((factor, problem.C))
+        error = {100: few, 240: all_rows}[n_rows].get(factor, 0.9) + abs(np.log10(problem.C) - 1)  # best at C = 10
+        return {"C": problem.C, "gamma": problem.kernel.gamma, "error": error}, None
+
+    monkeypatch.setattr(choosing._Trials, "one", one)
+    clf = SVC(C="validate", gamma="validate", random_state=0).fit(X, y)
+    assert found == [(factor, 10.0) for factor in tried]
+    assert (clf.C_, clf.kernel_.gamma) == (10.0, pytest.approx(scale * best))
 
 
 def test_validation_that_cannot_be():
@@ -418,7 +466,7 @@ def test_whole_examples_are_held_out(machine, error, monkeypatch):
         return clf.fit(X_, np.split(y_, np.cumsum(lengths)[:-1]) if machine is StructuredSVM else y_, lengths)
 
     clf = fitted("validate", np.ones(len(y), bool), lengths)
-    training, held = seen[0]
+    training, held = map(np.sort, seen[0])
     assert len(held) == 6
     np.testing.assert_array_equal(np.sort(np.append(training, held)), np.arange(30))
     of_rows = np.isin(np.repeat(np.arange(30), lengths), training)

@@ -26,6 +26,10 @@ WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
 # of several rows.
 EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
+# Rows of the part that trains: FEW_TRAINING, or so many that RAREST are of the rarest class, if that is more. What
+# they choose is as good for all rows as what ten times as many choose; but some problems want a narrower kernel the
+# more rows there are, so narrower ones are tried again with more rows.
+FEW_TRAINING, RAREST = 5000, 500
 # Most rows of either part.
 MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
 # Of max_seconds, the share of one trial.
@@ -71,7 +75,9 @@ def choose(
     of every trial.
 
     The middle kernel comes first, then those on either side of it, each as long as the last one's error was near the
-    lowest of all: the widest and the narrowest are seldom best, and the narrowest may take longer than all others.
+    lowest of all: the widest and the narrowest are seldom best, and the narrowest may take longer than all others. Of
+    many rows this is done with few of those that train; with all of them it is then seen whether the price that is
+    best wants a narrower kernel.
 
     The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
     rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the trial that came first.
@@ -90,8 +96,8 @@ def choose(
     -------
     problem : Problem
     trials : list of dict
-        ``C``, of several kernels ``gamma``, ``error`` (the task's: share of wrong labels, mean absolute error, mean
-        loss of a query, ...) and ``seconds``.
+        ``C``, of several kernels ``gamma``, ``n_rows`` that were trained on, ``error`` (the task's: share of wrong
+        labels, mean absolute error, mean loss of a query, ...) and ``seconds``.
 
     Raises
     ------
@@ -105,20 +111,38 @@ def choose(
     asked = "C='validate'" if len(tried) == 1 else "gamma='validate'"
     if not problem.kernel.has_features:
         raise ValueError(f"{asked} cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
-    training, validating = _parts(_kinds(task, examples, asked), problem.generator(), rows.n_rows)
-    (index, fitted), (held, others) = _some(task, examples, training), _some(task, examples, validating)
-    part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=fitted, verbose=0)
-    if problem.max_seconds is not None:
-        part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
-    if isinstance(solver, solvers.Exact) and not task.has_targets:
-        part = replace(part, tol=max(problem.tol, TRIAL_TOL))
-    trials = _Trials(solver, prices, part, rows.take(held, rows.exact_dtype), others, len(tried) > 1)
+    kinds = _kinds(task, examples, asked)
+    training, validating = _parts(kinds, problem.generator(), rows.n_rows)
+    held, others = _some(task, examples, validating)
+    few = training[_evenly(len(training), _few(task, examples, kinds))]
+    trials = _Trials(solver, prices, rows.take(held, rows.exact_dtype), others, len(tried) > 1)
     middle = len(tried) // 2
+    trials.use(_part_of(problem, few, solver), tried[middle])
     for further in (tried[middle:], tried[:middle][::-1]):
         for kernel in further:
             if not trials.of_kernel(kernel, problem.verbose):
                 break
+    narrower = tried[[kernel is trials.kernel for kernel in tried].index(True) :]
+    if len(few) < len(training) and len(narrower) > 1:
+        trials.prices = (trials.best["C"],)
+        trials.use(_part_of(problem, training, solver), trials.kernel)
+        for kernel in narrower:
+            trials.of_kernel(kernel, problem.verbose)
+            if trials.kernel is not kernel:
+                break
     return replace(problem, C=trials.best["C"], kernel=trials.kernel), trials.found
+
+
+def _part_of(problem: solvers.Problem, chosen: np.ndarray, solver: solvers.Solver) -> solvers.Problem:
+    """The problem of a trial: of some rows or examples, with its share of the time."""
+    rows, task = problem.rows, problem.task
+    index, examples = _some(task, problem.examples, np.sort(chosen))
+    part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=examples, verbose=0)
+    if problem.max_seconds is not None:
+        part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
+    if isinstance(solver, solvers.Exact) and not task.has_targets:
+        part = replace(part, tol=max(problem.tol, TRIAL_TOL))
+    return part
 
 
 class _Trials:
@@ -128,8 +152,6 @@ class _Trials:
     ----------
     solver : Solver
     prices : tuple of float
-    part : Problem
-        The rows that are trained on.
     block : ndarray or CSR matrix
         Those held out.
     others : Examples
@@ -142,23 +164,27 @@ class _Trials:
     found : list of dict
         A record of every trial.
     best, kernel : dict and Kernel
-        The record of the lowest error and its kernel.
+        The record of the lowest error with the rows in use, and its kernel.
     """
 
     def __init__(
         self,
         solver: solvers.Solver,
         prices: tuple[float, ...],
-        part: solvers.Problem,
         block: Any,
         others: tasks.Examples,
         names_gamma: bool,
     ):
-        self.solver, self.prices, self.part, self.block, self.others = solver, prices, part, block, others
+        self.solver, self.prices, self.block, self.others = solver, prices, block, others
         self.names_gamma, self.is_exact, self.room = names_gamma, isinstance(solver, solvers.Exact), Room()
         self.found: list[dict[str, Any]] = []
-        self.best: dict[str, Any] = {"C": prices[0], "error": np.inf}
-        self.kernel = part.kernel
+
+    def use(self, part: solvers.Problem, kernel: kernels.Kernel) -> None:
+        """Train on these rows from now on, best with this kernel as long as nothing is known; errors with other rows do
+        not count, as more rows have lower ones.
+        """
+        self.part, self.kernel = part, kernel
+        self.best: dict[str, Any] = {"C": self.prices[0], "error": np.inf}
 
     def of_kernel(self, kernel: kernels.Kernel, verbose: int) -> bool:
         """Try the prices, each from the model of the one before; whether an error is near the lowest of the kernels
@@ -187,7 +213,8 @@ class _Trials:
         scores = fit.model.scores(self.block, n_jobs=problem.n_jobs)
         error = float(task.error(task.decode(scores, fit.model.plain, self.others), self.others))
         of_gamma = {"gamma": problem.kernel.gamma} if self.names_gamma else {}
-        record = {"C": problem.C} | of_gamma | {"error": error, "seconds": time.perf_counter() - begun}
+        record = {"C": problem.C} | of_gamma | {"n_rows": problem.rows.n_rows, "error": error}
+        record["seconds"] = time.perf_counter() - begun
         return record, fit.state if self.is_exact else None
 
 
@@ -221,14 +248,27 @@ def _some(task: tasks.Task, examples: tasks.Examples, index: np.ndarray) -> tupl
     return index, replace(part, weights=part.weights * (len(index) / examples.n_rows))
 
 
+def _few(task: tasks.Task, examples: tasks.Examples, kinds: np.ndarray) -> int:
+    """Rows or examples that are trained on at first."""
+    if examples.offsets is not None:
+        return len(kinds)
+    share = 1.0 if task.has_targets else np.unique(kinds, return_counts=True)[1].min() / len(kinds)
+    return max(FEW_TRAINING, int(RAREST / share))
+
+
+def _evenly(n: int, most: int) -> np.ndarray:
+    """Positions of at most so many of n, at even distances."""
+    n_chosen = min(n, max(1, most))
+    return np.arange(n_chosen) * n // n_chosen
+
+
 def _parts(kinds: np.ndarray, rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of what trains and what validates: every fifth in the order of kinds, those of one kind shuffled."""
+    """Positions of what trains and what validates, in the order of kinds: every fifth, those of one kind shuffled."""
     n = len(kinds)
     order = rng.permutation(n)
     order = order[np.argsort(kinds[order], kind="stable")]
     is_held = np.arange(n) % EVERY == EVERY // 2
     parts = []
     for index, most_rows in ((order[~is_held], MAX_TRAINING), (order[is_held], MAX_VALIDATION)):
-        limit = max(1, most_rows * n // n_rows)
-        parts.append(np.sort(index if len(index) <= limit else rng.choice(index, limit, replace=False)))
-    return parts[0], parts[1]
+        parts.append(index[_evenly(len(index), most_rows * n // n_rows)])
+    return parts[0], np.sort(parts[1])
