@@ -44,8 +44,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     C : float or "validate", default=1.0
         Weight of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
         rows, takes the value with the lowest error on the others, and trains on all rows with it. Trials train on at
-        most 5,000 rows, or as many as have 500 of the rarest class (at most 50,000); those of the exact machine end at
-        a violation of 0.03, or at ``tol`` if that is larger.
+        most 5,000 rows, or as many as have 500 of the rarest class; values whose errors are at most a twentieth above
+        the lowest are then tried again with all of the four fifths, up to 50,000. Trials of the exact machine end at a
+        violation of 0.03, or at ``tol`` if that is larger.
     kernel : str, Kernel or callable, default="rbf"
         A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
         `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
@@ -62,8 +63,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         ``kernel`` has. "validate" tries "scale", or the gamma of an object given as ``kernel``, in
         the same way as ``C="validate"``; then 4 and 16 times that, and a fourth and a sixteenth of it, on either side
         as long as the lowest error is less than a twentieth above the lowest before. With both, every C is tried with
-        every gamma. Of more than 5,000 rows the best gamma is then compared with 4 times that, with as many of the rows
-        as there are up to 50,000, and so on as long as the error falls.
+        every gamma. With more rows than 5,000 the best gamma is then tried again, and 4 times that, and so on as long
+        as the error falls.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size

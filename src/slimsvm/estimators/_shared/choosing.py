@@ -19,7 +19,8 @@ from slimsvm.solvers.progress import one_by_one
 
 # Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
-# Further widths are tried on a side as long as the last one's error is below this many times the lowest before.
+# Errors up to this many times the lowest are near it. Further widths are tried on a side as long as the last one's
+# error is near the lowest before; prices of such errors are tried again with more rows.
 NEAR = 1.05
 # Widths that are tried, as multiples of gamma="scale" or of the gamma of a kernel object.
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -27,8 +28,8 @@ WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # of several rows.
 EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
 # Rows of the part that trains: FEW_TRAINING, or so many that RAREST are of the rarest class, if that is more. What
-# they choose is as good for all rows as what ten times as many choose; but some problems want a narrower kernel the
-# more rows there are, so narrower ones are tried again with more rows.
+# they choose is nearly as good for all rows as what ten times as many choose; but some problems want a narrower kernel
+# the more rows there are, so narrower ones are tried again with more rows.
 FEW_TRAINING, RAREST = 5000, 500
 # Most rows of either part.
 MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
@@ -76,8 +77,8 @@ def choose(
 
     The middle kernel comes first, then those on either side of it, each as long as the last one's error was near the
     lowest of all: the widest and the narrowest are seldom best, and the narrowest may take longer than all others. Of
-    many rows this is done with few of those that train; with all of them it is then seen whether the price that is
-    best wants a narrower kernel.
+    many rows this is done with few of those that train; with all of them the best kernel is then tried again at the
+    prices whose errors were near the lowest, and narrower ones as long as the error falls.
 
     The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
     rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the trial that came first.
@@ -123,8 +124,9 @@ def choose(
             if not trials.of_kernel(kernel, problem.verbose):
                 break
     narrower = tried[[kernel is trials.kernel for kernel in tried].index(True) :]
-    if len(few) < len(training) and len(narrower) > 1:
-        trials.prices = (trials.best["C"],)
+    near = trials.near_best()
+    if len(few) < len(training) and len(narrower) * len(near) > 1:
+        trials.prices = near
         trials.use(_part_of(problem, training, solver), trials.kernel)
         for kernel in narrower:
             trials.of_kernel(kernel, problem.verbose)
@@ -185,22 +187,27 @@ class _Trials:
         """
         self.part, self.kernel = part, kernel
         self.best: dict[str, Any] = {"C": self.prices[0], "error": np.inf}
+        self.errors: dict[float, float] = {}
 
     def of_kernel(self, kernel: kernels.Kernel, verbose: int) -> bool:
         """Try the prices, each from the model of the one before; whether an error is near the lowest of the kernels
         before, or lower.
         """
         line = replace(self.part, kernel=kernel, kept=Kept(self.room) if self.is_exact else None)
-        state, errors, before = None, [], self.best["error"]
+        state, errors, before = None, {}, self.best["error"]
         for C in one_by_one(self.prices, "values of C on rows held out", verbose):
             record, state = self.one(replace(line, C=C), state)
             self.found.append(record)
-            errors.append(record["error"])
+            errors[C] = record["error"]
             if record["error"] < self.best["error"]:
-                self.best, self.kernel = record, kernel
-            if len(errors) - 1 - int(np.argmin(errors)) >= PATIENCE:
+                self.best, self.kernel, self.errors = record, kernel, errors
+            if len(errors) - 1 - int(np.argmin(list(errors.values()))) >= PATIENCE:
                 break
-        return min(errors) <= NEAR * before
+        return min(errors.values()) <= NEAR * before
+
+    def near_best(self) -> tuple[float, ...]:
+        """Prices whose errors with the best kernel are near the lowest."""
+        return tuple(C for C, error in self.errors.items() if error <= NEAR * self.best["error"])
 
     def one(self, problem: solvers.Problem, state: Any) -> tuple[dict[str, Any], Any]:
         """One trial, and its state where the next one may go on from it."""
