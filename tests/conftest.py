@@ -110,3 +110,14 @@ def write(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def noisy_moons():
+    """Two features that matter and six that do not: (X, y) for training, (X, y) for testing."""
+    import numpy as np
+    from sklearn.datasets import make_moons
+
+    X, y = make_moons(5000, noise=0.25, random_state=0)
+    X = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), 6))])
+    return X[:1000], y[:1000], X[1000:], y[1000:]

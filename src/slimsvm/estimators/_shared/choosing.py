@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,9 @@ from slimsvm.estimators._shared.learned_scales import check_scales
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Kept, Room, Status
 from slimsvm.solvers.progress import one_by_one
+
+if TYPE_CHECKING:
+    from slimsvm.model import KernelExpansion
 
 # Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
 PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
@@ -114,25 +117,23 @@ def choose(
         raise ValueError(f"{asked} cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
     kinds = _kinds(task, examples, asked)
     training, validating = _parts(kinds, problem.generator(), rows.n_rows)
-    held, others = _some(task, examples, validating)
     few = training[_evenly(len(training), _few(task, examples, kinds))]
-    trials = _Trials(solver, prices, rows.take(held, rows.exact_dtype), others, len(tried) > 1)
+    held = _Held(problem, validating, len(tried) > 1)
     middle = len(tried) // 2
-    trials.use(_part_of(problem, few, solver), tried[middle])
+    trials = _Trials(held, solver, few, tried[middle])
     for further in (tried[middle:], tried[:middle][::-1]):
         for kernel in further:
-            if not trials.of_kernel(kernel, problem.verbose):
+            if not trials.of_kernel(kernel, prices):
                 break
     narrower = tried[[kernel is trials.kernel for kernel in tried].index(True) :]
     near = trials.near_best()
     if len(few) < len(training) and len(narrower) * len(near) > 1:
-        trials.prices = near
-        trials.use(_part_of(problem, training, solver), trials.kernel)
+        trials = _Trials(held, solver, training, trials.kernel)
         for kernel in narrower:
-            trials.of_kernel(kernel, problem.verbose)
+            trials.of_kernel(kernel, near)
             if trials.kernel is not kernel:
                 break
-    return replace(problem, C=trials.best["C"], kernel=trials.kernel), trials.found
+    return replace(problem, C=trials.best["C"], kernel=trials.kernel), held.records
 
 
 def _part_of(problem: solvers.Problem, chosen: np.ndarray, solver: solvers.Solver) -> solvers.Problem:
@@ -147,59 +148,67 @@ def _part_of(problem: solvers.Problem, chosen: np.ndarray, solver: solvers.Solve
     return part
 
 
-class _Trials:
-    """Fits of a part of the rows, each judged on the rows held out.
+class _Held:
+    """Rows or examples held out, and the records of all that was judged on them.
 
     Parameters
     ----------
-    solver : Solver
-    prices : tuple of float
-    block : ndarray or CSR matrix
-        Those held out.
-    others : Examples
+    problem : Problem
+        Of all rows.
+    chosen : int64 ndarray
         Those held out.
     names_gamma : bool
         Whether a record has the gamma.
+    """
+
+    def __init__(self, problem: solvers.Problem, chosen: np.ndarray, names_gamma: bool):
+        self.problem, self.names_gamma = problem, names_gamma
+        index, self.examples = _some(problem.task, problem.examples, chosen)
+        self.block = problem.rows.take(index, problem.rows.exact_dtype)
+        self.records: list[dict[str, Any]] = []
+
+    def error(self, model: KernelExpansion) -> float:
+        """The task's error of a model."""
+        task, scores = self.problem.task, model.scores(self.block, n_jobs=self.problem.n_jobs)
+        return float(task.error(task.decode(scores, model.plain, self.examples), self.examples))
+
+
+class _Trials:
+    """Fits of some rows, each judged on the rows held out.
+
+    Parameters
+    ----------
+    held : _Held
+    solver : Solver
+    chosen : int64 ndarray
+        Rows or examples that are trained on.
+    kernel : Kernel
+        The first.
 
     Attributes
     ----------
-    found : list of dict
-        A record of every trial.
     best, kernel : dict and Kernel
-        The record of the lowest error with the rows in use, and its kernel.
+        The record of the lowest error, and its kernel.
     """
 
-    def __init__(
-        self,
-        solver: solvers.Solver,
-        prices: tuple[float, ...],
-        block: Any,
-        others: tasks.Examples,
-        names_gamma: bool,
-    ):
-        self.solver, self.prices, self.block, self.others = solver, prices, block, others
-        self.names_gamma, self.is_exact, self.room = names_gamma, isinstance(solver, solvers.Exact), Room()
-        self.found: list[dict[str, Any]] = []
+    def __init__(self, held: _Held, solver: solvers.Solver, chosen: np.ndarray, kernel: kernels.Kernel):
+        self.held, self.solver, self.kernel = held, solver, kernel
+        self.part, self.is_exact = _part_of(held.problem, chosen, solver), isinstance(solver, solvers.Exact)
+        self.room = Room()
+        self.best: dict[str, Any] = {}
+        self.errors: dict[float, float] = {}  # of the best kernel
 
-    def use(self, part: solvers.Problem, kernel: kernels.Kernel) -> None:
-        """Train on these rows from now on, best with this kernel as long as nothing is known; errors with other rows do
-        not count, as more rows have lower ones.
-        """
-        self.part, self.kernel = part, kernel
-        self.best: dict[str, Any] = {"C": self.prices[0], "error": np.inf}
-        self.errors: dict[float, float] = {}
-
-    def of_kernel(self, kernel: kernels.Kernel, verbose: int) -> bool:
-        """Try the prices, each from the model of the one before; whether an error is near the lowest of the kernels
-        before, or lower.
+    def of_kernel(self, kernel: kernels.Kernel, prices: tuple[float, ...]) -> bool:
+        """Try prices, each from the model of the one before; whether an error is near the lowest of the kernels before,
+        or lower.
         """
         line = replace(self.part, kernel=kernel, kept=Kept(self.room) if self.is_exact else None)
-        state, errors, before = None, {}, self.best["error"]
-        for C in one_by_one(self.prices, "values of C on rows held out", verbose):
+        state, errors, before = None, {}, self.best.get("error", np.inf)
+        for C in one_by_one(prices, "values of C on rows held out", self.held.problem.verbose):
             record, state = self.one(replace(line, C=C), state)
-            self.found.append(record)
+            self.held.records.append(record)
             errors[C] = record["error"]
-            if record["error"] < self.best["error"]:
+            if record["error"] < self.best.get("error", np.inf) or not self.best:
                 self.best, self.kernel, self.errors = record, kernel, errors
             if len(errors) - 1 - int(np.argmin(list(errors.values()))) >= PATIENCE:
                 break
@@ -211,16 +220,14 @@ class _Trials:
 
     def one(self, problem: solvers.Problem, state: Any) -> tuple[dict[str, Any], Any]:
         """One trial, and its state where the next one may go on from it."""
-        begun, task = time.perf_counter(), problem.task
+        begun = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             fit = self.solver.solve(problem, state=state)
         if fit.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        scores = fit.model.scores(self.block, n_jobs=problem.n_jobs)
-        error = float(task.error(task.decode(scores, fit.model.plain, self.others), self.others))
-        of_gamma = {"gamma": problem.kernel.gamma} if self.names_gamma else {}
-        record = {"C": problem.C} | of_gamma | {"n_rows": problem.rows.n_rows, "error": error}
+        of_gamma = {"gamma": problem.kernel.gamma} if self.held.names_gamma else {}
+        record = {"C": problem.C} | of_gamma | {"n_rows": problem.rows.n_rows, "error": self.held.error(fit.model)}
         record["seconds"] = time.perf_counter() - begun
         return record, fit.state if self.is_exact else None
 
