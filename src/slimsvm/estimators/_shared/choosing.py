@@ -31,8 +31,8 @@ WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # of several rows.
 EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
 # Rows of the part that trains: FEW_TRAINING, or so many that RAREST are of the rarest class, if that is more. What
-# they choose is nearly as good for all rows as what ten times as many choose; but some problems want a narrower kernel
-# the more rows there are, so narrower ones are tried again with more rows.
+# they choose is nearly as good for all rows as what ten times as many choose; but prices that err alike are told apart
+# by more rows, and some problems want a narrower kernel the more rows there are. Both are tried again with more.
 FEW_TRAINING, RAREST = 5000, 500
 # Most rows of either part.
 MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
