@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.explaining import explain
     from slimsvm.estimators.files import export, load, save
     from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR
+    from slimsvm.estimators.learned_axes import LearnedAxes
     from slimsvm.estimators.normal_ranks import NormalRanks
     from slimsvm.estimators.svc import SVC
     from slimsvm.model import KernelExpansion
@@ -72,6 +73,7 @@ __all__ = [
     "GridSearchSVC",
     "GridSearchSVR",
     "KernelExpansion",
+    "LearnedAxes",
     "LowRank",
     "ModelFileError",
     "MultiEdit",
@@ -122,6 +124,7 @@ _HOMES = {
     "GridSearchSVC": "estimators.grid_search",
     "GridSearchSVR": "estimators.grid_search",
     "KernelExpansion": "model",
+    "LearnedAxes": "estimators.learned_axes",
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "MultiEdit": "estimators.editors",

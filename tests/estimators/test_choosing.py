@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
 from slimsvm.estimators._shared import choosing
+from slimsvm.estimators._shared.drawing import evenly
 from slimsvm.kernels import Laplacian
 from slimsvm.solvers.base import Status
 from slimsvm.tasks import ExampleTask, FBeta
@@ -185,7 +186,7 @@ def test_parts_hold_the_same_shares(labels, monkeypatch):
     assert not set(training) & set(held)
     assert labels[held].mean() == pytest.approx(labels.mean(), abs=0.02)
     assert labels[training].mean() == pytest.approx(labels.mean(), abs=0.01)
-    few = training[choosing._evenly(400, 100)]
+    few = training[evenly(400, 100)]
     assert labels[few].mean() == pytest.approx(labels.mean(), abs=0.02)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
+from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.learned_scales import check_scales
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Kept, Room, Status
@@ -117,7 +118,7 @@ def choose(
         raise ValueError(f"{asked} cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
     kinds = _kinds(task, examples, asked)
     training, validating = _parts(kinds, problem.generator(), rows.n_rows)
-    few = training[_evenly(len(training), _few(task, examples, kinds))]
+    few = training[evenly(len(training), _few(task, examples, kinds))]
     held = _Held(problem, validating, len(tried) > 1)
     middle = len(tried) // 2
     trials = _Trials(held, solver, few, tried[middle])
@@ -270,19 +271,12 @@ def _few(task: tasks.Task, examples: tasks.Examples, kinds: np.ndarray) -> int:
     return max(FEW_TRAINING, int(RAREST / share))
 
 
-def _evenly(n: int, most: int) -> np.ndarray:
-    """Positions of at most so many of n, at even distances."""
-    n_chosen = min(n, max(1, most))
-    return np.arange(n_chosen) * n // n_chosen
-
-
 def _parts(kinds: np.ndarray, rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions of what trains and what validates, in the order of kinds: every fifth, those of one kind shuffled."""
     n = len(kinds)
-    order = rng.permutation(n)
-    order = order[np.argsort(kinds[order], kind="stable")]
+    order = shuffled_by_kind(kinds, rng)
     is_held = np.arange(n) % EVERY == EVERY // 2
     parts = []
     for index, most_rows in ((order[~is_held], MAX_TRAINING), (order[is_held], MAX_VALIDATION)):
-        parts.append(index[_evenly(len(index), most_rows * n // n_rows)])
+        parts.append(index[evenly(len(index), most_rows * n // n_rows)])
     return parts[0], np.sort(parts[1])
