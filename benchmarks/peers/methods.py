@@ -17,7 +17,7 @@ from sklearn.svm import SVC as SklearnSVC
 from sklearn.svm import LinearSVC
 
 from benchmarks.peers.sets import Rows, Set
-from slimsvm import SVC, LowRank, NormalRanks
+from slimsvm import SVC, LearnedAxes, LowRank, NormalRanks
 
 Array = np.ndarray
 Make = Callable[[Set, Rows], Any]
@@ -58,6 +58,11 @@ class OnPart:
 def on_ranks(make: Make) -> Make:
     """The same of features that are replaced by normal deviates of their ranks, as trees see no more of them."""
     return lambda of, rows: make_pipeline(NormalRanks(), make(of, rows))
+
+
+def on_axes(make: Make) -> Make:
+    """The same of features that are turned to the axes along which the classes change."""
+    return lambda of, rows: make_pipeline(LearnedAxes(random_state=0), make(of, rows))
 
 
 def nystroem(k: int) -> Make:
@@ -133,6 +138,10 @@ METHODS: dict[str, Make] = {
        for kernel in ("laplacian", "matern32")},
     f'normal ranks, {LEARNED}, kernel="matern32", C="validate"': on_ranks(
         ours(**LEARNED_METRIC, kernel="matern32", C="validate")),
+    **{f'learned axes, gamma="learn", max_basis={k}': on_axes(ours(max_basis=k, gamma="learn")) for k in (50, 200)},
+    f'learned axes, {LEARNED}, kernel="matern32", C=5': on_axes(ours(**LEARNED_METRIC, kernel="matern32", C=5.0)),
+    f'learned axes, {LEARNED}, kernel="matern32", C="validate"': on_axes(
+        ours(**LEARNED_METRIC, kernel="matern32", C="validate")),
     **{f"SVC() on {n:,} rows": part_of_rows(ours(), n) for n in (4000, 16_000)},
     "LowRank(200)": ours(solver=LowRank(200)),
     "scikit-learn SVC": theirs,
@@ -151,7 +160,7 @@ METHODS: dict[str, Make] = {
     "xRFM": with_rows_held_out,
     "Falkon": other("falkon", "Falkon"),
 }  # fmt: skip
-OURS = ("SVC()", "max_basis", "gamma", "C=", "kernel", "normal ranks", "LowRank")
+OURS = ("SVC()", "max_basis", "gamma", "C=", "kernel", "normal ranks", "learned axes", "LowRank")
 QUICK_METHODS = (
     "SVC()", "max_basis=25", "max_basis=100", 'max_basis="auto"', 'gamma="learn", max_basis=50', "scikit-learn SVC",
     "SVC on 500 rows", "Nystroem(200) + LinearSVC", "scikit-learn-intelex SVC", "HistGradientBoosting, 100",
