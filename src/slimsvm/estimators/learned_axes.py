@@ -234,10 +234,11 @@ def outer_product_of_gradients(
     total, n_rows = np.zeros((d, d)), max(1, BLOCK_VALUES // len(basis))
     for lo in range(0, len(X), n_rows):
         x = X[lo : lo + n_rows].astype(np.float64)
-        slopes = kernel.block_with_slopes(x, basis, n_jobs)[1]
+        slopes = kernel.block_with_slopes(basis, x, n_jobs)[1]
         for coef in model.coef.T:
-            pulls = slopes * coef
-            gradients = metric * (pulls @ basis - pulls.sum(axis=1, keepdims=True) * x)
+            used = np.flatnonzero(coef)  # of a pair of classes the vectors of two
+            pulls = slopes[used].T * coef[used]
+            gradients = metric * (pulls @ basis[used] - pulls.sum(axis=1, keepdims=True) * x)
             total += gradients.T @ gradients
     return total / len(X)
 
