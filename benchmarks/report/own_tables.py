@@ -114,6 +114,52 @@ def least(records: Rows, ours: bool) -> tuple[str, str]:
     return f"{100 * best['test_error']:.2f} %", f"{best['method']}, {seconds(best['seconds'])}"
 
 
+# Sets of tables with long tails, steps or many equal values, and methods as their columns.
+RANKED = "spambase", "magic", "phoneme", "page-blocks0"
+ON_RANKS = {
+    "RBF": 'C="validate", gamma="validate"',
+    "Laplacian": 'kernel="laplacian", C="validate", gamma="validate"',
+    "RBF on normal ranks": 'normal ranks, C="validate", gamma="validate"',
+    "Laplacian on normal ranks": 'normal ranks, kernel="laplacian", C="validate", gamma="validate"',
+    "in learned scales": 'normal ranks, gamma="learn", solver="exact", kernel="laplacian", C=5',
+}
+IN_AXES = {
+    "50 vectors": 'gamma="learn", max_basis=50',
+    "200 vectors": 'gamma="learn", max_basis=200',
+    "exact, Matérn 3/2": 'gamma="learn", solver="exact", kernel="matern32", C=5',
+}
+
+
+def normal_ranks(found: Found) -> str:
+    """Errors with two kernels, of features and of their ranks."""
+    errors = errors_of_peers(found)
+    rows = [(name, *(in_percent(errors[name, method]) for method in ON_RANKS.values())) for name in RANKED]
+    return markdown(("set", *ON_RANKS), rows, [f"peers {name}" for name in RANKED], found)
+
+
+def learned_axes(found: Found) -> str:
+    """Errors of features and in learned axes, of all sets."""
+    errors, rows = errors_of_peers(found), []
+    for name in dict.fromkeys(name for name, _ in errors):
+        pairs = [
+            [in_percent(errors.get((name, before + method))) for before in ("", "learned axes, ")]
+            for method in IN_AXES.values()
+        ]
+        rows.append((name, *(", ".join(pair) for pair in pairs)))
+    return markdown(("set", *IN_AXES), rows, found.of("peers"), found)
+
+
+def errors_of_peers(found: Found) -> dict[tuple[str, str], float]:
+    """The error of each set and method that came to its end."""
+    records = found.rows("peers", "records")
+    return {(r["data"], r["method"]): r["test_error"] for r in records if r["status"] == "done"}
+
+
+def in_percent(error: float | None) -> str:
+    """An error, or a dash where there is none."""
+    return "–" if error is None else f"{100 * error:.2f}"
+
+
 OWN_TABLES: dict[str, Callable[[Found], str]] = {
     "first-screen": first_screen,
     "few-vectors": few_vectors,
@@ -121,4 +167,6 @@ OWN_TABLES: dict[str, Callable[[Found], str]] = {
     "targets": targets,
     "two-threads": two_threads,
     "peers": peers,
+    "normal-ranks": normal_ranks,
+    "learned-axes": learned_axes,
 }
