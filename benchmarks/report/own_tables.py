@@ -114,6 +114,23 @@ def least(records: Rows, ours: bool) -> tuple[str, str]:
     return f"{100 * best['test_error']:.2f} %", f"{best['method']}, {seconds(best['seconds'])}"
 
 
+SEARCHED = {
+    "generated": "generated, two overlapping classes", "ijcnn1": "ijcnn1, first rows",
+    "breast-cancer": "breast cancer", "wine": "wine, three classes",
+}  # fmt: skip
+
+
+def search(found: Found) -> str:
+    """A grid of C and γ by folds, beside scikit-learn's search."""
+    rows = [
+        (SEARCHED[line["set"]], f"{line['rows']:,}", seconds(line["slimsvm s"]), f"{line['sklearn s']:,.0f}",
+         f"{line['times as fast']:.1f}", f"{line['scores apart, points']:.3f}", f"{line['best score %']:.2f} %")
+        for line in found.rows("search", "table")
+    ]  # fmt: skip
+    head = ("set", "rows", "`GridSearchSVC` s", "scikit-learn s", "times as fast", "apart", "best score")
+    return markdown(head, rows, ["search"], found)
+
+
 # Sets of tables with long tails, steps or many equal values, and methods as their columns.
 RANKED = "spambase", "magic", "phoneme", "page-blocks0"
 ON_RANKS = {
@@ -166,6 +183,7 @@ OWN_TABLES: dict[str, Callable[[Found], str]] = {
     "defaults": defaults,
     "targets": targets,
     "two-threads": two_threads,
+    "search": search,
     "peers": peers,
     "normal-ranks": normal_ranks,
     "learned-axes": learned_axes,
