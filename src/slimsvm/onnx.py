@@ -14,12 +14,13 @@ from slimsvm.deploy.onnx_numbers import DOUBLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators._shared.pipelines import plain_model_of
+from slimsvm.estimators.learned_axes import LearnedAxes
 
 __all__ = ["register"]
 
 
 def register() -> None:
-    """Tell skl2onnx how to convert the estimators of this library.
+    """Tell skl2onnx how to convert the estimators of this library, and `LearnedAxes` before one.
 
     Then ``skl2onnx.to_onnx(pipeline, X)`` and ``convert_sklearn`` take pipelines, column transformers and calibrated
     classifiers that contain one. The outputs are ``prediction`` and, for classifiers and outlier detectors,
@@ -47,6 +48,8 @@ def register() -> None:
         update_registered_converter(
             estimator, _alias(estimator), _check_types, _convert, parser=_declare_outputs, options=options
         )
+
+    update_registered_converter(LearnedAxes, _alias(LearnedAxes), _check_axes_types, _convert_axes)
 
 
 def _alias(estimator: type) -> str:
@@ -136,3 +139,33 @@ def _finish(container: Any, model: PlainModel, found: str, target: str, form: st
         minus = f"{target}_minus"
         container.add_node("Neg", [found], [minus], name=f"{minus}_node")
         container.add_node("Concat", [minus, found], [target], axis=1, name=f"{target}_end")
+
+
+def _check_axes_types(operator: Any) -> None:
+    """Shape and type of features along axes: float64 where the rows are, and float32 otherwise."""
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+
+    kind = DoubleTensorType if isinstance(operator.inputs[0].type, DoubleTensorType) else FloatTensorType
+    operator.outputs[0].type = kind([None, len(operator.raw_operator.components_)])
+
+
+def _convert_axes(scope: Any, operator: Any, container: Any) -> None:
+    """Add the product of rows, less their mean, with the axes."""
+    import onnx
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    axes, (rows,), (out,) = operator.raw_operator, operator.inputs, operator.outputs
+    kinds = onnx.TensorProto
+    kind = kinds.DOUBLE if isinstance(rows.type, DoubleTensorType) else kinds.FLOAT
+    numbers, mean, components, centred = (
+        scope.get_unique_variable_name(f"axes_{name}") for name in ("rows", "mean", "components", "centred")
+    )
+    d = len(axes.mean_)
+    container.add_initializer(mean, kind, [1, d], axes.mean_.tolist())
+    container.add_initializer(components, kind, [d, len(axes.components_)], axes.components_.T.ravel().tolist())
+    for op, inputs, made, attributes in (
+        ("Cast", [rows.full_name], numbers, {"to": kind}),
+        ("Sub", [numbers, mean], centred, {}),
+        ("MatMul", [centred, components], out.full_name, {}),
+    ):
+        container.add_node(op, inputs, [made], name=scope.get_unique_operator_name(op), **attributes)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
-from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, OrdinalSVC, RankSVM, SequenceSVM
+from slimsvm import SVC, SVR, CrossTrainedSVC, LearnedAxes, OneClassSVM, OrdinalSVC, RankSVM, SequenceSVM
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -58,6 +58,25 @@ def test_a_pipeline_is_one_graph(kernel, opset):
     assert list(found) == ["prediction", "scores"]
     assert found["prediction"].tolist() == pipeline.predict(X).tolist()
     assert_near(found["scores"][:, 0], pipeline.decision_function(X), 2e-5)  # their PCA is float32, too
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_learned_axes_are_part_of_the_graph(dtype):
+    X, y = problem()
+    X = (10 * X).astype(dtype)
+    machine = SVC(gamma="learn", max_basis=10, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), LearnedAxes(SVC(kernel="rbf")), machine).fit(X, y)
+    found = converted(pipeline, X)
+    assert found["prediction"].tolist() == pipeline.predict(X).tolist()
+    assert_near(found["scores"][:, 0], pipeline.decision_function(X), 1e-13 if dtype is np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_learned_axes_come_first(dtype):
+    X, y = problem()
+    X = (10 * X).astype(dtype)
+    pipeline = make_pipeline(LearnedAxes(SVC(kernel="rbf")), SVC()).fit(X, y)
+    assert_near(converted(pipeline, X)["scores"][:, 0], pipeline.decision_function(X), 1e-5)
 
 
 @pytest.mark.parametrize(
