@@ -294,7 +294,8 @@ def _moments_of(block: Any, weights: np.ndarray | None) -> tuple[float, float, f
         return total, sums[0] / total, sums[1] - sums[0] ** 2 / total
     mean = _weighted(weights, block.sum(axis=1)) / total
     block -= mean
-    return total, mean, _weighted(weights, np.square(block, out=block).sum(axis=1))
+    with np.errstate(over="ignore"):  # an infinite variance is an error of its own
+        return total, mean, _weighted(weights, np.square(block, out=block).sum(axis=1))
 
 
 def _weighted(weights: np.ndarray | None, values: np.ndarray) -> float:
