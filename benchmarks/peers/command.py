@@ -131,19 +131,31 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
     paths = []
     measured = [record for record in result["records"] if record["status"] == "done"]
     for name in dict.fromkeys(record["data"] for record in measured):
-        figure = Figure(figsize=(15.0, 4.6), layout="constrained")
-        for ax, (cost, label) in zip(figure.subplots(1, 3), PANELS, strict=True):
-            for ours_too, colour, marker, who in ((True, "C0", "o", "slimsvm"), (False, "C1", "s", "others")):
-                own = [r for r in measured if r["data"] == name and r["ours"] == ours_too and r.get(cost)]
-                points = [(r[cost], 100 * r["test_error"]) for r in own]
-                ax.scatter(*np.array(points).reshape(-1, 2).T, color=colour, marker=marker, s=16, label=who)
-                line = front(points)
-                ax.step(*np.array(line).reshape(-1, 2).T, where="post", color=colour)
-                for record in own:
-                    if (record[cost], 100 * record["test_error"]) in line:
-                        ax.annotate(record["method"], (record[cost], 100 * record["test_error"]), fontsize=6)
-            ax.set(xscale="log", xlabel=label, ylabel="test error (%)", title=name)
+        own = [record for record in measured if record["data"] == name]
+        figure = Figure(figsize=(15.0, 7.4), layout="constrained")
+        panels, keys = figure.subplots(2, len(PANELS), height_ratios=(2, 1))
+        for (cost, label), ax, key in zip(PANELS, panels, keys, strict=True):
+            names = draw_fronts(ax, own, cost)
+            ax.set(xscale="log" if names else "linear", xlabel=label, ylabel="test error (%)", title=name)
             ax.legend(fontsize="small")
+            key.axis("off")
+            key.text(0, 1, "\n".join(names), fontsize=7, va="top", transform=key.transAxes)
         paths.append(folder / f"peers-{name.replace(' ', '-')}.png")
         figure.savefig(paths[-1], dpi=110)
     return paths
+
+
+def draw_fronts(ax: Any, records: list[dict[str, Any]], cost: str) -> list[str]:
+    """Points and fronts of ours and of others; the names of those on a front, by the numbers that stand beside them."""
+    names: list[str] = []
+    for ours_too, colour, marker, who in ((True, "C0", "o", "slimsvm"), (False, "C1", "s", "others")):
+        own = {(r[cost], 100 * r["test_error"]): r["method"] for r in records if r["ours"] == ours_too and r.get(cost)}
+        ax.scatter(*np.array(list(own)).reshape(-1, 2).T, color=colour, marker=marker, s=16, label=who)
+        line = front(list(own))
+        ax.step(*np.array(line).reshape(-1, 2).T, where="post", color=colour)
+        for point in line:
+            names.append(f"{len(names) + 1}  {own[point]}")
+            below = {"textcoords": "offset points", "xytext": (-2, -8), "ha": "right"}
+            above = {"textcoords": "offset points", "xytext": (2, 3)}
+            ax.annotate(str(len(names)), point, fontsize=7, color=colour, **(below if ours_too else above))
+    return names
