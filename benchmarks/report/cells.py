@@ -30,7 +30,8 @@ TABLE_SETS = ("banana", "waveform", "splice", "adult-3185", "adult")
 PEER_SETS = (
     "generated 10 features", "generated 30 classes", "checkerboard", "ijcnn1", "cod-rna", "adult", "mnist-38",
     "covtype", "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0", "sylva", "satimage", "segment",
-    "hiva", "kc1", "shuttle-2_vs_5", "poker-8-9_vs_5",
+    "hiva", "kc1", "shuttle-2_vs_5", "poker-8-9_vs_5", "banana", "letter", "marketing", "optdigits", "penbased",
+    "texture", "titanic",
 )  # fmt: skip
 
 
