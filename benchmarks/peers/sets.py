@@ -34,8 +34,8 @@ class Rows(NamedTuple):
 
 
 class Set(NamedTuple):
-    """Where the rows come from, the C and γ of kernel machines, whether it settled a default of ours, and whether its
-    features have one unit.
+    """Where the rows come from, the C and γ of kernel machines, whether it settled a default of ours by rows that test
+    here, and whether its features have one unit.
     """
 
     rows: Callable[[], tuple[Array, Array]]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.report.doc_writing import counted, markdown, named, seconds, shape
 from benchmarks.report.found import Found, Rows
 from benchmarks.shared.fronts import is_never_beaten
+from benchmarks.shared.settled import BY_TRAINING_ROWS
 
 # Names of `few-vectors` and `defaults`.
 AUTO, EXACT, THEIRS = 'SVC(max_basis="auto")', "SVC()", "scikit-learn SVC"
@@ -100,12 +102,19 @@ def peers(found: Found) -> str:
     for cell in found.of("peers"):
         done = [record for record in found.results(cell).get("records", []) if record["status"] == "done"]
         if done:
-            rows.append((f"{done[0]['data']}{' *' if done[0]['settled'] else ''}, {done[0]['n_train']:,} × "
+            rows.append((f"{done[0]['data']}{mark(done[0])}, {done[0]['n_train']:,} × "
                          f"{done[0]['n_features']}", *least(done, True), *least(done, False),
                          "yes" if is_never_beaten(done) else "no"))  # fmt: skip
     head = ("set", "least error of ours", "which, seconds", "least error of peers", "which, seconds",
             "never beaten from 1 s on")  # fmt: skip
     return markdown(head, rows, found.of("peers"), found)
+
+
+def mark(record: dict[str, Any]) -> str:
+    """What says that a set has decided a default, and whether by rows that test."""
+    if record["settled"]:
+        return " *"
+    return " °" if record["data"] in BY_TRAINING_ROWS else ""
 
 
 def least(records: Rows, ours: bool) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.report.found import Found, Rows
 from benchmarks.report.verdicts import said
 from benchmarks.shared.fronts import excesses, is_never_beaten
+from benchmarks.shared.settled import BY_TRAINING_ROWS
 
 
 def items(found: Found) -> list[tuple[Any, ...]]:
@@ -26,7 +27,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         if done:
             text = (
                 f"{shape['n_train']:,} training rows, {shape['n_features']} features, {shape['n_classes']} classes. "
-                f"It settled {'a default' if shape['settled'] else 'nothing'} of ours. {best_of(done)}"
+                f"It settled {settled(shape)}. {best_of(done)}"
             )
         columns = ("method", "status", "test_error", "seconds", "predict_us", "n_vectors", "said")
         rows = [{key: record.get(key) for key in columns} for record in own]
@@ -37,6 +38,13 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         f"of a fit from one second on. On the others some peer errs less: {'; '.join(beaten) or 'none'}."
     )
     return [("In short", said(sets, text), [], []), growth(found), *told]
+
+
+def settled(record: dict[str, Any]) -> str:
+    """What of ours a set has decided, and by which rows."""
+    if record["settled"]:
+        return "a default of ours, by rows that test here"
+    return "a default of ours, by training rows alone" if record["data"] in BY_TRAINING_ROWS else "nothing of ours"
 
 
 def how_beaten(records: Rows) -> str:

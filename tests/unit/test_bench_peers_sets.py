@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.peers import sets
+from benchmarks.shared.settled import BY_TRAINING_ROWS
 from slimsvm.datasets import DataError
 
 
@@ -49,3 +50,8 @@ def test_what_is_missing_is_named(package):
         sets.file_of("no-data", "x.dat")
     with pytest.raises(DataError, match=r"some-data has no file x\.dat"):
         sets.file_of("some-data", "x.dat")
+
+
+def test_sets_that_training_rows_have_settled_are_sets_and_have_one_mark():
+    assert set(sets.SETS) >= BY_TRAINING_ROWS
+    assert not [name for name in BY_TRAINING_ROWS if sets.SETS[name].settled]
