@@ -120,17 +120,20 @@ def run_cell(folder: Path, cell: Cell, quick: bool, limit: float) -> dict[str, A
 
 
 def ended(argv: list[str], own: Path, log: Any, limit: float) -> str:
-    """Run the benchmark in a process group of its own: "done", "failed", or "time limit" after which all are ended."""
-    command = [sys.executable, "-m", "benchmarks", *argv, "--output", str(own.resolve())]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        return "done" if process.wait(limit) == 0 else "failed"
-    except subprocess.TimeoutExpired:
-        return "time limit"
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    """Run the benchmark in a process group of its own: "done", "failed", or "time limit" after which all are ended.
+
+    The group ends with this process, too.
+    """
+    command = [sys.executable, "-m", "benchmarks.one_cell", *argv, "--output", str(own.resolve())]
+    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": log, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, **streams) as process:
+        try:
+            return "done" if process.wait(limit) == 0 else "failed"
+        except subprocess.TimeoutExpired:
+            return "time limit"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def has_no_data(own: Path) -> bool:

@@ -2,6 +2,9 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -52,6 +55,19 @@ def test_a_cell_ends_at_its_limit(tmp_path, monkeypatch):
     record = json.loads((tmp_path / "cells" / "slow" / "done.json").read_text())
     assert record["status"] == "time limit"
     assert all_cells.done(tmp_path, all_cells.CELLS["slow"], False) is None
+
+
+def test_a_cell_ends_when_the_run_that_began_it_is_gone(tmp_path):
+    """The other end of its standard input is closed then, however the run ended."""
+    command = [sys.executable, "-m", "benchmarks.one_cell", "prediction", "--seconds", "600"]
+    cell = subprocess.Popen(
+        [*command, "--output", str(tmp_path)], cwd=all_cells.ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    with pytest.raises(subprocess.TimeoutExpired):
+        cell.wait(3)
+    cell.stdin.close()
+    assert cell.wait(60) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(

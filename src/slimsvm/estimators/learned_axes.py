@@ -8,17 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
-from slimsvm.estimators._shared.validation import (
-    check_at_least,
-    check_finite,
-    check_numbers,
-    naming_columns_of,
-    naming_rows_of,
-)
+from slimsvm.estimators._shared.validation import check_at_least, checked_features
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
 from slimsvm.model import KernelExpansion
@@ -143,7 +137,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         for name, value in (("power", self.power), ("shrinkage", self.shrinkage)):
             if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
                 raise ValueError(f"{name} must be a number from 0 to 1, found {value!r}")
-        X, y = self._checked(X, y)
+        X, y = checked_features(self, X, y, reset=True)
         kinds = np.unique(y, return_inverse=True)[1]
         order = shuffled_by_kind(kinds, check_random_state(self.random_state))
         drawn = np.sort(order[evenly(len(order), self.max_rows)])
@@ -179,7 +173,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             X has NaN, infinite values, no numbers, or another number of features than in ``fit``.
         """
         check_is_fitted(self)
-        X = self._checked(X)
+        X = checked_features(self, X, reset=False)
         with one_blas_thread():
             return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
 
@@ -190,15 +184,6 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return SVC(
             kernel="matern32", gamma="learn", solver="exact", C=5.0, random_state=self.random_state, n_jobs=self.n_jobs
         )
-
-    def _checked(self, X, *y):
-        """X as float32 or float64, and y if there is one."""
-        columns = getattr(X, "columns", None)
-        options = {"reset": bool(y), "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        with naming_columns_of(X), naming_rows_of(*y or (None,)):
-            checked = validate_data(self, X, *y, **options)
-        check_finite(check_numbers(checked[0] if y else checked), columns=columns)
-        return checked
 
 
 def model_of(estimator: Any) -> tuple[KernelExpansion, FoldedKernel]:

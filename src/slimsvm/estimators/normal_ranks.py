@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.validation import check_at_least, check_finite, check_numbers, naming_columns_of
+from slimsvm.estimators._shared.validation import check_at_least, checked_features
 
 Array = np.ndarray
 
@@ -74,7 +74,7 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ``n_values`` is out of range, or X has NaN, infinite values or no numbers; the message names it.
         """
         check_at_least("n_values", self.n_values, 2)
-        X = self._checked(X, reset=True)
+        X = checked_features(self, X, reset=True)
         self.values_, self.deviates_ = [], []
         for column in X.T:
             values, counts = np.unique(column, return_counts=True)
@@ -104,18 +104,8 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X has NaN, infinite values, no numbers, or another number of features than in ``fit``.
         """
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = checked_features(self, X, reset=False)
         ranks = np.empty(X.shape, X.dtype)
         for feature, (values, deviates) in enumerate(zip(self.values_, self.deviates_, strict=True)):
             ranks[:, feature] = np.interp(X[:, feature], values, deviates)
         return ranks
-
-    def _checked(self, X, reset):
-        """X as float32 or float64."""
-        columns = getattr(X, "columns", None)
-        with naming_columns_of(X):
-            X = check_numbers(
-                validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
-            )
-        check_finite(X, columns=columns)
-        return X

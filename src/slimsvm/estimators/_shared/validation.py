@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from slimsvm import solvers
 from slimsvm.rows import FLOATS, ColumnSums, Rows, find_not_finite, in_pieces, is_sparse, keep_sums, parts_of
@@ -111,6 +112,19 @@ def naming_columns_of(X: Any) -> Iterator[None]:
             f"X must hold numbers, found {value!r} in column {column!r}: convert the column to numbers (categories by "
             "sklearn.preprocessing.OneHotEncoder, in a ColumnTransformer), or leave it out"
         ) from None
+
+
+def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
+    """Rows of a transformer as a dense array of float32 or float64, or a tuple of them and y where that is given;
+    names, types and numbers are checked, and ``reset`` says whether they are those that later rows are compared to.
+    """
+    columns = getattr(X, "columns", None)
+    with naming_columns_of(X), naming_rows_of(*y or (None,)):
+        checked = validate_data(
+            transformer, X, *y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+    check_finite(check_numbers(checked[0] if y else checked), columns=columns)
+    return checked
 
 
 def _first_of_no_number(X: Any) -> tuple[Any, Any] | None:
