@@ -16,11 +16,12 @@ import json
 import math
 import os
 import re
-import secrets
 import struct
 from typing import Any
 
 import numpy as np
+
+from slimsvm.whole_file import write_whole
 
 MAGIC = b"slimsvm\n"
 VERSIONS = 1, 2
@@ -41,8 +42,7 @@ def write_model(
 ) -> None:
     """Write a model file: whole, or not at all.
 
-    The file takes its name only when all of it is on the disk; on any failure a file that had the name before is
-    untouched.
+    See `slimsvm.whole_file.write_whole`.
 
     Parameters
     ----------
@@ -70,23 +70,7 @@ def write_model(
     ({'kernel': 'rbf'}, {'coef': array([[1.],
            [1.]])})
     """
-    parts = model_parts(header, arrays, version)
-    target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(8)}.tmp")
-    try:
-        try:
-            with open(temporary, "xb") as file:
-                for part in parts:
-                    file.write(part)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    write_whole(path, model_parts(header, arrays, version))
 
 
 def model_parts(header: dict[str, Any], arrays: dict[str, np.ndarray], version: int = 1) -> list[bytes | memoryview]:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from slimsvm import modelfile
+from slimsvm import whole_file
 from slimsvm.modelfile import MAGIC, ModelFileError, read_model, write_model
 
 HEADER = {"kernel": "rbf", "gamma": 0.1, "n": 3, "names": ["a", "ü"], "nested": {"none": None, "yes": True}}
@@ -248,7 +248,7 @@ def test_disk_full_while_writing(path, monkeypatch, room):
     write_model(path, {"old": True}, {})
     real_open = builtins.open
     monkeypatch.setattr(
-        modelfile,
+        whole_file,
         "open",
         lambda p, mode: FullDisk(real_open(p, mode), room) if "x" in mode else real_open(p, mode),
         raising=False,

@@ -7,6 +7,7 @@ Checkerboards and scikit-learn's handwritten digits need no file. Benchmark sets
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import time
 import warnings
@@ -26,6 +27,7 @@ from slimsvm.cli.output import count, machine, one_line_warnings, say, table, wr
 from slimsvm.datasets import checkerboard, find, load
 from slimsvm.estimators import SVC
 from slimsvm.kernels import RBF
+from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
 
@@ -235,7 +237,9 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
         axes.set(xscale="log", xlabel=label, ylabel="test error, %", title="one colour per data set")
     axes.legend(fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=120, format=path.suffix.removeprefix("."))
+    write_whole(path, [picture.getvalue()])
     return path
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from slimsvm.whole_file import write_whole
+
 NUMBER = re.compile(r"-|[-+]?[0-9][0-9,]*(\.[0-9]*)?(e[-+]?[0-9]+)?")
 
 
@@ -83,7 +85,7 @@ def print_json(value: Any) -> None:
 def write_json(path: Path, value: Any) -> None:
     """A JSON file for people and machines; its folder is made where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(to_json(value, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, [to_json(value, indent=1), "\n"])
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
 from slimsvm.solvers.progress import reading
+from slimsvm.whole_file import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +110,6 @@ def lines(predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray 
 def write_lines(path: str, predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None) -> None:
     """Write the lines to a file."""
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(lines(predicted, scores, lengths))
+        write_whole(path, lines(predicted, scores, lengths))
     except OSError as error:
         raise CommandError(f"{path}: the predictions could not be written: {error.strerror or error}") from error

@@ -16,6 +16,7 @@ from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.wasm_module import MODULE, base64, runtime_bytes, slim_bytes
 from slimsvm.estimators import SVC
 from slimsvm.estimators._shared.pipelines import plain_model_of
+from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
 
@@ -45,7 +46,7 @@ def write_page(path: Any, max_rows: int | None = None) -> str:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     digits = digit_model(max_rows)
     text = page(point_models(), digits)
-    Path(path).write_text(text, encoding="utf-8")
+    write_whole(path, [text])
     left_out = "" if digits else "; without the digits, since MNIST was not found (`slimsvm datasets`)"
     return f"{path}: one page, {len(text):,} bytes, to be opened in a browser{left_out}"
 

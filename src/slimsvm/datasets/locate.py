@@ -6,11 +6,11 @@ import bz2
 import gzip
 import hashlib
 import os
-import tempfile
 import urllib.request
 from pathlib import Path
 
 from slimsvm.datasets.files import DataError
+from slimsvm.whole_file import write_whole
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 
@@ -111,10 +111,8 @@ def download_file(filename: str, timeout: float = 60.0) -> Path:
     _compare(packed, filename, url)
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    # Under another name until it is whole: a download that is cut off must not look like a file.
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-        file.write(packed)
-    return Path(file.name).replace(folder / filename)
+    write_whole(folder / filename, [packed])
+    return folder / filename
 
 
 def _pack(content: bytes) -> bytes:

@@ -20,6 +20,7 @@ from slimsvm.deploy.csr import as_rows, check_finite, dense_rows
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.probes import GOOD_SHARE, PROMISED_SHARE, errors_on, probes, share_of_error
+from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
 
@@ -112,7 +113,7 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
     text, n_bytes, error, dtype = c_header(model, name, dtype, rows)
-    Path(path).write_text(text, encoding="ascii")
+    write_whole(path, [text])
     said = f"; {error}" if error else ""
     return f"{path}: C99 header, {dtype}, {describe(model)}, {n_bytes:,} bytes of constants{said}"
 

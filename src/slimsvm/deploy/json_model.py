@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.whole_file import write_whole
 
 FORMAT, VERSION, SCALED_VERSION = "slimsvm model", 1, 2
 
@@ -29,7 +29,7 @@ def write_json_model(model: PlainModel, path: Any) -> str:
     """
     entries = (f"{json.dumps(key)}: {_lines(value)}" for key, value in json_parts(model).items())
     text = "{\n" + ",\n".join(entries) + "\n}\n"
-    Path(path).write_text(text, encoding="ascii")
+    write_whole(path, [text])
     return f"{path}: JSON, {describe(model)}, {len(text):,} bytes"
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from slimsvm.deploy.onnx_numbers import (
     said_of_errors,
 )
 from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
 
@@ -70,7 +70,7 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
-    Path(path).write_bytes(data)
+    write_whole(path, [data])
     said = said_of_errors(model, numbers) if dtype == "float32" else ""
     return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {len(data):,} bytes{said}"
 

@@ -11,6 +11,7 @@ import numpy as np
 from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import KINDS, PlainModel, describe
 from slimsvm.modelfile import model_parts
+from slimsvm.whole_file import write_whole
 
 FOLDER = Path(__file__).parent
 MODULE, RUNTIME = FOLDER / "slimsvm.mjs", FOLDER / "slimsvm_predict.wasm"
@@ -43,7 +44,7 @@ def write_wasm(model: PlainModel, path: Any) -> str:
     """
     parts = {"runtime": base64(runtime_bytes()), "file": base64(slim_bytes(model)), "text": describe(model)}
     text = MODULE.read_text(encoding="utf-8") + INSTANCE.format(**parts)
-    Path(path).write_text(text, encoding="utf-8")
+    write_whole(path, [text])
     return f"{path}: ES module with WebAssembly, {describe(model)}, {len(text):,} bytes"
 
 

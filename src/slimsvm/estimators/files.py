@@ -96,6 +96,7 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
         As in `save`; the written model takes unscaled rows, as the pipeline does.
     path : str or path-like
+        An existing file is replaced only once the new one is complete.
     to : {"c", "onnx", "wasm", "json"}
     **options
         Options of the form: ``name``, ``dtype`` and ``rows`` of a C header, ``dtype`` of an ONNX graph. See ``to_c``

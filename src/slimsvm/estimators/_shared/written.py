@@ -38,6 +38,7 @@ class Written:
         Parameters
         ----------
         path : str or path-like
+            An existing file is replaced only once the new one is complete.
         name : str or None, default=None
             What the names in C begin with; None: the file's name without its ending.
         dtype : {"auto", "float32", "float64", "int16"}, default="auto"
@@ -64,6 +65,7 @@ class Written:
         Parameters
         ----------
         path : str or path-like
+            An existing file is replaced only once the new one is complete.
         dtype : {"auto", "float32", "float64"}, default="auto"
             Type of what is computed. "auto" is float32 with as much float64 as gets scores right to 5e-6 of the largest
             one. Where coefficients cancel, float32 is up to four times as fast, and scores are off by 1e-5 and more of
@@ -87,6 +89,7 @@ class Written:
         Parameters
         ----------
         path : str or path-like
+            An existing file is replaced only once the new one is complete.
 
         Raises
         ------
@@ -105,6 +108,7 @@ class Written:
         Parameters
         ----------
         path : str or path-like
+            An existing file is replaced only once the new one is complete.
 
         Raises
         ------

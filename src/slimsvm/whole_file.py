@@ -1,0 +1,71 @@
+"""Files that are written whole or not at all: models, checkpoints, exports, pages, reports."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+
+# A name of at most so many characters leaves room for what a partial file's name has besides it.
+_NAME_LENGTH = 40
+
+
+def write_whole(path: str | os.PathLike, parts: Iterable[str | bytes | memoryview]) -> None:
+    """Write a file: whole, or not at all.
+
+    What is written has the name ``.NAME.….partial`` in the same folder until all of it is on the disk, and then takes
+    the file's name. On any failure the earlier file is as it was, and nothing else is left; a process that was killed
+    leaves the partial file. The new file has the mode of the earlier one, and a symbolic link still leads to it.
+    What is not a regular file, such as ``/dev/stdout`` or a pipe, is written to directly.
+
+    Parameters
+    ----------
+    path : str or path-like
+    parts : iterable of str, bytes or memoryview
+        The content in order; text becomes UTF-8.
+
+    Raises
+    ------
+    OSError
+        The file could not be written (`FileNotFoundError`, `PermissionError`, disk full, ...); it names `path`.
+    """
+    encoded = (part.encode() if isinstance(part, str) else part for part in parts)
+    try:
+        earlier = _mode(path)
+        if earlier is None or stat.S_ISREG(earlier):
+            _replace(os.path.realpath(os.fsdecode(path)), encoded, earlier)
+        else:
+            with open(path, "wb") as file:
+                for part in encoded:
+                    file.write(part)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _mode(path: str | os.PathLike) -> int | None:
+    """Type and permissions of what has this name; None where nothing has."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return mode
+
+
+def _replace(target: str, parts: Iterable[bytes | memoryview], earlier: int | None) -> None:
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name[:_NAME_LENGTH]}.{secrets.token_hex(8)}.partial")
+    try:
+        with open(temporary, "xb") as file:
+            if earlier is not None and os.stat(temporary).st_mode != earlier:
+                os.chmod(temporary, stat.S_IMODE(earlier))
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
