@@ -16,6 +16,9 @@ from slimsvm import SVC, SVR, ExactCuts, ViolatedCuts
 from slimsvm.cli import main
 from slimsvm.datasets import available, checkerboard
 
+# Models of files whose columns have names expect frames, as scikit-learn has it.
+NAMELESS = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
 
 def write_svmlight(path, X, y):
     rows = [" ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value) for row in X.tolist()]
@@ -70,6 +73,7 @@ def predictions(capsys, model, data, *options):
 # -- train -----------------------------------------------------------------------------------------------------------
 
 
+@NAMELESS
 @pytest.mark.parametrize("name", ["board.txt", "board.csv", "board.npz"])
 def test_train_gives_the_model_that_the_estimator_gives(capsys, tmp_path, files, board, name):
     X, y = board
@@ -418,6 +422,7 @@ def uneven(n=120):
     return X, (X[:, 0] > 5.0).astype(int)
 
 
+@NAMELESS
 @pytest.mark.parametrize(("scale", "scaler"), [("minmax", MinMaxScaler), ("standard", StandardScaler)])
 def test_the_scaling_is_kept_in_the_model(capsys, tmp_path, scale, scaler):
     X, y = uneven()
@@ -437,6 +442,7 @@ def test_the_scaling_is_kept_in_the_model(capsys, tmp_path, scale, scaler):
     assert found["certificate"]["objective"] == pytest.approx(report["objective"], rel=1e-9)
 
 
+@NAMELESS
 def test_sparse_rows_stay_sparse(capsys, tmp_path):
     """A scale of their own keeps zeros; one that moves them is refused, and rows of a dense model become dense."""
     rng = np.random.default_rng(0)

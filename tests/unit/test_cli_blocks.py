@@ -14,6 +14,8 @@ pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 FEW = ["--max-basis", "10", "--random-state", "0", "--max-iter", "3", "--quiet"]
+# Megabytes of which a quarter does not hold the rows here: these are read in blocks.
+BLOCKWISE = ["--memory-limit", "0.05"]
 
 
 @pytest.fixture
@@ -63,7 +65,10 @@ def test_what_is_read_is_shown(rows, tmp_path, capsys):
     X, y = rows
     write_parquet(tmp_path / "rows.parquet", X, kind=y)
     data, model = tmp_path / "rows.parquet", tmp_path / "model.slim"
-    for command in (["train", data, model, "--label", "kind", *FEW[:-1]], ["predict", model, data, "--label", "kind"]):
+    for command in (
+        ["train", data, model, "--label", "kind", *BLOCKWISE, *FEW[:-1]],
+        ["predict", model, data, "--label", "kind"],
+    ):
         code, _, err = run(capsys, *command)
         assert code == 0, err
         assert "reading rows: " in err
@@ -103,7 +108,6 @@ def test_what_is_missing_is_named(rows, tmp_path, capsys):
         ([tmp_path / "a.parquet", "--label", "sort"], "sort"),
         ([tmp_path / "c*.parquet"], "no file has a name like that"),
         ([tmp_path / "*"], "some files are Parquet"),
-        ([tmp_path / "a.parquet", "--label", "kind", "--scale", "standard"], "read in blocks, which are not scaled"),
         ([tmp_path / "a.parquet", "--label", "kind", "--task", "ranking"], "is read in blocks of rows"),
     ):
         source, *others = arguments
@@ -121,7 +125,7 @@ def test_a_fit_that_was_killed_goes_on(rows, tmp_path, capsys, monkeypatch):
     X, y = rows
     write_parquet(tmp_path / "rows.parquet", X, kind=y)
     saved, models = tmp_path / "run.slim", [tmp_path / f"{i}.slim" for i in range(2)]
-    command = ["train", tmp_path / "rows.parquet", models[0], "--label", "kind", *FEW[:-1]]
+    command = ["train", tmp_path / "rows.parquet", models[0], "--label", "kind", *BLOCKWISE, *FEW[:-1]]
     assert run(capsys, *command)[0] == 0
 
     written = Checkpoint.on_fit_task_end
@@ -162,3 +166,42 @@ def test_a_checkpoint_of_something_else_is_refused(rows, tmp_path, capsys):
         assert code != 0
         assert message in err
     assert not model.exists()
+
+
+@pytest.mark.parametrize("limit", [[], BLOCKWISE])
+@pytest.mark.parametrize("scale", ["standard", "minmax", "maxabs"])
+def test_rows_of_parquet_are_scaled(rows, tmp_path, capsys, limit, scale):
+    X, y = rows
+    X = X * [1, 100, 1e4] + [0, 1000, 5]
+    write_parquet(tmp_path / "a.parquet", X, kind=y)
+    lines = [",".join(map(str, [*row, label])) for row, label in zip(X.tolist(), y.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(["f0,f1,f2,kind", *lines]) + "\n")
+    found = []
+    for data in ("a.parquet", "a.csv"):
+        model = tmp_path / f"{data}.slim"
+        code, _, err = run(capsys, "train", tmp_path / data, model, "--label", "kind", "--scale", scale, *limit, *FEW)
+        assert code == 0, err
+        for other in ("a.parquet", "a.csv"):
+            code, out, err = run(capsys, "predict", model, tmp_path / other, "--quiet", "--label", "kind")
+            assert code == 0, err
+            found.append(np.array(out.split()))
+    assert all((labels == found[0]).mean() > 0.98 for labels in found)
+    assert (found[0] == y).mean() > 0.75
+
+
+def test_small_parquet_needs_no_option(rows, tmp_path, capsys):
+    """Any solver trains on it, its labels may be whole numbers of any type, and a pattern of text is no other."""
+    X, y = rows
+    X, y = X[:200], y[:200]
+    for name, labels in (("texts", y), ("floats", (y == "in").astype(float)), ("whole", (y == "in").astype(np.int8))):
+        write_parquet(tmp_path / f"{name}.parquet", X, label=labels)
+        model = tmp_path / "model.slim"
+        code, out, err = run(capsys, "train", tmp_path / f"{name}.parquet", model, "--json", "--quiet")
+        assert code == 0, err
+        assert json.loads(out)["solver"] == "Exact"
+    for i in range(2):
+        lines = [f"{int(y[k] == 'in')} 1:{X[k, 0]} 2:{X[k, 1]} 3:{X[k, 2]}\n" for k in range(100 * i, 100 * i + 100)]
+        (tmp_path / f"part-{i}.txt").write_text("".join(lines))
+    code, out, err = run(capsys, "train", tmp_path / "part-*.txt", tmp_path / "model.slim", "--json", "--quiet")
+    assert code == 0, err
+    assert json.loads(out)["n_rows"] == 200

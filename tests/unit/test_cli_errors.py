@@ -312,7 +312,7 @@ def test_memory_that_runs_out(capsys, here, monkeypatch):
     def read(*args, **kwargs):
         raise MemoryError("Unable to allocate 9 EiB")
 
-    monkeypatch.setattr("slimsvm.cli.data.read_data", read)
+    monkeypatch.setattr("slimsvm.cli.data.read_table", read)
     assert fail(capsys, "train good.txt m.slim") == "not enough memory: Unable to allocate 9 EiB"
 
 
@@ -320,7 +320,7 @@ def test_an_interrupt_before_there_is_a_model(capsys, here, monkeypatch):
     def read(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("slimsvm.cli.data.read_data", read)
+    monkeypatch.setattr("slimsvm.cli.data.read_table", read)
     assert fail(capsys, "train good.txt m.slim") == "interrupted"
     assert not (here / "m.slim").exists()
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from slimsvm.datasets import DataError, read_data, svmlight
+from slimsvm.datasets import DataError, has_queries, read_data, read_libsvm_blocks, svmlight
 
 SMALL = "+1 1:0.5 3:2\n-1 2:1 # a comment\n\n# another\n+1\n"
 SMALL_X = [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]]
@@ -69,6 +69,20 @@ def test_indices_and_width(write, text, options, expected):
     np.testing.assert_array_equal(X.toarray(), expected)
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", "  "])
+def test_blanks_after_a_colon(write, blank):
+    """LIBSVM's "protein" has them."""
+    spaced = SMALL.replace(":", f":{blank}")
+    X, y = read_data(write(spaced))
+    expected = read_data(write(SMALL))
+    np.testing.assert_array_equal(X.toarray(), expected[0].toarray())
+    assert y.tolist() == expected[1].tolist()
+    X, y = read_libsvm_blocks(write(spaced))
+    np.testing.assert_array_equal(X.slice(0, len(y), float).toarray(), expected[0].toarray())
+    assert has_queries(write(f"1 qid:{blank}3 1:{blank}2\n"))
+    assert read_data(write(f"1 qid:{blank}3 1:{blank}2\n"), query_id=True)[2].tolist() == [3]
+
+
 def test_query_ids(write):
     path = write("1 qid:3 1:5\n0 qid:7 2:6\n")
     X, y = read_data(path)
@@ -113,6 +127,25 @@ def test_dense_on_request(write, dense, is_dense):
         ("1 1:1\n1 1:1_0\n", {}, "line 2: found '1_0' where the value of feature 1"),
         ("1 1_0:1\n", {}, "line 1: found '1_0' where a feature's index"),
         ("1 99999999999999999999:1\n", {}, "line 1: found feature index 99999999999999999999, which is too large"),
+        (
+            "1 1:1\n1 2147483648:1\n",
+            {},
+            "line 2: found feature index 2147483648, which is too large: the largest is 2147483647",
+        ),
+        ("1 1:1\n1 4294967297:1\n", {}, "line 2: found feature index 4294967297, which is too large"),
+        (
+            "1 qid:1 1:1\n1 qid:9223372036854775808 1:1\n",
+            {},
+            "line 2: found 'qid:9223372036854775808', which is too large",
+        ),
+        (
+            "1 qid:-9223372036854775809 1:1\n",
+            {"query_id": True},
+            "line 1: found 'qid:-9223372036854775809', which is too",
+        ),
+        ("1 1:1\n1 1: 2:1\n", {}, "line 2: found '2:1' where the value of feature 1"),
+        ("1 1:1\n1 1: # none\n", {}, "line 2: found '' where the value of feature 1"),
+        ("1 1 :1\n", {}, "line 1: found '1' where index:value belongs"),
         ("1 qid:x 1:1\n", {}, "line 1: found 'qid:x', where qid: and an integer belong"),
         ("1 qid:1 1:1\n1 1:1\n", {"query_id": True}, "line 2: qid: is missing"),
         ("1 1:1\n", {"target": "label"}, "target='label' does not apply to LIBSVM text"),
@@ -236,7 +269,6 @@ def test_compressed_csv_and_one_column_of_labels(write):
         ("a,y\n1,0\n1,\n", {}, "line 3: the label is missing (column 'y')"),
         ("a,b\n1,2\n", {"target": "c"}, "found no column named 'c' for the label; the columns are 'a', 'b'"),
         ("a,y,label\n1,2,3\n", {}, "found the columns 'y' and 'label'; say with target which one is the label"),
-        ("1,2,3\n4,5,6\n", {}, "line 1: found only numbers, expected the names of the columns"),
         ("a,a,b\n1,2,3\n", {}, "line 1: found two columns named 'a'"),
         ("a,b,y\n1,2,0\n", {"n_features": 3}, "found 2 feature columns, 3 are expected"),
         ("a,b\n", {}, "holds a header but no rows"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from slimsvm.cli.output import CommandError
-from slimsvm.datasets import DataError, Dataset, find, load, read_data
+from slimsvm.datasets import DataError, Dataset, DataWarning, find, load
+from slimsvm.datasets.header import Asked
+from slimsvm.datasets.readers import read_table
 
 ZERO_BASED: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
@@ -29,12 +33,18 @@ class Part:
         None where the file has no labels.
     extra : dict
         What `fit` and `score` take besides: the ``groups`` of rows to rank, the ``lengths`` of sequences.
+    names : list of str or None
+        The features, where the file has names of columns.
+    label : str or None
+        The column of the labels, where it has a name.
     """
 
     name: str
     X: Any
     y: Any
     extra: dict[str, Any] = field(default_factory=dict)
+    names: list[str] | None = None
+    label: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -47,7 +57,12 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading data")
     group.add_argument(
         "--target", "--label", metavar="NAME", help="column of the label in a CSV or Parquet file, or its array in a "
-        ".npz file (default: a column called label, target, y or class, or else the last of a CSV file; array y)",
+        ".npz file (default: a column called label, target, y or class, or else the last of a CSV file; array y); its "
+        "number, from 1 on, where a CSV file has no header",
+    )  # fmt: skip
+    group.add_argument(
+        "--header", action=argparse.BooleanOptionalAction, default=None,
+        help="whether the first line of a CSV file names the columns (default: by what it looks like)",
     )  # fmt: skip
     group.add_argument(
         "--zero-based",
@@ -77,7 +92,40 @@ def load_set(name: str) -> Dataset:
     return data
 
 
-def read_part(source: str, args: argparse.Namespace, n_features: int | None = None, labels_needed: bool = True) -> Part:
+@dataclass(frozen=True)
+class Trained:
+    """What a model was trained on, which other rows must have too.
+
+    Parameters
+    ----------
+    n_features : int
+    names : list of str or None
+        The features, where they have names.
+    label : str or None
+        The column of the labels, where it has a name.
+    """
+
+    n_features: int
+    names: Sequence[str] | None = None
+    label: str | None = None
+
+
+def asked_of(args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Asked:
+    """What is asked of a file: by the options, and by what the model was trained on."""
+    if trained is None:
+        return Asked(None, args.target, args.header, labels_needed=labels_needed)
+    label = None if args.target is not None else trained.label
+    n_features = trained.n_features if trained.names is None else None
+    return Asked(n_features, args.target, args.header, trained.names, label, labels_needed)
+
+
+def read_part(
+    source: str,
+    args: argparse.Namespace,
+    trained: Trained | None = None,
+    labels_needed: bool = True,
+    query_id: bool = False,
+) -> Part:
     """Rows and labels of one file.
 
     Parameters
@@ -85,26 +133,21 @@ def read_part(source: str, args: argparse.Namespace, n_features: int | None = No
     source : str
     args : Namespace
         With what `add_reading_options` asks for.
-    n_features : int, optional
+    trained : Trained, optional
         Columns the file must have (LIBSVM text: may have).
     labels_needed : bool
-        False: a CSV or .npz file may also hold exactly `n_features` features and no label.
+        False: a CSV or .npz file may also hold features alone.
+    query_id : bool
+        Whether rows must name their queries.
     """
     if not os.path.exists(source):
         raise CommandError(f"{source}: there is no such file, nor a data set of that name (see `slimsvm datasets`)")
-    options: dict[str, Any] = {"n_features": n_features, "zero_based": ZERO_BASED[args.zero_based]}
-    try:
-        X, y = read_data(source, target=args.target, **options)
-    except DataError:
-        if labels_needed or args.target is not None:
-            raise
-        try:
-            X, y = read_data(source, target=False, **options)
-        except DataError:
-            X = None
-        if X is None:
-            raise
-    return Part(source, dense_if_smaller(X), y)
+    asked = asked_of(args, trained, labels_needed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        found = read_table(source, asked, ZERO_BASED[args.zero_based], query_id=query_id)
+    extra = {"groups": found.qid} if query_id else {}
+    return Part(source, dense_if_smaller(found.X), found.y, extra, found.names, found.label)
 
 
 def dense_if_smaller(X: Any) -> Any:

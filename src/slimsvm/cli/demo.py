@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC as LibSVC
 
 from slimsvm.cli import options
+from slimsvm.cli.files import check_demo
 from slimsvm.cli.output import count, machine, one_line_warnings, say, table, write_json
 from slimsvm.datasets import checkerboard, find, load
 from slimsvm.estimators import SVC
@@ -97,9 +98,11 @@ def run(args: argparse.Namespace) -> int:
     if args.web is not None:
         from slimsvm.cli.web_demo import write_page
 
+        check_demo([args.web])
         print(write_page(args.web, args.rows))
         return 0
     folder = Path(args.output)
+    check_demo([folder / "demo.json", folder / "demo.png"])
     on = machine()
     print(f"slimsvm {on['slimsvm']}, {on['cores']} cores, {on['processor']}\n")
     with one_line_warnings():

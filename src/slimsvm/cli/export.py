@@ -10,11 +10,14 @@ import argparse
 from pathlib import Path
 
 from slimsvm.cli.data import add_reading_options
+from slimsvm.cli.files import check_outputs
 from slimsvm.cli.output import CommandError
 from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.deploy.c_header import DTYPES
 from slimsvm.deploy.plain_model import read_plain_model
 
+# Megabytes that rows are read into a quarter of.
+MEMORY_LIMIT = 2000
 # Options of a writer that the command line calls otherwise.
 FLAGS = {"dtype": "type"}
 
@@ -48,14 +51,17 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(f"--{FLAGS.get(name, name)} goes with --to {' or '.join(forms)}, found --to {args.to}")
     if args.to == "onnx" and args.type == "int16":
         raise CommandError("--type int16 goes with --to c, found --to onnx")
-    model = read_plain_model(args.model)
     path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
-    if path.resolve() == Path(args.model).resolve():
-        raise CommandError(f"{path} is the model itself, which would be lost: --output FILE names another file")
+    check_outputs([path], [args.model, args.rows])
+    model = read_plain_model(args.model)
     options = {name: value for name, value in given.items() if value is not None}
     if args.rows is not None:
+        from slimsvm.cli.block_data import in_memory
         from slimsvm.cli.forms import ROWS, read_form
+        from slimsvm.cli.scaling import load_steps
 
-        options["rows"] = read_form(ROWS, args.rows, args, model.n_features, labels_needed=False, test=True).X
+        trained = load_steps(args.model)[2]
+        part = read_form(ROWS, args.rows, args, trained, labels_needed=False, test=True)
+        options["rows"] = in_memory(part, MEMORY_LIMIT).X
     print(writer_of(args.to)(model, path, **options))
     return 0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from slimsvm.cli.block_data import is_read_in_blocks, read_blocks
-from slimsvm.cli.data import Part, dense_if_smaller, is_set, load_set, read_part
+from slimsvm.cli.data import Part, Trained, is_set, load_set, read_part
 from slimsvm.cli.output import CommandError
-from slimsvm.datasets import DataError, Dataset, has_queries, hash_columns, load, read_columns, read_data
+from slimsvm.datasets import Dataset, has_queries, hash_columns, load, read_columns
 from slimsvm.estimators import RankSVM, SequenceSVM
 
 ROWS, QUERIES, SEQUENCES = "rows", "queries", "sequences"
@@ -37,7 +37,7 @@ def read_form(
     form: str,
     source: str,
     args: argparse.Namespace,
-    n_features: int | None = None,
+    trained: Trained | None = None,
     labels_needed: bool = True,
     test: bool = False,
 ) -> Part:
@@ -50,13 +50,14 @@ def read_form(
         File, or name of a benchmark set.
     args : Namespace
         With what `data.add_reading_options` asks for.
-    n_features : int, optional
-        Features that there must be.
+    trained : Trained, optional
+        What the model was trained on: features that there must be.
     labels_needed : bool
         False: the file may hold no labels (rows), no queries, or by ``args.unlabelled`` no label column (sequences).
     test : bool
         Of a benchmark set the test part.
     """
+    n_features = None if trained is None else trained.n_features
     if is_set(source):
         part = part_of_set(form, source, test)
         if n_features is not None and part.X.shape[1] != n_features:
@@ -65,21 +66,17 @@ def read_form(
     if is_read_in_blocks(source):
         if form != ROWS:
             raise CommandError(f"{source}: is read in blocks of rows, found {form} to read; give one file of text")
-        return read_blocks(source, args, n_features, labels_needed)
-    if form == ROWS or not os.path.exists(source):
-        return read_part(source, args, n_features, labels_needed)
-    if form == SEQUENCES:
+        return read_blocks(source, args, trained, labels_needed)
+    if form == SEQUENCES and os.path.exists(source):
         columns, y, lengths = read_columns(source, labels=labels_needed or not args.unlabelled)
         return Part(source, hash_columns(columns, n_features or N_HASHED), y, {"lengths": lengths})
-    options: dict[str, Any] = {"n_features": n_features, "zero_based": {"yes": True, "no": False}.get(args.zero_based)}
-    options["zero_based"] = "auto" if options["zero_based"] is None else options["zero_based"]
-    try:
-        X, y, groups = read_data(source, target=args.target, query_id=True, **options)
-    except DataError:
-        if labels_needed:
-            raise
-        return read_part(source, args, n_features, labels_needed)
-    return Part(source, dense_if_smaller(X), y, {"groups": groups})
+    if form == QUERIES and (labels_needed or _has_queries(source)):
+        return read_part(source, args, trained, labels_needed, query_id=True)
+    return read_part(source, args, trained, labels_needed)
+
+
+def _has_queries(source: str) -> bool:
+    return os.path.exists(source) and has_queries(source)
 
 
 def part_of_set(form: str, name: str, test: bool) -> Part:

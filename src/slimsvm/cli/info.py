@@ -12,10 +12,8 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from slimsvm.cli import options
-from slimsvm.cli.data import add_reading_options
+from slimsvm.cli.data import Trained, add_reading_options
 from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, print_fields, print_json, size
 from slimsvm.cli.scaling import load_steps, scaled
@@ -38,11 +36,12 @@ def run(args: argparse.Namespace) -> int:
     """Load the file and describe it."""
     if args.certificate != (args.data is not None):
         raise CommandError("--certificate and the training data DATA go together")
-    scalers, estimator = load_steps(args.model)
+    scalers, estimator, trained = load_steps(args.model)
     report = describe(estimator, args.model)
+    report["feature_names"] = trained.names
     report["scaling"] = None if scalers is None else [repr(step) for _, step in scalers.steps]
     if args.certificate:
-        report["certificate"] = certificate(estimator, args, scalers)
+        report["certificate"] = certificate(estimator, args, scalers, trained)
     if args.json:
         print_json(report)
     else:
@@ -50,11 +49,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def certificate(estimator: Any, args: argparse.Namespace, scalers: Any) -> dict[str, Any]:
+def certificate(estimator: Any, args: argparse.Namespace, scalers: Any, trained: Trained) -> dict[str, Any]:
     """What the model's certificate on the data says."""
     if not hasattr(estimator, "certificate"):
         raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate")
-    part = scaled(read_form(form_of(estimator), args.data, args, estimator.n_features_in_), scalers)
+    part = scaled(read_form(form_of(estimator), args.data, args, trained), scalers)
     y = as_classes(part.y, estimator.classes_) if hasattr(estimator, "classes_") else part.y
     estimator.set_params(n_jobs=args.n_jobs, verbose=0 if args.json else 1)
     found = estimator.certificate(part.X, y, max_seconds=args.max_seconds, **part.extra)
@@ -76,7 +75,7 @@ def describe(estimator: Any, path: str) -> dict[str, Any]:
         "intercept": estimator.intercept_,
         "precision": estimator.precision_,
         "status": estimator.status_,
-        "n_iter": int(np.sum(estimator.n_iter_)),
+        "n_iter": estimator.n_iter_,
         "objective": estimator.objective_,
         "lower_bound": estimator.lower_bound_,
         "parameters": {name: describe_value(value) for name, value in estimator.get_params(deep=False).items()},
@@ -93,12 +92,13 @@ def describe_value(value: Any) -> Any:
 def print_report(report: dict[str, Any]) -> None:
     """The report as lines."""
     objective, bound, classes = report["objective"], report["lower_bound"], report["classes"]
+    names = report["feature_names"]
     fields = {
         "model": f"{report['model']}, {size(report['model_bytes'])}",
         "estimator": report["estimator"],
         "scaling": None if report["scaling"] is None else ", ".join(report["scaling"]),
         "kernel": report["kernel"],
-        "features": f"{report['n_features']:,}",
+        "features": f"{report['n_features']:,}" if names is None else short_list(names),
         "classes": None if classes is None else short_list(classes),
         "basis vectors": f"{report['n_basis']:,}",
         "precision": report["precision"],
@@ -127,10 +127,10 @@ def changed(report: dict[str, Any]) -> str:
     return ", ".join([*parts, "others as by default"])
 
 
-def short_list(classes: list) -> str:
-    """The number of classes and the first of them."""
-    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
-    return f"{len(classes)}: {shown}"
+def short_list(things: list) -> str:
+    """The number of classes or features, and the first of them."""
+    shown = ", ".join(map(str, things[:10])) + (", ..." if len(things) > 10 else "")
+    return f"{len(things):,}: {shown}"
 
 
 def show(value: Any) -> str:

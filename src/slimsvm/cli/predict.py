@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options
+from slimsvm.cli.files import check_outputs
 from slimsvm.cli.forms import form_of, read_form
 from slimsvm.cli.output import CommandError, print_json, say
 from slimsvm.cli.scaling import load_steps, scaled
-from slimsvm.cli.scoring import as_classes, describe_quality, predict, quality
+from slimsvm.cli.scoring import as_classes, as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
 from slimsvm.solvers.progress import reading
 from slimsvm.whole_file import write_whole
@@ -45,12 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load, read, predict, report."""
-    scalers, estimator = load_steps(args.model)
+    check_outputs([args.output], [args.model, args.data])
+    scalers, estimator, trained = load_steps(args.model)
     estimator.set_params(n_jobs=args.n_jobs)
     if args.scores and not hasattr(estimator, "classes_"):
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
-    part = read_form(form_of(estimator), args.data, args, estimator.n_features_in_, labels_needed=False, test=True)
+    part = read_form(form_of(estimator), args.data, args, trained, labels_needed=False, test=True)
     part = scaled(part, scalers)
+    if part.y is not None and not hasattr(estimator, "classes_"):
+        part = replace(part, y=as_numbers(part.y))
     scores, lengths = None, part.extra.get("lengths")
     with reading(part.X, not args.quiet):
         predicted = predict(estimator, part)

@@ -55,6 +55,14 @@ def as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return y.astype(str) if classes.dtype.kind in "OU" and y.dtype.kind not in "OU" else y
 
 
+def as_numbers(y: np.ndarray) -> np.ndarray:
+    """Labels as numbers where all are: 007 is a number where numbers are predicted."""
+    try:
+        return y.astype(np.float64) if y.dtype.kind in "OU" else y
+    except ValueError:
+        return y
+
+
 def describe_quality(values: dict[str, Any]) -> str:
     """The values of `quality` with `n_rows`, in words."""
     if "error_rate" in values:

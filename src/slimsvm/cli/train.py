@@ -12,6 +12,7 @@ import argparse
 import os
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from slimsvm.cli import options
+from slimsvm.cli.block_data import in_memory
 from slimsvm.cli.checkpoints import add_option as add_checkpoint
 from slimsvm.cli.checkpoints import checkpointed
-from slimsvm.cli.data import Part, add_reading_options, check_model_path, is_set
+from slimsvm.cli.data import Part, Trained, add_reading_options, check_model_path, is_set
+from slimsvm.cli.files import check_outputs
 from slimsvm.cli.forms import FORMS, ROWS, read_form, usual_task
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
-from slimsvm.cli.scaling import SCALES, fit_scaler, scaled
-from slimsvm.cli.scoring import describe_quality, predict, quality
+from slimsvm.cli.scaling import SCALES, fit_scaler, give_names, scaled, take_names
+from slimsvm.cli.scoring import as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import MAX_CUTS_N
 from slimsvm.estimators.files import save as save_model
@@ -236,14 +239,20 @@ def run(args: argparse.Namespace) -> int:
             say(f"{args.data}: its rows have qid:, so they are ranked; --task classification would not look at it")
     estimator = make_estimator(args)
     check_model_path(args.model)
+    check_outputs([args.model, args.checkpoint], [args.data, args.test])
     train, test = read_parts(args)
+    if args.task in ("regression", "ranking"):
+        train = replace(train, y=as_numbers(train.y))
+        test = None if test is None else replace(test, y=as_numbers(test.y))
     if args.task in ("classification", "regression"):
         check_labels(train, args.task)
     scalers = fit_scaler(args.scale, train)
     train = scaled(train, scalers)
     with checkpointed(estimator, args.checkpoint, args.quiet):
         seconds = fit(estimator, train)
+        give_names(scalers, estimator, train)
         save(estimator, args.model, scalers)
+        take_names(scalers, estimator)
     report = describe_fit(estimator, train, seconds)
     report |= {} if args.scale is None else {"scale": args.scale}
     if test is not None and test.y is not None:
@@ -319,10 +328,10 @@ def _check_kind(parser: argparse.ArgumentParser, name: str, value: Any, default:
 def read_parts(args: argparse.Namespace) -> tuple[Part, Part | None]:
     """Training rows, and test rows where there are such."""
     form = FORMS.get(args.task, ROWS)
-    train = read_form(form, args.data, args)
+    train = in_memory(read_form(form, args.data, args), args.memory_limit)
     test = read_form(form, args.data, args, test=True) if is_set(args.data) else None
     if args.test is not None:
-        test = read_form(form, args.test, args, n_features=train.X.shape[1])
+        test = read_form(form, args.test, args, Trained(train.X.shape[1], train.names, train.label))
     if not args.quiet:
         kind = "sparse" if as_rows(train.X).is_sparse else "dense"
         say(f"{train.name}: {train.n_rows:,} rows of {train.X.shape[1]:,} features, {kind}")
@@ -379,7 +388,7 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
         "random_state": estimator.random_state,
         "precision": estimator.precision_,
         "status": estimator.status_,
-        "n_iter": int(np.sum(estimator.n_iter_)),
+        "n_iter": estimator.n_iter_,
         "seconds": seconds,
         "n_kernel_evals": estimator.n_kernel_evals_,
         "n_basis": estimator.n_basis_,

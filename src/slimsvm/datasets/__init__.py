@@ -6,7 +6,7 @@ are on this machine and where. `checkerboard`, `waveform` and `two_gaussians` ma
 """
 
 from slimsvm.datasets.columns import hash_columns, read_columns
-from slimsvm.datasets.files import DataError
+from slimsvm.datasets.files import DataError, DataWarning
 from slimsvm.datasets.generators import checkerboard, two_gaussians, waveform
 from slimsvm.datasets.libsvm_blocks import read_libsvm_blocks
 from slimsvm.datasets.loading import Dataset, DatasetInfo, available, find, load
@@ -15,6 +15,7 @@ from slimsvm.datasets.scaling import Scaling, fit_scaling
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "Dataset",
     "DatasetInfo",
     "Scaling",

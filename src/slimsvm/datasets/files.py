@@ -26,6 +26,10 @@ class DataError(ValueError):
     """A data file or data set that cannot be used; the message says which, where in it, and what was found."""
 
 
+class DataWarning(UserWarning):
+    """A data file could have been meant otherwise; the message says what was done with it."""
+
+
 def quote(value: bytes | str) -> str:
     """Return what was found in a file, in quotes, as one short printable piece."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value

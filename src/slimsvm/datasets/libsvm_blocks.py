@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slimsvm.datasets.files import DataError, open_content
-from slimsvm.datasets.readers import DENSE_FROM, whole_numbers
-from slimsvm.datasets.svmlight import ZeroBased, parse_svmlight
+from slimsvm.datasets.readers import DENSE_FROM
+from slimsvm.datasets.svmlight import ZeroBased, label_tokens, labels_of_rows, parse_svmlight
 from slimsvm.rows import Blocks
 from slimsvm.rows.stamps import Stamp
 
@@ -73,11 +73,19 @@ class _Piece:
     def name(self) -> str:
         return self.file.name if self.line == 0 else f"{self.file.name} from line {self.line + 1} on"
 
+    def content(self) -> bytes:
+        """The lines, read once more."""
+        return _unmarked(self.file.read(self.offset, self.n_bytes), self.offset)
+
     def rows(self, n_features: int, zero_based: bool, dense: bool) -> Any:
         """The rows, read once more."""
-        content = self.file.read(self.offset, self.n_bytes)
-        X, _ = _parsed(content, self.offset, self.line, self.file.name, n_features, zero_based)
+        X, _ = _parsed(self.content(), self.offset, self.line, self.file.name, n_features, zero_based)
         return X.toarray() if dense else X
+
+
+def _unmarked(content: bytes, offset: int) -> bytes:
+    """The text without a mark of its byte order."""
+    return content.removeprefix(b"\xef\xbb\xbf") if offset == 0 else content
 
 
 def _parsed(
@@ -86,7 +94,7 @@ def _parsed(
     """Rows and labels of a piece, of which ``line`` lines are before."""
     if b"\x00" in content:
         raise DataError(f"{name}: found a zero byte, which no LIBSVM text has")
-    text = content.removeprefix(b"\xef\xbb\xbf") if offset == 0 else content
+    text = _unmarked(content, offset)
     try:
         X, y, _ = parse_svmlight(text, name, n_features, zero_based, False)
     except DataError:
@@ -154,7 +162,9 @@ def read_libsvm_blocks(
     (Blocks(2 rows, 3 features, 1 CSR blocks of float64), [1, -1])
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    pieces, labels = _gone_through([_TextFile(path) for path in several], n_features, zero_based, block_bytes)
+    pieces, labels, different = _gone_through(
+        [_TextFile(path) for path in several], n_features, zero_based, block_bytes
+    )
     if not pieces:
         raise DataError(f"{', '.join([os.fspath(path) for path in several])}: hold no rows")
     stored = [piece for piece in pieces if piece.n_stored]
@@ -177,14 +187,23 @@ def read_libsvm_blocks(
         n_stored=n_stored,
         cache_bytes=cache_bytes,
     )
-    return X, whole_numbers(np.concatenate(labels))
+    y = np.concatenate(labels)
+    tokens = partial(_label_tokens, pieces)
+    return X, y if different is None else labels_of_rows(y, different, tokens, pieces[0].file.name)
+
+
+def _label_tokens(pieces: list[_Piece]) -> Iterator[bytes]:
+    """The label of every row as the text has it, read once more."""
+    for piece in pieces:
+        yield from label_tokens(piece.content())
 
 
 def _gone_through(
     files: list[_TextFile], n_features: int | None, zero_based: ZeroBased, block_bytes: int
-) -> tuple[list[_Piece], list[np.ndarray]]:
-    """All pieces that have rows, and their labels."""
+) -> tuple[list[_Piece], list[np.ndarray], set[bytes] | None]:
+    """All pieces that have rows, and their labels; if all are whole numbers, the different ones as they are written."""
     pieces, labels = [], []
+    different: set[bytes] | None = set()
     columns = MOST_FEATURES if n_features is None or zero_based == "auto" else n_features
     for file in files:
         line = 0
@@ -194,8 +213,11 @@ def _gone_through(
                 indices = _indices(X, zero_based)
                 pieces.append(_Piece(file, offset, len(content), line, len(y), X.nnz, *indices))
                 labels.append(y)
+                if different is not None:
+                    is_whole = (y == np.floor(y)).all()
+                    different = different.union(label_tokens(_unmarked(content, offset))) if is_whole else None
             line += content.count(b"\n")
-    return pieces, labels
+    return pieces, labels, different
 
 
 def _indices(X: csr_array, zero_based: ZeroBased) -> tuple[int, int]:

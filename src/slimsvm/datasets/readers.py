@@ -11,8 +11,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slimsvm.datasets.files import COMPRESSED_SUFFIXES, DataError, quote, read_arrays, read_content, read_start
-from slimsvm.datasets.svmlight import ZeroBased, looks_like_svmlight, parse_svmlight
-from slimsvm.datasets.tables import parse_csv
+from slimsvm.datasets.header import Asked
+from slimsvm.datasets.label_texts import EXACT
+from slimsvm.datasets.svmlight import ZeroBased, label_tokens, labels_of_rows, looks_like_svmlight, parse_svmlight
+from slimsvm.datasets.tables import Table, parse_csv
 
 # Rows with at least this share of nonzeros are faster to multiply as dense ones.
 DENSE_FROM = 1 / 20
@@ -27,8 +29,9 @@ def read_data(
     *,
     dense: bool | Literal["auto"] = False,
     query_id: bool = False,
+    header: bool | Literal["auto"] = "auto",
 ) -> Any:
-    r"""Read rows and labels from LIBSVM text, CSV with a header, or `.npz`.
+    r"""Read rows and labels from LIBSVM text, CSV, or `.npz`.
 
     Text may be compressed (gzip, bzip2, xz; the file's first bytes tell). Text is CSV if the file's name ends in
     .csv or .tsv, or if its first line has commas, semicolons or tabs and no `index:value`; else it is LIBSVM text.
@@ -44,19 +47,25 @@ def read_data(
         LIBSVM text: whether indices count from 0. "auto": they do if index 0 occurs in this file. Give it if a
         training and a test file could differ.
     target : str or False, optional
-        CSV: the label's column; None: the column called label, target, y or class (any case), or else the last.
+        CSV: the label's column, without a header its number from 1 on; None: the column called label, target, y or
+        class (any case), or else the last (without a header the first, if only that is a text). A column without a name
+        that numbers the rows is ignored.
         `.npz`: the labels' array, by default "y". False: there are no labels, all columns are features (CSV, `.npz`).
     dense : {False, True, "auto"}
         Whether sparse rows are returned as an ndarray; "auto": if at least one value in 20 is non-zero.
     query_id : bool
         LIBSVM text: also return the `qid:` of each row, which must then be in the file.
+    header : {"auto", True, False}
+        CSV: whether the first line names the columns. "auto": it is a row if its features are numbers and its label is
+        one of other rows, or a number as theirs are; a `DataWarning` says what was taken where that is not certain.
 
     Returns
     -------
     X : ndarray or csr_array of shape (n, d)
         float64 from text, the stored type from `.npz`. LIBSVM text is returned as csr_array unless `dense` says not.
     y : ndarray of shape (n,) or None
-        int64 if every label is a whole number, float64 if every label is a number, else strings. None without labels.
+        int64 if every label is a whole number, float64 if every label is a number, else strings: also where numbers
+        would lose what the text says (007; +1 beside 1; beyond int64). None without labels.
     qid : ndarray of shape (n,), int64
         Only with `query_id=True`.
 
@@ -79,38 +88,59 @@ def read_data(
     >>> y
     array([ 1, -1])
     """
-    _check_options(n_features, zero_based, target, dense)
+    _check_options(n_features, zero_based, target, dense, header)
+    asked = Asked(n_features, target, None if header == "auto" else header)
+    found = read_table(path, asked, zero_based, dense=dense, query_id=query_id)
+    return (found.X, found.y, found.qid) if query_id else (found.X, found.y)
+
+
+def read_table(
+    path: str | os.PathLike,
+    asked: Asked,
+    zero_based: ZeroBased = "auto",
+    *,
+    dense: bool | Literal["auto"] = False,
+    query_id: bool = False,
+) -> Table:
+    """Rows, labels and names of what `read_data` reads; it says what is raised."""
     name = os.fspath(path)
-    qid: np.ndarray | None = None
-    X: Any
-    y: np.ndarray | None
     if read_start(path).startswith(b"PK"):
-        X, y = _read_npz(path, n_features, target)
+        found = _read_npz(path, asked)
     else:
         content = read_content(path)
         if _is_csv(PurePath(path), content):
-            X, y = parse_csv(content, name, n_features, target)
-        elif target is not None:
-            raise DataError(f"{name}: target={target!r} does not apply to LIBSVM text: labels begin the line")
+            found = parse_csv(content, name, asked)
+        elif asked.target is not None:
+            raise DataError(f"{name}: target={asked.target!r} does not apply to LIBSVM text: labels begin the line")
         else:
-            X, y, qid = parse_svmlight(content, name, n_features, zero_based, query_id)
-    if query_id and qid is None:
+            X, y, qid = parse_svmlight(content, name, _n_features(asked), zero_based, query_id)
+            if not query_id:  # which go with numbers
+                tokens = label_tokens(content)
+                y = labels_of_rows(y, set(tokens), lambda: tokens, name)
+            found = Table(X, y, qid=qid)
+    if query_id and found.qid is None:
         raise DataError(f"{name}: query_id needs LIBSVM text, which alone has qid:")
+    X = found.X
     if not isinstance(X, np.ndarray) and (
         dense is True or (dense == "auto" and X.nnz >= DENSE_FROM * X.shape[0] * X.shape[1])
     ):
-        X = X.toarray()
-    if y is not None and y.dtype.kind == "f":
-        y = whole_numbers(y)
-    return (X, y, qid) if query_id else (X, y)
+        found = found._replace(X=X.toarray())
+    if found.y is not None and found.y.dtype.kind == "f":
+        found = found._replace(y=whole_numbers(found.y))
+    return found
+
+
+def _n_features(asked: Asked) -> int | None:
+    """The number of features there must be."""
+    return asked.n_features if asked.columns is None else len(asked.columns)
 
 
 def whole_numbers(y: np.ndarray) -> np.ndarray:
     """Return float labels as int64 where all of them are whole numbers (and small enough to be exact)."""
-    return y.astype(np.int64) if (np.abs(y) < 2.0**53).all() and (y == np.floor(y)).all() else y
+    return y.astype(np.int64) if (np.abs(y) < EXACT).all() and (y == np.floor(y)).all() else y
 
 
-def _check_options(n_features: Any, zero_based: Any, target: Any, dense: Any) -> None:
+def _check_options(n_features: Any, zero_based: Any, target: Any, dense: Any, header: Any) -> None:
     if n_features is not None and n_features < 1:
         raise DataError(f"n_features must be None or at least 1, found {n_features}")
     if zero_based not in ("auto", True, False):
@@ -119,6 +149,8 @@ def _check_options(n_features: Any, zero_based: Any, target: Any, dense: Any) ->
         raise DataError(f"target must be None, False or the name of a column, found {target!r}")
     if dense not in ("auto", True, False):
         raise DataError(f"dense must be 'auto', True or False, found {dense!r}")
+    if header not in ("auto", True, False):
+        raise DataError(f"header must be 'auto', True or False, found {header!r}")
 
 
 def _is_csv(path: PurePath, content: bytes) -> bool:
@@ -164,9 +196,7 @@ def has_queries(path: str | os.PathLike) -> bool:
     return not _is_csv(PurePath(path), content) and b"qid:" in _first_row(content).split(b"#")[0]
 
 
-def _read_npz(
-    path: str | os.PathLike, n_features: int | None, target: str | Literal[False] | None
-) -> tuple[Any, np.ndarray | None]:
+def _read_npz(path: str | os.PathLike, asked: Asked) -> Table:
     """Read X (or data, indices, indptr, shape of CSR) and the labels."""
     name = os.fspath(path)
     found = read_arrays(path)
@@ -189,10 +219,13 @@ def _read_npz(
         raise DataError(f"{name}: found X of type {values.dtype}, numbers are needed")
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise DataError(f"{name}: found X of shape {X.shape}, it is empty")
+    n_features, key = _n_features(asked), asked.target or "y"
     if n_features is not None and X.shape[1] != n_features:
         raise DataError(f"{name}: found {X.shape[1]} columns, {n_features} are expected")
     _check_finite(X, values, name)
-    return X, None if target is False else _npz_labels(found, target or "y", X.shape[0], name)
+    if asked.target is False or (not asked.labels_needed and asked.target is None and key not in found):
+        return Table(X, None)
+    return Table(X, _npz_labels(found, key, X.shape[0], name))
 
 
 def _npz_labels(found: dict[str, np.ndarray], key: str, n_rows: int, name: str) -> np.ndarray:

@@ -1,4 +1,5 @@
 """LIBSVM text: one row per line, `label index:value index:value ...`, indices increasing, `#` starts a comment.
+Blanks may follow a colon, as LIBSVM itself has it.
 
 scikit-learn's compiled parser does the reading. When it fails, or something looks wrong with what it read, the lines
 are gone through again, first in blocks by the same parser, then those of the block at fault one by one, to say which
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Literal
 
@@ -17,12 +19,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slimsvm.datasets.files import DataError, quote
+from slimsvm.datasets.header import warn
+from slimsvm.datasets.label_texts import EXACT, are_texts, as_whole
 
 ZeroBased = Literal["auto"] | bool
 
 _PARSER_ERRORS = (ValueError, OverflowError, IndexError, TypeError)
 # Lines per block in the search for a fault.
 _BLOCK = 4096
+# Indices are int32 in sparse rows, queries int64.
+_LAST_INDEX, _QUERIES = 2**31 - 1, range(-(2**63), 2**63)
 
 
 def parse_svmlight(
@@ -54,6 +60,7 @@ def parse_svmlight(
     DataError
         For any other text; names the line.
     """
+    content = _without_blanks(content)
     try:
         X, y, qid = _parse_fast(content)
     except _PARSER_ERRORS as error:
@@ -69,8 +76,61 @@ def parse_svmlight(
     width = int(X.indices.max()) + 1 - first if X.nnz else 0
     if n_features is None and width == 0:
         raise DataError(f"{name}: holds labels but not one feature")
+    if X.nnz and np.abs(X.data).max() >= EXACT:
+        _warn_of_rounding(content, name)
     X = csr_array((X.data, X.indices - first, X.indptr), shape=(len(y), n_features or width))
     return X, y, qid if query_id else None
+
+
+def _without_blanks(content: bytes) -> bytes:
+    """The text without blanks between a colon and its value."""
+    return re.sub(rb":[ \t]+(?=[^\s#])", b":", content) if b": " in content or b":\t" in content else content
+
+
+def _warn_of_rounding(content: bytes, name: str) -> None:
+    """Say which whole number among the values is not one of float64."""
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        for token in line.split(b"#", 1)[0].split()[1:]:
+            index, _, value = token.partition(b":")
+            if value.lstrip(b"+-").isdigit() and int(value) != int(float(value)) and index != b"qid":
+                shown = value.decode()
+                warn(f"{name}, line {number}: the value {shown} of feature {index.decode()} is rounded to "
+                     f"{int(float(value))}: features have 53 binary digits")  # fmt: skip
+                return
+
+
+def label_tokens(content: bytes) -> list[bytes]:
+    """The label of every row, as the text has it."""
+    begun = (line.split(None, 1)[:1] for line in content.splitlines())
+    tokens = (parts[0].partition(b"#")[0] for parts in begun if parts)
+    return [token for token in tokens if token]
+
+
+def labels_of_rows(
+    y: np.ndarray, different: Iterable[bytes], tokens: Callable[[], Iterable[bytes]], name: str
+) -> np.ndarray:
+    """Labels as int64 where all are whole numbers, as texts where numbers would not say what the texts do.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), float64
+        The labels as numbers.
+    different : iterable of bytes
+        The different labels.
+    tokens : callable
+        Gives the label of each row.
+    name : str
+        The file's name, for messages.
+    """
+    if not (y == np.floor(y)).all():
+        return y
+    texts = {token.decode("ascii", "replace") for token in different}
+    if are_texts(texts, name):
+        return np.array([token.decode("ascii", "replace") for token in tokens()])
+    if np.abs(y).max() < EXACT:
+        return y.astype(np.int64)
+    exact = as_whole(texts)
+    return y if exact is None else np.array([exact[token.decode("ascii", "replace")] for token in tokens()])
 
 
 def looks_like_svmlight(line: bytes) -> bool:
@@ -134,8 +194,10 @@ def _faults(tokens: list[bytes], n_features: int | None, zero_based: ZeroBased, 
     elif not math.isfinite(value):
         yield f"found {quote(label)} as the label, which must be finite"
     if features and features[0].startswith(b"qid:"):
-        if _integer(features[0][4:]) is None:
+        if (query := _integer(features[0][4:])) is None:
             yield f"found {quote(features[0])}, where qid: and an integer belong"
+        elif query not in _QUERIES:
+            yield f"found {quote(features[0])}, which is too large: a query is a number from -2**63 to 2**63 - 1"
         features = features[1:]
     elif query_id:
         yield "qid: is missing"
@@ -154,11 +216,11 @@ def _faults(tokens: list[bytes], n_features: int | None, zero_based: ZeroBased, 
         if previous is not None and index <= previous:
             yield f"found feature index {index} after {previous}, indices must increase"
         previous = index
+        if index > _LAST_INDEX:
+            yield f"found feature index {index}, which is too large: the largest is {_LAST_INDEX}"
         last = None if n_features is None else n_features - (zero_based is True)
         if last is not None and index > last:
             yield f"found feature index {index}, but the last of {n_features} features has index {last}"
-        if index > np.iinfo(np.int64).max - 1:
-            yield f"found feature index {index}, which is too large"
         if (value := _number(right)) is None:
             yield f"found {quote(right)} where the value of feature {index}, a number, belongs"
         elif not math.isfinite(value):

@@ -13,7 +13,6 @@ from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.support import Trained
 from slimsvm.estimators._shared.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
 from slimsvm.solvers import Fit, Problem
 from slimsvm.tasks import Binary
@@ -208,7 +207,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """
         X, y, codes = self._check_data(X, y)
         task = Binary()
-        self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)), codes=codes)
+        fit = self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)))
+        if fit.basis_rows is not None:
+            self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=2).astype(np.int32)
         return self
 
     def edit(self, X, y):
@@ -287,9 +288,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """As it is: the prices are chosen inside."""
         return problem
 
-    def _keep(self, fit: Fit, trained: Trained) -> None:
+    def _keep(self, fit: Fit, index) -> None:
         """Fitted attributes."""
-        super()._keep(fit, trained)
+        super()._keep(fit, index)
         record: CrossTrained = fit.state
         edited = record.edited
         self._state = None
