@@ -88,7 +88,7 @@ def fit(parts: tuple, setting: Setting, seed: int, n_jobs: int) -> dict:
     gap = 1 - clf.counters_["bound_in_basis"] / clf.objective_
     return {
         **setting._asdict(), "seed": seed, "n_jobs": n_jobs, "error": error, "seconds": seconds,
-        "objective": clf.objective_, "gap": gap, "epochs": clf.n_iter_,
+        "objective": clf.objective_, "gap": gap, "epochs": len(clf.history_),
     }  # fmt: skip
 
 

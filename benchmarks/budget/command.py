@@ -303,7 +303,7 @@ def finished(solver: Any, setting: Setting, data: Any, seed: int, n_jobs: int | 
     return {
         "seconds": time.perf_counter() - begun,
         "epoch_seconds": float(np.diff([0.0] + [record["seconds"] for record in clf.history_])[1:-1].mean())
-        if clf.n_iter_ > 2
+        if len(clf.history_) > 2
         else float("nan"),
         "test_error": float(np.mean(clf.predict(X_test) != y_test)),
         "objective": clf.objective_,

@@ -102,7 +102,7 @@ def report_fit(clf: Any, problem: Problem, train_scores: Array) -> dict[str, Any
         objective = hinge_objective(problem, train_scores, norm_squared)
     return {
         "status": clf.status_,
-        "iterations": clf.n_iter_,
+        "iterations": int(np.sum(clf.n_iter_)),
         "kernel_evals": clf.n_kernel_evals_,
         "n_vectors": clf.n_basis_,
         "objective": objective,

@@ -57,7 +57,7 @@ def of_fit(fitted: Any, seconds: float) -> Record:
     return {
         "C": fitted.C,
         "seconds": seconds,
-        "iterations": fitted.n_iter_,
+        "iterations": int(np.sum(fitted.n_iter_)),
         "n_vectors": fitted.n_basis_,
         "objective": objective,
         "gap": None if bound is None else (objective - bound) / objective,

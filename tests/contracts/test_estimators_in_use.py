@@ -188,7 +188,7 @@ def test_scikit_learns_callbacks(name):
     X, y = problem(name)
     watcher = Watcher()
     estimator = ESTIMATORS[name](solver="exact-cuts").set_callbacks(watcher).fit(X, y)
-    iterations = ["begin iteration", "end iteration"] * estimator.n_iter_
+    iterations = ["begin iteration", "end iteration"] * len(estimator.history_)
     assert watcher.events == ["setup", "begin fit", *iterations, "end fit", "teardown"]
     stopper = Watcher(stop_after=3)
     stopped = ESTIMATORS[name](solver="exact-cuts").set_callbacks(stopper).fit(X, y)

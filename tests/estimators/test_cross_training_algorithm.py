@@ -208,7 +208,7 @@ def test_the_mean_of_the_machines():
     edited = clone(clf).edit(X, y)
     scores = np.mean([machine.scores(X)[:, 0] for machine in edited.first.machines], axis=0)
     np.testing.assert_allclose(clf.decision_function(X), scores, atol=1e-6)
-    np.testing.assert_array_equal(clf.basis_vectors_, X[clf.support_])
+    np.testing.assert_array_equal(clf.support_vectors_, X[clf.support_])
     assert np.isnan(clf.objective_)
     assert clf.first_C_ == clf.C_
 
@@ -260,7 +260,7 @@ def test_coefficients_are_the_best_for_all_rows():
     X, y = noisy()
     clf = fitted(X, y, gamma=2.0, first_C=10.0, C=3.0, precision="float64", kernel="laplacian", intercept="none")
     values = np.exp(-2.0 * np.abs(X[:, None] - clf.basis_vectors_[None]).sum(axis=2))
-    penalty = values[clf.support_]
+    penalty = np.exp(-2.0 * np.abs(clf.basis_vectors_[:, None] - clf.basis_vectors_[None]).sum(axis=2))
 
     def objective(coef):
         return 0.5 * coef @ penalty @ coef + 3.0 * np.maximum(0, 1 - y * (values @ coef)).sum()

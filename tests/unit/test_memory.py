@@ -44,7 +44,7 @@ watcher.start()
 clf = fit(X, y)
 done.set()
 watcher.join()
-print(json.dumps({"growth": peak[0] - before, "iterations": clf.n_iter_, "map": X.nbytes}))
+print(json.dumps({"growth": peak[0] - before, "iterations": len(clf.history_), "map": X.nbytes}))
 """
 
 

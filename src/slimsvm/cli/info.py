@@ -12,6 +12,8 @@ import os
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from slimsvm.cli import options
 from slimsvm.cli.data import Trained, add_reading_options
 from slimsvm.cli.forms import form_of, read_form
@@ -75,7 +77,7 @@ def describe(estimator: Any, path: str) -> dict[str, Any]:
         "intercept": estimator.intercept_,
         "precision": estimator.precision_,
         "status": estimator.status_,
-        "n_iter": estimator.n_iter_,
+        "n_iter": int(np.sum(estimator.n_iter_)),
         "objective": estimator.objective_,
         "lower_bound": estimator.lower_bound_,
         "parameters": {name: describe_value(value) for name, value in estimator.get_params(deep=False).items()},

@@ -388,7 +388,7 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
         "random_state": estimator.random_state,
         "precision": estimator.precision_,
         "status": estimator.status_,
-        "n_iter": estimator.n_iter_,
+        "n_iter": int(np.sum(estimator.n_iter_)),
         "seconds": seconds,
         "n_kernel_evals": estimator.n_kernel_evals_,
         "n_basis": estimator.n_basis_,

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.pairwise import pairs_of_lines
 from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
@@ -25,8 +26,8 @@ Array = np.ndarray
 SKLEARN_KERNELS = ("rbf", "poly", "linear", "sigmoid")
 # Parameters that scikit-learn's estimators and ours share.
 SHARED = ("C", "kernel", "degree", "coef0", "tol", "shrinking", "cache_size")
-# Fitted attributes that speak of the training rows in a model.
-OF_ROWS = ("support_", "support_vectors_", "dual_coef_", "n_support_", "_state")
+# What a fitted estimator keeps of the training rows in its model, and of the chunks it goes on from.
+OF_ROWS = ("_support", "_state", "_stream", "_stream_parts")
 
 
 @dataclass(frozen=True)
@@ -170,22 +171,9 @@ def _expansion(model: Any) -> KernelExpansion:
     dual = np.asarray(model.dual_coef_.toarray() if is_sparse(model.dual_coef_) else model.dual_coef_)
     coef, intercept = dual.T, np.ravel(model.intercept_)
     if isinstance(model, svm.SVC) and len(model.classes_) > 2:
-        coef = _pairwise(dual, model.n_support_)
+        coef = pairs_of_lines(dual, np.repeat(np.arange(len(model.classes_)), model.n_support_))
     vectors = as_csr(model.support_vectors_) if is_sparse(model.support_vectors_) else model.support_vectors_
     return KernelExpansion(vectors, coef, intercept, np.zeros(0), kernel, "float64")
-
-
-def _pairwise(dual: Array, n_support: Array) -> Array:
-    """Coefficients (n_vectors, n_pairs) of LIBSVM's table (n_classes − 1, n_vectors), vectors sorted by class."""
-    n_classes, ends = len(n_support), np.cumsum(n_support)
-    coef = np.zeros((dual.shape[1], n_classes * (n_classes - 1) // 2))
-    pair = 0
-    for a in range(n_classes):
-        for b in range(a + 1, n_classes):
-            of_a, of_b = (slice(ends[c] - n_support[c], ends[c]) for c in (a, b))
-            coef[of_a, pair], coef[of_b, pair] = dual[b - 1, of_a], dual[a, of_b]
-            pair += 1
-    return coef
 
 
 def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
@@ -216,7 +204,7 @@ def _replace_model(estimator: Any, found: Reduced, report: Compression) -> None:
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_, estimator.precision_ = model.n_basis, model.intercept, model.dtype
     estimator.objective_, estimator.status_ = float("nan"), "compressed"
-    estimator.history_, estimator.n_iter_ = found.history, found.n_iter
+    estimator.history_, estimator.n_iter_ = found.history, estimator._iterations(found.n_iter, found.history)
     estimator.n_kernel_evals_ = found.kernel_evals
     estimator.counters_ = {"kernel_evals": found.kernel_evals}
 

@@ -13,6 +13,7 @@ from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.support import Trained
 from slimsvm.estimators._shared.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
 from slimsvm.solvers import Fit, Problem
 from slimsvm.tasks import Binary
@@ -207,9 +208,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """
         X, y, codes = self._check_data(X, y)
         task = Binary()
-        fit = self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)))
-        if fit.basis_rows is not None:
-            self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=2).astype(np.int32)
+        self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)), codes=codes)
         return self
 
     def edit(self, X, y):
@@ -288,9 +287,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """As it is: the prices are chosen inside."""
         return problem
 
-    def _keep(self, fit: Fit, index) -> None:
+    def _keep(self, fit: Fit, trained: Trained) -> None:
         """Fitted attributes."""
-        super()._keep(fit, index)
+        super()._keep(fit, trained)
         record: CrossTrained = fit.state
         edited = record.edited
         self._state = None

@@ -44,12 +44,15 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
 
     Attributes
     ----------
-    offset_ : float
+    offset_ : ndarray of shape (1,)
         ρ: ``decision_function`` is ``score_samples`` minus ρ.
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`; ``intercept_`` is −ρ.
-    coef_, objective_, lower_bound_, gap_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_,
-    precision_
+        As in `SVC`, in the order of the rows; ``intercept_`` is −ρ.
+    n_support_ : ndarray of shape (1,)
+        Number of support vectors.
+    n_iter_ : int
+    coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_,
+    kernel_, solver_, precision_
         As in `SVC`; objective and bound are usually negative here.
 
     References
@@ -114,7 +117,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
     def offset_(self):
         """See the class."""
         check_is_fitted(self, "model_")
-        return -float(self.intercept_[0])
+        return -self.intercept_
 
     @with_callbacks
     def fit(self, X, y=None, sample_weight=None):

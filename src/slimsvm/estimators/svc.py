@@ -125,7 +125,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
         "crammer-singer" is one problem with a score for each class. "ovo" is LIBSVM's: one problem for each pair
         (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for a, over a basis that the pairs
-        share; ``dual_coef_`` is its transpose, which scikit-learn packs into n_classes − 1 lines. "auto" takes "ovo"
+        share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 lines. "auto" takes "ovo"
         with the exact solver (unless there is a ``cost_matrix``), the one with fewer errors with ``max_basis="auto"``,
         and "crammer-singer" with others. ``multi_class_`` says which.
     warm_start : bool, default=False
@@ -143,11 +143,20 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Number of basis vectors of the model.
     basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
     basis_coef_ : ndarray of shape (n_basis, n_outputs)
-    coef_ : ndarray of shape (n_outputs, n_features)
-        Weights of the features, for ``kernel="linear"``.
+    coef_ : ndarray or CSR matrix of shape (n_outputs, n_features)
+        Weights of the features, for ``kernel="linear"``; CSR after a fit of sparse rows.
     intercept_ : ndarray of shape (n_outputs,)
-    support_, support_vectors_, dual_coef_, n_support_
-        As in scikit-learn, if the basis vectors are training rows.
+    support_, support_vectors_, n_support_
+        As in scikit-learn, if the basis vectors are training rows: grouped by class, in the order of ``classes_``.
+        ``basis_vectors_`` and ``basis_coef_`` have an order of their own, which does not change with the classes.
+    dual_coef_ : ndarray or CSR matrix of shape (n_classes - 1, n_SV)
+        Coefficients of the support vectors as in scikit-learn, for two classes and for pairs of classes.
+    class_weight_ : ndarray of shape (n_classes,)
+        The factors that ``class_weight`` stands for.
+    fit_status_ : int
+        0 if the fit met its tolerance, otherwise 1.
+    shape_fit_ : tuple
+        Shape of the X that was trained on; not after `partial_fit`.
     objective_, lower_bound_ : float
         The objective over all training rows (after `partial_fit`, over the last chunk's rows), and a lower bound on the
         objective of every model, or None (sampled cuts give none). After Ctrl-C the objective of sampled cuts, BCFW
@@ -160,7 +169,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         "converged", "iteration limit", "time limit", "interrupted" or "stopped by a callback".
     history_ : list of dict
         One record per iteration.
-    n_iter_, n_kernel_evals_ : int
+    n_iter_ : ndarray of int32
+        Iterations: one number, or for pairs of classes one for each pair.
+    n_kernel_evals_ : int
     model_ : KernelExpansion
     kernel_, solver_ : the objects used for ``kernel`` and ``solver``; ``kernel_`` has the gammas that were learned.
     C_, precision_ : float and str
@@ -305,14 +316,21 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
         self.class_weight_ = self._class_weights(y, weights)
         task = self._task(or_scores=machine == "either")
-        fit = self._solve(X, y, task.encode(codes, self._row_weights(codes, weights)), task, weights, index)
+        examples = task.encode(codes, self._row_weights(codes, weights))
+        fit = self._solve(X, y, examples, task, weights, index, codes=codes)
         if fit.solved is not None:
             self.multi_class_ = "ovo" if fit.solved.task.class_pairs() else "crammer-singer"
-        if fit.basis_rows is not None:
-            self.n_support_ = np.bincount(codes[fit.basis_rows], minlength=len(self.classes_)).astype(np.int32)
         if self.max_basis is not None and self.multi_class_ == "crammer-singer" and len(self.classes_) > 2:
             self._warn_of_chance(as_rows(X), codes)
         return self
+
+    def _iterations(self, n_iter, history):
+        """See `KernelMachine`: as in scikit-learn one number for each problem that was solved."""
+        of_pairs = [record["iterations"] for record in history if "pair" in record]
+        if not of_pairs:
+            return np.array([n_iter], np.int32)
+        not_reached = self.model_.coef.shape[1] - len(of_pairs)
+        return np.array(of_pairs + [0] * not_reached, np.int32)
 
     def _warn_of_chance(self, rows, codes):
         """Warn where few vectors err on training rows no less than one class for all of them would.

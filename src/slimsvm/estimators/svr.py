@@ -35,9 +35,12 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     Attributes
     ----------
     n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`; ``intercept_`` includes the mean of y.
-    coef_, objective_, lower_bound_, gap_, status_, history_, n_iter_, n_kernel_evals_, model_, kernel_, solver_,
-    precision_, C_, validation_
+        As in `SVC`, in the order of the rows; ``intercept_`` includes the mean of y.
+    n_support_ : ndarray of shape (1,)
+        Number of support vectors.
+    n_iter_ : int
+    coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_,
+    kernel_, solver_, precision_, C_, validation_
         As in `SVC`.
 
     Examples

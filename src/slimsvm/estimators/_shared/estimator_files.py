@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from slimsvm.deploy.plain_model import multi_class_of
 from slimsvm.estimators._shared.scalers import Steps, pack_scalers, unpack_scalers
 from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack, pack_stream, unpack, unpack_stream
+from slimsvm.estimators._shared.support_files import LISTS, pack_support, unpack_support
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.rows import is_sparse
@@ -61,8 +62,8 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
     if scalers:
         header["scaling"] = pack_scalers(scalers, name, arrays)
     # Not how many kernel values the fit computed: that depends on memory and workers, the file must not.
-    told = ("n_features_in_", "objective_", "lower_bound_", "status_", "n_iter_")
-    fitted: dict[str, Any] = {name: getattr(estimator, name) for name in told}
+    told = ("n_features_in_", "objective_", "lower_bound_", "status_")
+    fitted: dict[str, Any] = {name: getattr(estimator, name) for name in told} | pack_support(estimator, arrays)
     if getattr(estimator, "multilabel_", False):
         fitted["multilabel_"] = True
     fitted |= {
@@ -102,6 +103,7 @@ def read_estimator(path, by_name: dict[str, type]):
             estimator._state = unpack(header["halfway"], arrays)
     except (KeyError, TypeError) as error:
         raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
+    later = {name: fitted.pop(name) for name in (*LISTS, "_sparse") if name in fitted}
     for name, value in fitted.items():
         if value == UNSAVED:  # an objective that was not computed
             value = float("nan")
@@ -111,6 +113,7 @@ def read_estimator(path, by_name: dict[str, type]):
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
+    unpack_support(estimator, header, later, arrays)
     if "stream" in header:
         try:
             unpack_stream(estimator, header["stream"], arrays)

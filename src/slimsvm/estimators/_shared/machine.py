@@ -25,6 +25,7 @@ from slimsvm.estimators._shared.every_row import EveryRow
 from slimsvm.estimators._shared.explained import Explained
 from slimsvm.estimators._shared.learned_scales import with_learned_scales
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
+from slimsvm.estimators._shared.support import LikeScikitLearn, Support, Trained
 from slimsvm.estimators._shared.validation import (
     check_finite,
     check_limit,
@@ -52,8 +53,8 @@ Array = np.ndarray
 class _Iterations:
     """Tells scikit-learn's callbacks of every iteration, with the model of it where the solver's run has one."""
 
-    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], index: Array | EveryRow):
-        self.machine, self.context, self.seen, self.index = machine, context, seen, index
+    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], rows: Trained):
+        self.machine, self.context, self.seen, self.rows = machine, context, seen, rows
         self.run: Any = None
         self.history: list[dict[str, Any]] = []
         self.iteration: Any = None  # that is under way, where it is of several steps
@@ -86,7 +87,7 @@ class _Iterations:
         """Attributes of the estimator as if the fit had stopped here."""
         stopped = copy(self.machine)
         if hasattr(self.run, "so_far"):
-            stopped._keep(replace(self.run.so_far(), history=list(self.history)), self.index)
+            stopped._keep(replace(self.run.so_far(), history=list(self.history)), self.rows)
             return dict(vars(stopped))
         if not getattr(self.run, "has_models", False):
             return None
@@ -94,11 +95,11 @@ class _Iterations:
         n_evals = counter.n
         fit = self.run.finish(solvers.Status.STOPPED, list(self.history))
         counter.add(n_evals - counter.n)  # what callbacks ask for is not the fit's
-        stopped._keep(fit, self.index)
+        stopped._keep(fit, self.rows)
         return dict(vars(stopped))
 
 
-class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
+class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that take one row per example."""
 
     # Whether y may be an indicator matrix.
@@ -149,7 +150,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             return check_blocks(self, X, reset, y)
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
             self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = X.shape[1]
+            self.n_features_in_, self.shape_fit_ = X.shape[1], X.shape
             check_finite(X)
             return X, y
         columns = getattr(X, "columns", None)
@@ -166,6 +167,8 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             y = dense.toarray() if sp.issparse(y) else y
         if finite or columns is not None:
             check_finite(X, columns=columns)
+        if reset:
+            self.shape_fit_ = X.shape
         return X if isinstance(y, str) else (X, y)
 
     def _is_plain(self, X: Any) -> bool:
@@ -257,6 +260,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             check_random_state(self.random_state)
         rows = as_rows(X)
         self.kernel_ = self._resolve_kernel(X, weights)
+        self._sparse = rows.is_sparse and self.kernel_.has_formula
         asked = "regularized" if self.intercept == "auto" else self.intercept
         problem = solvers.Problem(
             rows=rows,
@@ -314,8 +318,12 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         weights: Array | None,
         index: Array | EveryRow,
         shift: float = 0.0,
+        codes: Array | None = None,
     ) -> solvers.Fit:
-        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores."""
+        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores, ``codes``
+        are the numbers of the rows' classes.
+        """
+        trained = Trained(index, codes)
         with reading(X, self.verbose):
             problem = self._with_metric(self._set_up(X, examples, task, weights), X, weights)
             problem = self._with_chosen(problem)
@@ -335,7 +343,7 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
             }
             context.call_on_fit_task_begin(**seen)
             self._centre = shift
-            fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, index))
+            fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, trained))
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:
@@ -352,17 +360,18 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         if problem.kept is not None:
             problem.kept.put("state", fit.state)
             fit.lower_bound = None  # no one has made sure of it
-        self._keep(fit, index)
+        self._keep(fit, trained)
         self.__dict__.pop("_stream", None)  # of earlier chunks
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _callbacks(self, context: Any, seen: dict[str, Any], index: Array | EveryRow) -> tuple:
+    def _callbacks(self, context: Any, seen: dict[str, Any], trained: Trained) -> tuple:
         """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
-        return (_Iterations(self, context, seen, index),) if getattr(self, "_skl_callbacks", None) else ()
+        return (_Iterations(self, context, seen, trained),) if getattr(self, "_skl_callbacks", None) else ()
 
-    def _keep(self, fit: solvers.Fit, index: Array | EveryRow) -> None:
-        """Fitted attributes; ``index`` are the positions in X of the rows that were trained on."""
+    def _keep(self, fit: solvers.Fit, trained: Trained) -> None:
+        """Fitted attributes."""
+        index, codes = trained
         if self._centre:
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
         if not fit.model.kernel.has_features:
@@ -372,14 +381,20 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         self.n_basis_ = fit.model.n_basis
         self.intercept_ = fit.model.intercept
         self.objective_, self.lower_bound_ = fit.objective, fit.lower_bound
-        self.status_, self.history_, self.n_iter_ = str(fit.status), fit.history, fit.n_iter
+        self.status_, self.history_ = str(fit.status), fit.history
+        self.n_iter_ = self._iterations(fit.n_iter, fit.history)
         self.n_kernel_evals_ = fit.counters["kernel_evals"]
         self.counters_ = fit.counters
         self.precision_ = fit.model.dtype
         self._state = fit.state
-        if fit.basis_rows is not None:
-            self.support_ = index[fit.basis_rows]
-            self.support_vectors_, self.dual_coef_ = fit.model.basis, fit.model.coef.T
+        rows = fit.basis_rows
+        self._support = None
+        if rows is not None:
+            self._support = Support(fit.model, index[rows], None if codes is None else codes[rows])
+
+    def _iterations(self, n_iter: int, history: list[dict[str, Any]]) -> Any:
+        """``n_iter_`` of so many records."""
+        return n_iter
 
     # -- prediction ---------------------------------------------------------------------------------------------
 
@@ -402,16 +417,6 @@ class KernelMachine(Written, Explained, CallbackSupportMixin, BaseEstimator):
         # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.
         state.pop("_state", None)
         return state
-
-    @property
-    def coef_(self) -> Array:
-        """Weights of the features, for the linear kernel, shape (n_outputs, n_features). There is one line for two
-        classes and for regression, otherwise one for each class or pair of classes, as ``basis_coef_`` has columns.
-        """
-        check_is_fitted(self, "model_")
-        if not self.model_.kernel.has_weights:
-            raise AttributeError(f"coef_ exists only for kernel='linear', found {self.kernel_!r}")
-        return np.asarray(self.model_.coef.T @ self.model_.basis)
 
     # -- how good it is -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers, tasks
+from slimsvm.estimators._shared.support import Trained
 from slimsvm.estimators._shared.validation import class_codes, is_chosen
 from slimsvm.rows import Rows
 
@@ -64,7 +65,7 @@ def meet_chunk(
     problem = replace(problem, kernel=machine.kernel_, random_state=generator)
     fit = machine.solver_.partial_solve(problem, machine._stream)
     machine._stream, machine.C_ = fit.state, problem.C
-    machine._keep(fit, np.arange(len(y)))
+    machine._keep(fit, Trained(np.arange(len(y))))
 
 
 def begin(machine: Any) -> bool:
