@@ -234,7 +234,7 @@ def test_what_is_missing_is_named(method):
 
 def test_a_chain_of_ones_own_is_the_librarys():
     X, y = sequences()
-    own = StructuredSVM(OwnChain(), C=2.0, gamma=0.5).fit(X, y)
+    own = StructuredSVM(OwnChain(), C=2.0, gamma=0.5, tol=1e-10).fit(X, y)
     library = SequenceSVM(C=2.0, gamma=0.5).fit(X, y)
     assert own.objective_ == pytest.approx(library.objective_, rel=1e-8)
     np.testing.assert_allclose(own.plain_[:4], library.transitions_.ravel(), atol=1e-4)
@@ -249,7 +249,7 @@ def test_grades_are_multiclass_with_costs():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(24, 2)), np.arange(24) % 4
     cost = np.abs(np.arange(4)[:, None] - np.arange(4))
-    own = StructuredSVM(Grades(), gamma=0.5).fit(X, y)
+    own = StructuredSVM(Grades(), gamma=0.5, tol=1e-10).fit(X, y)
     theirs = SVC(cost_matrix=cost, gamma=0.5).fit(X, y)
     assert own.objective_ == pytest.approx(theirs.objective_, rel=1e-8)
     np.testing.assert_array_equal(own.predict(X), theirs.predict(X))

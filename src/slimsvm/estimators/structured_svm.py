@@ -15,6 +15,7 @@ from slimsvm.estimators._shared.validation import check_limit, check_sample_weig
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.example_task import as_objects
+from slimsvm.tasks.known_labellings import copied
 
 Array = np.ndarray
 
@@ -35,7 +36,11 @@ class StructuredSVM(KernelMachine):
         rows for losses over all rows).
     kernel, degree, gamma, coef0
         As in `SVC`; no precomputed kernel.
-    tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
+    tol : float, default=1e-3
+        For cutting-plane solvers: the allowed error in mean loss. The objective is then within 1 % of the optimum, too,
+        by the solver's ``tol_relative``. It holds for an `ExampleTask` whatever the number of rows; other tasks go on
+        as `SVC` does.
+    verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
         As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train every task.
     warm_start : bool, default=False
         As in `SVC`.
@@ -189,7 +194,7 @@ class StructuredSVM(KernelMachine):
         """
         examples, predicted = self._predicted(X, lengths, structure)
         if self.task.has_object_labels:
-            return np.array(predicted.tolist()) if examples.offsets is None else list(predicted)
+            return np.array(predicted.tolist()) if examples.offsets is None else list(map(copied, predicted))
         if examples.offsets is None or lengths is not None:
             return predicted
         return np.split(predicted, examples.offsets[1:-1])

@@ -73,7 +73,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
     tol : float, default=1e-3
         For the exact machine it is LIBSVM's: the largest violation of the optimality conditions by a pair of rows.
-        For cuts it is the ε of their stopping rule on the mean loss.
+        For cutting-plane solvers: the allowed error in mean loss. Up to 2,000 rows with ``precision="auto"`` they go
+        on to a gap of 1e-10 of the objective (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is above
+        its default.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. "balanced" gives every class the same total weight
         (scikit-learn's `SVC` counts rows and ignores their weights).

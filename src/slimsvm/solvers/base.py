@@ -30,9 +30,10 @@ Told = TypeVar("Told")
 
 # Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
 # SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
-# are solved to NEARLY_TOLERANCE.
+# are solved to NEARLY_TOLERANCE. Losses written in Python cost too much for either, and a tol above the default is
+# obeyed.
 SMALL_N, SMALL_BASIS = 2000, 500
-SMALL_TOLERANCE, NEARLY_TOLERANCE = 1e-10, 1e-3
+SMALL_TOLERANCE, NEARLY_TOLERANCE, DEFAULT_TOL = 1e-10, 1e-3, 1e-3
 # Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
 MAX_FLOAT32_RADIUS = 500.0
 # Kernel values above this are computed in float64 under precision="auto". Those that a type cannot work with: float32
@@ -174,11 +175,12 @@ class Problem:
 
     def tolerances(self, tol_relative: float, n_vectors: int = 0) -> tuple[float, float]:
         """(tol, tol_relative) of the stopping rule, where these are asked for; n_vectors: of a given basis."""
-        if not self.is_small:
+        if not self.is_small or self.tol > DEFAULT_TOL or self.task.has_object_labels:
             return self.tol, tol_relative
         m = self.task.n_outputs
         is_least = m == 1 or (m * self.rows.n_rows <= SMALL_N and m * n_vectors <= SMALL_BASIS)
-        return np.inf, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
+        tol = self.tol if self.tol < DEFAULT_TOL else np.inf
+        return tol, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
 
     def bind(self) -> KernelRows:
         """The rows seen through the kernel, in the precision the problem asks for."""

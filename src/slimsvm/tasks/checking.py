@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.tasks.example_task import ExampleTask, bounds_of, keywords_of
+from slimsvm.tasks.example_task import ExampleTask, bounds_of, keywords_of, known_of
 from slimsvm.tasks.task import Augmented, Examples, Task, losses
 
 Array = np.ndarray
@@ -63,7 +63,8 @@ def check_task(task: Task, examples: Any, *, n_points: int = 12, random_state: A
     It uses random scores. The labelling that the task calls the best is compared with all labellings (`ExampleTask`
     with ``labels``), or otherwise with those found at other points and the true ones of other examples. Losses must be
     0 for the true labelling and never negative. The loss must rise along a line as its coefficients say. Shapes and
-    types must be right. An example's result must not depend on the other examples.
+    types must be right. An example's result must not depend on the other examples. Answers must not change from call to
+    call.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def _check_shapes(task: Task, examples: Examples, found: list[Augmented], report
 def _check_methods(task: ExampleTask, examples: Examples, points: list, report: TaskReport) -> None:
     """`loss`, `features` and `best` of an `ExampleTask`, against all labellings where there is ``labels``."""
     has_labels = type(task).labels is not ExampleTask.labels
-    report.exhaustive = has_labels
+    report.exhaustive, known = has_labels, known_of(examples)
     for e, (lo, hi) in enumerate(bounds_of(examples)):
         y, keywords = examples.per_example["y"][e], keywords_of(examples.per_example, e)
         where = f"example {e} (y = {_show(y)}): "
@@ -160,6 +161,12 @@ def _check_methods(task: ExampleTask, examples: Examples, points: list, report: 
         for other in others:
             coef, part = task.parts(other, keywords, where)
             cost = task.loss(y, other, **keywords)
+            first, second = known.parts(task, other, keywords)
+            is_same = np.array_equal(coef, first, equal_nan=True) and np.array_equal(part, second, equal_nan=True)
+            changes = {"features": not is_same, "loss": known.loss(task, y, other, keywords) != cost}
+            for name in (name for name, has_changed in changes.items() if has_changed):
+                report.add(f"{where}{name} of {_show(other)} changes from call to call: it must depend on its "
+                           f"arguments alone")  # fmt: skip
             if coef.shape[0] != hi - lo:
                 report.add(f"{where}features({_show(other)}) has {coef.shape[0]} rows, the example {hi - lo}")
                 return
@@ -172,8 +179,8 @@ def _check_methods(task: ExampleTask, examples: Examples, points: list, report: 
         for scores, plain in points:
             sums = np.einsum("lrm,rm->l", coefs, scores[lo:hi]) + plains @ plain
             for given, worths in ((y, sums + costs), (None, sums)):
-                chosen = task.find(scores[lo:hi], plain, keywords, given)
-                worth, best = task.worth(chosen, scores[lo:hi], plain, keywords, given), int(worths.argmax())
+                chosen, best = task.find(scores[lo:hi], plain, keywords, given, known), int(worths.argmax())
+                worth = task.worth(chosen, scores[lo:hi], plain, keywords, given)
                 if worth < worths[best] - TOLERANCE * (1 + abs(worths[best])):
                     call = "best(scores, plain)" if given is None else "best(scores, plain, y)"
                     report.add(
@@ -186,8 +193,8 @@ def _candidates(task: ExampleTask, examples: Examples, points: list, e: int, row
     """Labellings of example e without ``labels``: those found at all points, and right ones of as many rows."""
     y, keywords = examples.per_example["y"][e], keywords_of(examples.per_example, e)
     for scores, plain in points:
-        yield task.find(scores[slice(*rows)], plain, keywords, y)
-        yield task.find(scores[slice(*rows)], plain, keywords)
+        for given in (y, None):
+            yield task.find(scores[slice(*rows)], plain, keywords, given, known_of(examples))
     for other, (lo, hi) in zip(examples.per_example["y"], bounds_of(examples)):
         if hi - lo == rows[1] - rows[0] and not keywords:
             yield other

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.tasks.known_labellings import Known, known_by
 from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
 
 Array = np.ndarray
@@ -19,7 +20,8 @@ class ExampleTask(Task):
     A labelling is any Python object: a number, a tuple, an array. Its score is the sum of ``features(y)`` times the
     scores of the example's rows (and times the plain parameters, where there are some). A subclass sets ``n_outputs``
     (and ``n_plain``), and defines `features`, `loss`, and `labels` or `best`; `slimsvm.check_task` says whether they
-    belong together.
+    belong together. What they return must depend on their arguments alone: a fit asks once for the features of a
+    labelling and for the loss of a pair, and keeps up to 64 MB of the answers.
 
     Where `StructuredSVM.fit` is given ``structure`` (one object per example: a shape, a list of edges), all four get
     the example's own as a keyword argument ``structure``.
@@ -57,7 +59,7 @@ class ExampleTask(Task):
         """All labellings of ``n_rows`` rows, lowest first. Needed without `best`; with it, for `check_task` only."""
         raise TypeError(f"{type(self).__name__} must define labels(n_rows), or best(scores, plain, y=None)")
 
-    def best(self, scores: Array, plain: Array, y: Any = None) -> Any:
+    def best(self, scores: Array, plain: Array, y: Any = None, **structure: Any) -> Any:
         """The labelling of the greatest score; where y is given, of the greatest score plus ``loss(y, labelling)``.
 
         Parameters
@@ -66,12 +68,14 @@ class ExampleTask(Task):
             Of one example's rows.
         plain : ndarray of shape (n_plain,)
         y : labelling or None
+        **structure
+            The example's ``structure``, where `StructuredSVM.fit` is given one.
 
         Notes
         -----
         Unless overridden it tries all `labels`; of equal ones the first is taken.
         """
-        return self._try_all(scores, plain, y, {})
+        return known_by(self).find(self, scores, plain, structure, y)
 
     # -- what the library asks ------------------------------------------------------------------------------------
 
@@ -87,26 +91,29 @@ class ExampleTask(Task):
                 raise ValueError(
                     f"structure must have one entry per example: {len(labellings)} examples, found {len(structure)}"
                 )
-        lengths = []
+        known, lengths = Known(), []
         for e, labelling in enumerate(labellings):
-            coef, _ = self.parts(labelling, keywords_of(per_example, e), f"example {e}: ")
+            known.add_name(labelling)
+            coef, _ = known.parts(self, labelling, keywords_of(per_example, e), f"example {e}: ")
             lengths.append(len(coef))
         return Examples(
             labels=np.zeros(sum(lengths), dtype=np.int8),
             weights=unit_weights(sample_weight, len(labellings)),
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             per_example=per_example,
+            shared={"known": known},
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """See `Task.augment`: by `best`, `loss` and `features` of every example."""
         delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, self.n_outputs))
         part = np.empty((examples.n_examples, self.n_plain)) if self.n_plain else None
+        known = known_of(examples)
         for e, (lo, hi) in enumerate(bounds_of(examples)):
             y, keywords = examples.per_example["y"][e], keywords_of(examples.per_example, e)
-            other = self.find(scores[lo:hi], plain, keywords, y)
-            own, wrong = self.parts(y, keywords), self.parts(other, keywords)
-            delta[e] = self.loss(y, other, **keywords)
+            other = self.find(scores[lo:hi], plain, keywords, y, known)
+            own, wrong = known.parts(self, y, keywords), known.parts(self, other, keywords)
+            delta[e] = known.loss(self, y, other, keywords)
             coef[lo:hi] = own[0] - wrong[0]
             if part is not None:
                 part[e] = own[1] - wrong[1]
@@ -116,38 +123,31 @@ class ExampleTask(Task):
         """The best labelling of every example, an object ndarray (n_examples,)."""
         if examples is None:
             return as_objects([self.find(scores, plain, {})])
+        known = known_of(examples)
         return as_objects(
             [
-                self.find(scores[lo:hi], plain, keywords_of(examples.per_example, e))
+                self.find(scores[lo:hi], plain, keywords_of(examples.per_example, e), known=known)
                 for e, (lo, hi) in enumerate(bounds_of(examples))
             ]
         )
 
     def error(self, predicted, examples: Examples) -> float:
         """Weighted mean of the losses of predicted labellings."""
+        known = known_of(examples)
         costs = [
-            self.loss(y, other, **keywords_of(examples.per_example, e))
+            known.loss(self, y, other, keywords_of(examples.per_example, e))
             for e, (y, other) in enumerate(zip(examples.per_example["y"], predicted))
         ]
         return float(np.average(costs, weights=examples.weights))
 
     # -- one example ------------------------------------------------------------------------------------------------
 
-    def find(self, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None) -> Any:
-        """`best` of one example; where it is not overridden, by trying all labels."""
-        if type(self).best is ExampleTask.best:
-            return self._try_all(scores, plain, y, keywords)
-        return self.best(scores, plain, y=y, **keywords)
-
-    def _try_all(self, scores: Array, plain: Array, y: Any, keywords: dict[str, Any]) -> Any:
-        best, best_worth = None, -np.inf
-        for other in self.labels(len(scores), **keywords):
-            worth = self.worth(other, scores, plain, keywords, y)
-            if worth > best_worth:
-                best, best_worth = other, worth
-        if best is None:
-            raise ValueError(f"{type(self).__name__}: labels({len(scores)}) has no labelling of a finite score")
-        return best
+    def find(
+        self, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None, known: Known | None = None
+    ) -> Any:
+        """`best` of one example."""
+        with (Known() if known is None else known).of(self):
+            return self.best(scores, plain, y=y, **keywords)
 
     def worth(self, other: Any, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None) -> float:
         """Score of a labelling, plus its loss where y is given."""
@@ -176,6 +176,12 @@ def as_objects(items: list[Any]) -> Array:
     for k, item in enumerate(items):
         out[k] = item
     return out
+
+
+def known_of(examples: Examples) -> Known:
+    """What a task has said about the labellings of these examples."""
+    known: Known = examples.shared.setdefault("known", Known())
+    return known
 
 
 def bounds_of(examples: Examples) -> list[tuple[int, int]]:

@@ -47,5 +47,5 @@ def same_fields(a: Any, b: Any) -> bool:
         return a.shape == b.shape and all(same_fields(x, y) for x, y in zip(a.flat, b.flat))
     if not hasattr(a, "__dict__"):
         return np.array_equal(a, b)
-    names = [field.name for field in fields(a)] if is_dataclass(a) else vars(a)
+    names = [field.name for field in fields(a) if field.compare] if is_dataclass(a) else vars(a)
     return all(same_fields(getattr(a, name), getattr(b, name, None)) for name in names)

@@ -37,6 +37,8 @@ class Examples:
         Example e owns rows ``offsets[e]:offsets[e + 1]``. None: every row is an example (nothing is stored).
     per_row, per_example : mappings of name to ndarray
         Further structure a task needs; cut up together with the labels or the weights.
+    shared : dict
+        What a task keeps for these examples and all parts of them; no part of what they are.
     """
 
     labels: Array
@@ -44,6 +46,7 @@ class Examples:
     offsets: Array | None = None
     per_row: Mapping[str, Array] = field(default_factory=dict)
     per_example: Mapping[str, Array] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int:

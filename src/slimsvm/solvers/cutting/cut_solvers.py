@@ -70,7 +70,8 @@ class ExactCuts(CuttingPlaneSolver):
     tol_relative : float or None, default=0.01
         Largest gap as a share of the objective, in addition to ``tol`` (ε on the mean loss). None is the
         paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10
-        (1e-3 if rows times outputs are more than 2,000).
+        (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is above its default of 1e-3 or the task is an
+        `ExampleTask`.
     step : {"line-search", "full"}, default="line-search"
         "full" goes to the QP's solution, as in the paper; "line-search" to the best point on the way (OCAS).
     overshoot : float, default=0.05
