@@ -12,6 +12,7 @@ import numpy as np
 from slimsvm.deploy.onnx_graph import OPSET, Graph, add_prediction, check_rows
 from slimsvm.deploy.onnx_numbers import DOUBLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.probes import LOST_SHARE, check_rows_in_float32, rows_type
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators._shared.pipelines import plain_model_of
 from slimsvm.estimators.learned_axes import LearnedAxes
@@ -95,7 +96,7 @@ def _check_types(operator: Any) -> None:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add an estimator's nodes and constants to a graph."""
     import onnx
-    from skl2onnx.common.data_types import DoubleTensorType
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
     opset = container.target_opset
     if opset < OPSET:
@@ -103,7 +104,11 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     estimator, rows = operator.raw_operator, operator.inputs[0]
     model, is_double = plain_model_of(estimator), isinstance(rows.type, DoubleTensorType)
     check_rows(model)
-    numbers = DOUBLE if is_double else numbers_for(model)
+    if isinstance(rows.type, FloatTensorType):
+        check_rows_in_float32(model)
+        numbers = numbers_for(model)
+    else:  # whole numbers have more digits than float32, too
+        numbers = DOUBLE if is_double else numbers_for(model, rows_type(model))
     graph = Graph(numbers, np.float64 if is_double else np.float32, opset, scope.get_unique_variable_name)
     outputs = add_prediction(graph, model, rows.full_name, rows_type=None)
     names = dict(zip(outputs, (output.full_name for output in operator.outputs), strict=True))
@@ -149,6 +154,16 @@ def _check_axes_types(operator: Any) -> None:
     operator.outputs[0].type = kind([None, len(operator.raw_operator.components_)])
 
 
+def _check_axes_in_float32(axes: LearnedAxes) -> None:
+    """An error where features along axes, whose mean variance is 1, change too much by rounding features."""
+    step = 0.5 * np.spacing(np.abs(axes.mean_).astype(np.float32)).astype(np.float64)
+    if (lost := np.abs(axes.components_ * step).sum(axis=1).max()) > LOST_SHARE:
+        raise ValueError(
+            f"float32 cannot hold the rows of LearnedAxes: their rounding moves features along axes by {lost:.1g} of "
+            "their deviation. Convert with float64 rows, or subtract an offset from the features before training"
+        )
+
+
 def _convert_axes(scope: Any, operator: Any, container: Any) -> None:
     """Add the product of rows, less their mean, with the axes."""
     import onnx
@@ -157,6 +172,8 @@ def _convert_axes(scope: Any, operator: Any, container: Any) -> None:
     axes, (rows,), (out,) = operator.raw_operator, operator.inputs, operator.outputs
     kinds = onnx.TensorProto
     kind = kinds.DOUBLE if isinstance(rows.type, DoubleTensorType) else kinds.FLOAT
+    if kind == kinds.FLOAT:
+        _check_axes_in_float32(axes)
     numbers, mean, components, centred = (
         scope.get_unique_variable_name(f"axes_{name}") for name in ("rows", "mean", "components", "centred")
     )

@@ -28,10 +28,11 @@ SHIPPED = [name for name in CASES if not name.startswith(("structured", "sequenc
 
 
 def run(path, X):
-    """Outputs by name, of rows in float32."""
+    """Outputs by name, of rows in the graph's type."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {"X": np.asarray(X, np.float32)}), strict=True))
+    rows = np.asarray(X, np.float64 if session.get_inputs()[0].type == "tensor(double)" else np.float32)
+    return dict(zip(names, session.run(None, {"X": rows}), strict=True))
 
 
 def assert_near(found, expected):
@@ -217,7 +218,7 @@ def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch)
     expected, errors = estimator.decision_function(X)[:, None], []
     halves = EXACT_SUMS._replace(exact_eighths=4), DOUBLE._replace(exact_eighths=4)
     for numbers in (SINGLE, EXACT_DISTANCES, EXACT_SUMS, DOUBLE, *halves):
-        monkeypatch.setattr("slimsvm.deploy.onnx_graph.numbers_for", lambda model, numbers=numbers: numbers)
+        monkeypatch.setattr("slimsvm.deploy.onnx_graph.numbers_for", lambda model, rows, numbers=numbers: numbers)
         estimator.to_onnx(tmp_path / "model.onnx")
         found = run(tmp_path / "model.onnx", X)["scores"]
         errors.append(np.abs(found - expected).max() / np.abs(expected).max())

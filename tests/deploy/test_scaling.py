@@ -92,7 +92,8 @@ def test_a_pipeline_is_one_file(chain, tmp_path):
 def test_a_c_header_scales(kernel, chain, tmp_path):
     pipeline, rows = fitted(chain, slimsvm.SVC(kernel=kernel)), problem()[2]
     slimsvm.export(pipeline, tmp_path / "model.h", to="c", name="model")
-    lines = run_header(tmp_path, rows, "strings")
+    is_double = "const double *x" in (tmp_path / "model.h").read_text()
+    lines = run_header(tmp_path, rows, "strings", is_double)
     assert_near(np.array([line[0] for line in lines], float), pipeline.decision_function(rows))
     assert [line[1] for line in lines] == pipeline.predict(rows).tolist()
 
@@ -103,7 +104,7 @@ def test_a_large_offset_costs_no_digits_in_c(tmp_path):
     X = 2000.1 + 2.0 * np.random.default_rng(0).normal(size=(80, 2))
     X = X.astype(np.float32).astype(np.float64)
     pipeline = make_pipeline(StandardScaler(), slimsvm.SVR(gamma=3.0)).fit(X, np.sin(3 * X[:, 0]))
-    slimsvm.export(pipeline, tmp_path / "model.h", to="c")
+    slimsvm.export(pipeline, tmp_path / "model.h", to="c", dtype="float32")
     scores = np.array([line[0] for line in run_header(tmp_path, X, "numbers")], float)
     assert_near(scores, pipeline.predict(X))
 

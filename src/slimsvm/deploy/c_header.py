@@ -15,11 +15,19 @@ import numpy as np
 
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
-from slimsvm.deploy.c_text import array, classes_array
+from slimsvm.deploy.c_text import array, classes_array, number
 from slimsvm.deploy.csr import as_rows, check_finite, dense_rows
 from slimsvm.deploy.plain_model import PlainModel, describe
-from slimsvm.deploy.predictors import PREDICTORS
-from slimsvm.deploy.probes import GOOD_SHARE, PROMISED_SHARE, errors_on, probes, share_of_error
+from slimsvm.deploy.predictors import ON_BOUNDARY, PREDICTORS
+from slimsvm.deploy.probes import (
+    GOOD_SHARE,
+    PROMISED_SHARE,
+    check_rows_in_float32,
+    errors_on,
+    probes,
+    rows_type,
+    share_of_error,
+)
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
@@ -75,7 +83,7 @@ PREDICT = {
                ALL_SCORES + "    int c;\n"
                "    for (c = 0; c < NAME_N_OUTPUTS; ++c) labels[c] = (uint8_t)(scores[c] > 0.0f);\n"),
     "one class": ("1 inside, -1 outside.", "int NAME_predict(const float *x)",
-                  ONE_SCORE + "    return score >= 0.0f ? 1 : -1;\n"),
+                  ONE_SCORE + "    return score >= BOUNDARY ? 1 : -1;\n"),
     "regression": ("The number itself.", "float NAME_predict(const float *x)", ONE_SCORE + "    return score;\n"),
     "ranking": ("The score, by which the rows of a query are sorted, falling.", "float NAME_predict(const float *x)",
                 ONE_SCORE + "    return score;\n"),
@@ -105,7 +113,8 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     Raises
     ------
     ValueError
-        A header does not support the kernel or the labels, the name is not one of C, or a number exceeds the type.
+        A header does not support the kernel or the labels, the name is not one of C, a number exceeds the type, or
+        float32 cannot hold rows.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
@@ -121,8 +130,11 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
 def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None) -> tuple[str, int, str, str]:
     """The text of a header, its bytes of constants, what its arithmetic does to scores, and its type; see `write_c`."""
     _check_says(model)
+    if dtype == "float32":
+        check_rows_in_float32(model)
     if dtype == "int16":
         fixed = fixed_point(model)
+        check_rows_in_float32(model)
         text, n_bytes, error = fixed_point_text(fixed), fixed_point_bytes(fixed), measured(model, fixed, rows)
     else:
         single = Float32Model(**vars(model))
@@ -135,11 +147,11 @@ def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None
 
 def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
     """Whether scores near the vectors are right to `GOOD_SHARE`, and those of given rows to what is promised."""
-    if share_of_error(model, header.scores) > GOOD_SHARE:
+    if rows_type(model) == np.float64 or share_of_error(model, header.scores) > GOOD_SHARE:
         return False
     if rows is None:
         return True
-    (found,) = errors_on(model, header.scores, [_given(model, rows)])
+    (found,) = errors_on(model, header.scores, [_given(model, rows)], np.float64)
     return found.error <= PROMISED_SHARE * found.largest
 
 
@@ -165,6 +177,9 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
     if model.kind == "ordinal":
         reals = "float64" if dtype == "float64" else "float32"
         text = array("thresholds", model.plain, "[NAME_N_CLASSES - 1]", reals) + text
+    if model.kind == "one class":
+        least = -ON_BOUNDARY * abs(model.intercept[0])
+        body = body.replace("BOUNDARY", number(least, "float64" if dtype == "float64" else "float32"))
     if dtype == "float64":
         signature, body = in_doubles(signature), in_doubles(body)
     text = head + text + f"\n/* {comment} */\nstatic inline {signature}\n{{\n{body}}}\n\n#endif\n"
@@ -173,8 +188,9 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
 
 def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
     """What a header's arithmetic does to scores and labels of these rows, or of the worse of `probes`."""
-    where = "given" if rows is not None else "of normal numbers" if model.vectors is None else "near the vectors"
-    groups = errors_on(model, header.scores, probes(model) if rows is None else [_given(model, rows)])
+    is_blind = model.vectors is None and model.examples is None
+    where = "given" if rows is not None else "of normal numbers" if is_blind else "near the vectors"
+    groups = errors_on(model, header.scores, probes(model) if rows is None else [_given(model, rows)], np.float64)
     if not groups:
         return ""
     worst = max(groups, key=lambda found: found.error / found.largest)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from slimsvm.deploy.plain_model import texts, whole_numbers
+
 Array = np.ndarray
 
 LINE_WIDTH = 110
@@ -44,11 +46,15 @@ def array(name: str, values: Array, shape: str, dtype: str = "float32") -> str:
 def classes_array(classes: Array) -> str:
     """The labels of the classes, as numbers of their type or strings."""
     if classes.dtype.kind in "biu":
-        kind, words = "int64_t ", [str(int(label)) for label in classes]
+        kind, words = "int64_t ", list(map(str, whole_numbers(classes, 2**63 - 1, "a C header")))
+        words = ["-9223372036854775807 - 1" if word == str(-(2**63)) else word for word in words]
     elif classes.dtype.kind == "f":
         kind, words = "double ", [repr(float(label)) for label in classes]
     else:
-        kind, words = "char *const ", [string(str(label)) for label in classes]
+        labels = texts(classes, "a C header")
+        if ended := [label for label in labels if "\0" in label]:
+            raise ValueError(f"a text of C ends at its first zero byte, found the label {ended[0]!r}")
+        kind, words = "char *const ", list(map(string, labels))
     return f"static const {kind}NAME_classes[NAME_N_CLASSES] = {{{', '.join(words)}}};\n"
 
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slimsvm.sparse_parts import check_sparse
+
 Array = np.ndarray
 
 
@@ -34,7 +36,9 @@ class CsrRows(NamedTuple):
 def as_rows(X: Any, name: str = "X") -> Array | CsrRows:
     """Rows that a user gave: an array of two dimensions, or the arrays of a SciPy matrix of any format."""
     if hasattr(X, "tocsr"):
+        check_sparse(X, name)
         X = X.tocsr()
+        check_sparse(X, name)
         return CsrRows(X.data, X.indices, X.indptr, X.shape)
     rows = np.asarray(X)
     if rows.ndim != 2:

@@ -1,11 +1,12 @@
 """A model as an ONNX graph of standard operators: products, exponentials and sums, none of ``ai.onnx.ml``.
 
-    X (n, d) float32 -> kernel values (n, n_vectors) -> scores (n, n_outputs) -> prediction, decision values
+    X (n, d) -> kernel values (n, n_vectors) -> scores (n, n_outputs) -> prediction, decision values
 
 Opset 13: the first where ``ReduceSum`` takes its axes as an input, as all later ones have it; ONNX Runtime reads it
 since 1.7 (2021), and every release for Python 3.11 does. Kernels of x − z are those of centred rows, by |x − z|² =
 |x|² + |z|² − 2⟨x, z⟩, so that a batch is one product of matrices: of rows and vectors with two numbers more each. The
-numbers are float32 where that is good enough for this model, and float64 elsewhere (onnx_numbers.py).
+numbers are float32 where that is good enough for this model, and float64 elsewhere (onnx_numbers.py). So are rows
+(probes.py) and what comes out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from slimsvm.deploy.onnx_numbers import (
     points_of,
     said_of_errors,
 )
-from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.deploy.plain_model import PlainModel, describe, texts, whole_numbers
+from slimsvm.deploy.predictors import ON_BOUNDARY
+from slimsvm.deploy.probes import check_rows_in_float32, rows_type
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
@@ -43,7 +46,8 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     model : PlainModel
     path : str or path-like
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Type of what is computed; "auto" is the cheapest mixture of both that is right for the model.
+        Type of rows, of what is computed and of scores; "auto" is the cheapest mixture of both that is right for the
+        model.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     ImportError
         The package onnx is not installed.
     ValueError
-        The model labels sequences, or there is no such dtype.
+        The model labels sequences, there is no such dtype, float32 cannot hold its rows, or int64 its labels.
     """
     check_rows(model)
     if dtype not in ("auto", *ONE_TYPE):
@@ -64,14 +68,18 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
         import onnx
     except ImportError as error:
         raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'") from error
-    numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model)
-    graph = Graph(numbers)
-    outputs = add_prediction(graph, model, "X")
+    if dtype == "float32":
+        check_rows_in_float32(model)
+    rows = rows_type(model) if dtype == "auto" else np.dtype(dtype).type
+    numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model, rows)
+    graph = Graph(numbers, rows)
+    outputs = add_prediction(graph, model, "X", rows)
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
     write_whole(path, [data])
     said = said_of_errors(model, numbers) if dtype == "float32" else ""
+    said = f", rows in float64{said}" if rows == np.float64 else said
     return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {len(data):,} bytes{said}"
 
 
@@ -105,7 +113,7 @@ class Graph:
     numbers : Numbers
         Of constants and of what is computed.
     results : dtype
-        Of scores and of predicted numbers.
+        Of scores and of predicted numbers, in a graph of its own also of rows.
     opset : int
     named : callable or None
         A name that the whole graph does not have yet, for a part of a graph; None: this is all of it.
@@ -166,7 +174,7 @@ class Graph:
         """The whole model; ``outputs`` are types and shapes by name."""
         import onnx
 
-        rows = onnx.helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n", model.n_features])
+        rows = onnx.helper.make_tensor_value_info("X", self.type_of(self.results), ["n", model.n_features])
         infos = [
             onnx.helper.make_tensor_value_info(name, onnx.TensorProto.STRING if dtype == "str" else self.type_of(dtype),
                                                shape)
@@ -300,7 +308,8 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
         graph.op("Cast", has_label, to=graph.type_of(np.int64), named="prediction")
         return {"prediction": (np.int64, ["n", model.n_outputs])} | _decision(graph, scores, model.n_outputs)
     if model.kind == "one class":
-        is_inside = graph.op("GreaterOrEqual", scores, graph.constant(np.array([0.0])))
+        least = np.array([-ON_BOUNDARY * abs(model.intercept[0])])
+        is_inside = graph.op("GreaterOrEqual", scores, graph.constant(least))
         inside = graph.op("Squeeze", is_inside, graph.constant(np.array([1])))
         graph.op("Where", inside, graph.constant(np.array([1])), graph.constant(np.array([-1])), named="prediction")
         return {"prediction": (np.int64, ["n"])} | _decision(graph, scores, 1)
@@ -345,8 +354,8 @@ def _plain_classes(model: PlainModel) -> Array:
     """The labels in a type that ONNX has: strings as objects, truth values as they are, other numbers of 64 bits."""
     classes = np.asarray(model.classes)
     if classes.dtype.kind in "iu":
-        return classes.astype(np.int64)
-    return classes if classes.dtype.kind in "bf" else classes.astype(str).astype(object)
+        return np.array(whole_numbers(classes, 2**63 - 1, "a graph of ONNX"), np.int64)
+    return classes if classes.dtype.kind in "bf" else np.array(texts(classes, "a graph of ONNX"), object)
 
 
 def _greatest(graph: Graph, values: str) -> str:

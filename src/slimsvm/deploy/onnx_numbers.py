@@ -61,14 +61,16 @@ CHOICES = [
 MOST_PARTS, MOST_COLUMNS = 16, 64
 
 
-def numbers_for(model: PlainModel) -> Numbers:
-    """The cheapest whose scores are right to `GOOD_SHARE` of the largest one."""
+def numbers_for(model: PlainModel, rows: type = np.float32) -> Numbers:
+    """The cheapest whose scores of rows in this type are right to `GOOD_SHARE` of the largest one."""
     if model.kernel in ONE_PRODUCT:  # which float64 does not make slow
+        return DOUBLE
+    if model.kind == "one class" and rows == np.float64:  # the boundary goes through training rows
         return DOUBLE
     for numbers in CHOICES:
         if numbers.exact_eighths < 8 and len(model.coef) < LEAST_DIVIDED:
             continue
-        if share_of_error(model, partial(scores_in, model, numbers=numbers)) <= GOOD_SHARE:
+        if share_of_error(model, partial(scores_in, model, numbers=numbers), rows) <= GOOD_SHARE:
             return numbers
     return DOUBLE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,8 @@ Array = np.ndarray
 BLOCK_NUMBERS = 1 << 22
 # Of larger |x|² + |z|², |x − z|² is the sum of squares that it says: the shorter way, by products, loses digits.
 FAR = 1e7
+# Vectors on which a shipped form's errors are measured.
+PROBES = 256
 CLASSIFIERS = "SVC", "CrossTrainedSVC"
 KINDS = {"SVR": "regression", "OneClassSVM": "one class", "OrdinalSVC": "ordinal", "RankSVM": "ranking",
          "SequenceSVM": "sequences"}  # fmt: skip
@@ -50,6 +53,8 @@ class PlainModel:
         Parameters of the estimator that labels depend on.
     scaling : Scaling or None, default=None
         What is done to a row first; the kernel and its vectors know scaled rows only.
+    examples : ndarray of shape (n, n_features) or None, default=None
+        Some vectors of a linear model that has its weights from vectors: they tell the range of rows.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class PlainModel:
     classes: Array | None
     options: dict[str, Any]
     scaling: Scaling | None = None
+    examples: Array | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -269,5 +275,35 @@ def _with_weights(model: PlainModel, header: dict[str, Any], arrays: dict[str, A
     elif isinstance(model.vectors, CsrRows):
         weights = model.vectors.transposed_product(model.coef)
     else:
-        weights = model.vectors.T @ model.coef
-    return replace(model, vectors=None, coef=weights)
+        # About the mean: coefficients of classes add up to 0, and products of large numbers would cancel.
+        centre, sums = model.vectors.mean(axis=0), [math.fsum(column) for column in model.coef.T]
+        weights = (model.vectors - centre).T @ model.coef + np.outer(centre, sums)
+    return replace(model, vectors=None, coef=weights, examples=_some_vectors(model))
+
+
+def _some_vectors(model: PlainModel) -> Array | None:
+    """At most `PROBES` of the vectors, dense."""
+    if model.vectors is None or not len(model.coef):
+        return None
+    n = max(1, min(PROBES, BLOCK_NUMBERS // model.n_features))
+    rows = range(0, len(model.coef), -(-len(model.coef) // n))
+    return np.concatenate([dense_rows(model.vectors, i, i + 1) for i in rows])
+
+
+def whole_numbers(classes: Array, largest: int, where: str) -> list[int]:
+    """Labels that are whole numbers; an error where one is beyond what a form holds."""
+    labels = [int(label) for label in classes]
+    for label in labels:
+        if not -largest - 1 <= label <= largest:
+            raise ValueError(f"{where} holds labels up to {largest}, found {label}: train with other labels, or texts")
+    return labels
+
+
+def texts(classes: Array, where: str) -> list[str]:
+    """Labels that are texts; an error where one cannot be written as UTF-8."""
+    for label in map(str, classes):
+        try:
+            label.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{where} holds labels in UTF-8, found {label!r}") from error
+    return list(map(str, classes))

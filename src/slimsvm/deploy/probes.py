@@ -1,4 +1,8 @@
-"""Rows near a model's own vectors: what a shipped form's errors are measured on where there are no others."""
+"""Rows near a model's own vectors: what a shipped form's errors are measured on where there are no others.
+
+They also say whether rows in float32 are good enough: what these lose goes by the magnitude of features, which the
+vectors have, against the kernel's width.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.plain_model import PROBES, PlainModel
 
 Array = np.ndarray
 
-PROBES = 256
 # What errors of scores are promised to be over the largest score. On test rows of the benchmark's sets they were up to
 # 1.7 times those of the rows here, so these must be better.
 PROMISED_SHARE, GOOD_SHARE = 5e-6, 2.5e-6
+# Rows in float32 that were asked for are refused where they change scores by more.
+LOST_SHARE = 1e-3
 # Scores of classifiers are margins, 2.7 to 6.5 at most on test rows of the benchmark's sets, but 15 on the rows here.
 MARGINS, LARGEST_MARGIN = ("binary", "classes", "pairs", "labels", "ordinal", "ranking"), 4.0
 # Rows whose scores are all smaller than this share of the others' are not judged by their own largest one.
@@ -23,13 +28,16 @@ SHIFT_INVARIANT = {"rbf": 2.0, "matern32": 6.0}
 
 
 def probes(model: PlainModel) -> list[Array]:
-    """Rows in float32, before any scaling: at most `PROBES` vectors, as many a step aside, as many halfway to the mean.
+    """Rows before any scaling: at most `PROBES` vectors, as many a step aside, as many halfway to the mean.
 
     On a vector and near it its kernel value is the largest, and so is that one's error; in the middle many are large at
-    a time. Without vectors the rows are normal numbers.
+    a time. Of weights alone the rows are normal numbers about the point nearest to 0 that lies between the classes.
     """
     if model.vectors is None:
-        return [_before_scaling(model, np.random.default_rng(0).standard_normal((PROBES, model.n_features)))]
+        if model.examples is not None:
+            return [_before_scaling(model, model.examples)]
+        rows = np.random.default_rng(0).standard_normal((PROBES, model.n_features))
+        return [_before_scaling(model, rows + _between_classes(model))]
     if not len(model.coef):
         return []
     every, vectors = slice(None, None, -(-len(model.coef) // PROBES)), model.dense_vectors()
@@ -37,9 +45,14 @@ def probes(model: PlainModel) -> list[Array]:
     return [_before_scaling(model, rows[every]) for rows in groups]
 
 
-def share_of_error(model: PlainModel, scores: Callable[[Array], Array]) -> float:
-    """The largest error of these scores of `probes`, over the largest score that such rows and real ones have."""
-    errors = errors_on(model, scores, probes(model))
+def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: type = np.float32) -> float:
+    """The largest error of these scores of `probes`, in this type, over the largest score that these and real rows
+    have.
+    """
+    errors = errors_on(model, scores, probes(model), rows)
+    if model.kind == "regression":  # of large numbers those digits count that change
+        half_range = _half_range(np.concatenate([model.scores(found.rows) for found in errors])) if errors else 0.0
+        return max((found.error for found in errors), default=0.0) / half_range if half_range > 0 else 0.0
     least = LEAST_SHARE * max((found.largest for found in errors), default=0.0)
     shares = [found.error / max(found.largest, least) for found in errors]
     if model.kind in MARGINS:
@@ -55,11 +68,14 @@ class Errors(NamedTuple):
     rows: Array
 
 
-def errors_on(model: PlainModel, scores: Callable[[Array], Array], groups: list[Array]) -> list[Errors]:
-    """What these scores are off by, for each group of rows."""
+def errors_on(
+    model: PlainModel, scores: Callable[[Array], Array], groups: list[Array], rows_type: type = np.float32
+) -> list[Errors]:
+    """What these scores are off by, for each group of rows in this type."""
     out = []
     for rows in groups:
-        rows = rows.astype(np.float32).astype(np.float64)
+        with np.errstate(over="ignore"):
+            rows = rows.astype(rows_type).astype(np.float64)
         exact = model.scores(rows)
         with np.errstate(over="ignore", invalid="ignore"):
             error = np.nan_to_num(np.abs(scores(rows) - exact), nan=np.inf).max()
@@ -67,8 +83,59 @@ def errors_on(model: PlainModel, scores: Callable[[Array], Array], groups: list[
     return out
 
 
+def share_lost_by_rows(model: PlainModel) -> float:
+    """What scores of `probes` change by where each value moves half way to the next float32, over half their range.
+
+    Of two neighbours in float32 a value may lie in the middle, as values between the vectors do. Numbers to be
+    predicted are rounded, too: of large ones float32 may hold no digit that changes.
+    """
+    groups = probes(model)
+    if not groups:
+        return 0.0
+    rng, before, after = np.random.default_rng(0), [], []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows in groups:
+            step = 0.5 * np.spacing(np.abs(rows).astype(np.float32)).astype(np.float64)
+            before.append(model.scores(rows))
+            after.append(model.scores(rows + step * rng.choice([-1.0, 1.0], rows.shape)))
+        exact, moved = np.concatenate(before), np.concatenate(after)
+        error = np.abs((moved.astype(np.float32) if model.kind == "regression" else moved) - exact).max()
+    largest = _half_range(exact) if model.kind == "regression" else min(_half_range(exact), LARGEST_MARGIN)
+    if not np.isfinite(error):
+        return np.inf
+    return float(error) / largest if largest > 0 else 0.0
+
+
+def _half_range(scores: Array) -> float:
+    """Half of what lies between the smallest score and the largest."""
+    return 0.5 * float(np.ptp(scores, axis=0).max())
+
+
+def rows_type(model: PlainModel) -> type:
+    """float32 for rows where it is good enough, else float64; of kernel values, whose range nothing tells, float64."""
+    if model.kernel == "precomputed" or share_lost_by_rows(model) > PROMISED_SHARE:
+        return np.float64
+    return np.float32
+
+
+def check_rows_in_float32(model: PlainModel) -> None:
+    """An error where rows in float32, which somebody asked for, lose too much."""
+    if model.kernel != "precomputed" and LOST_SHARE < (lost := share_lost_by_rows(model)) < np.inf:
+        raise ValueError(
+            f"float32 cannot hold the rows of this model: their rounding changes scores by {lost:.1g} of their range. "
+            "Take float64 rows, or subtract an offset from the features before training"
+        )
+
+
+def _between_classes(model: PlainModel) -> Array:
+    """The point nearest to 0 where all scores of weights are 0; 0 where scores are no margins."""
+    if model.kind not in (*MARGINS, "one class"):
+        return np.zeros(model.n_features)
+    return np.linalg.lstsq(model.coef.T, -model.intercept, rcond=None)[0]
+
+
 def _before_scaling(model: PlainModel, rows: Array) -> Array:
-    return (rows if model.scaling is None else model.scaling.unscaled(rows)).astype(np.float32)
+    return rows if model.scaling is None else model.scaling.unscaled(rows)
 
 
 def folded(model: PlainModel) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.csr import CsrRows
-from slimsvm.deploy.plain_model import KINDS, PlainModel, describe
+from slimsvm.deploy.plain_model import KINDS, PlainModel, describe, whole_numbers
 from slimsvm.modelfile import model_parts
 from slimsvm.whole_file import write_whole
 
@@ -41,7 +41,11 @@ def write_wasm(model: PlainModel, path: Any) -> str:
     ------
     FileNotFoundError
         The package came without the compiled runtime.
+    ValueError
+        Labels are whole numbers that JavaScript's numbers do not hold.
     """
+    if model.classes is not None and model.classes.dtype.kind in "iu":
+        whole_numbers(model.classes, 2**53 - 1, "JavaScript")
     parts = {"runtime": base64(runtime_bytes()), "file": base64(slim_bytes(model)), "text": describe(model)}
     text = MODULE.read_text(encoding="utf-8") + INSTANCE.format(**parts)
     write_whole(path, [text])

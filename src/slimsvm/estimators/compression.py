@@ -20,6 +20,7 @@ from slimsvm.estimators.svr import SVR
 from slimsvm.kernels import get_kernel
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_csr, is_sparse
+from slimsvm.sparse_parts import check_sparse
 
 Array = np.ndarray
 
@@ -214,6 +215,7 @@ def _check_rows(X: Any, model: Any, expansion: KernelExpansion) -> Any:
     if isinstance(model, KernelMachine):
         rows = model._check_X(X, reset=False)
     else:
+        check_sparse(X)
         rows = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         check_finite(rows)
     if rows.shape[1] != expansion.basis.shape[1]:

@@ -21,6 +21,7 @@ from slimsvm.estimators._shared.validation import (
 )
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
 from slimsvm.rows import as_csr, is_sparse
+from slimsvm.sparse_parts import check_sparse
 
 Array = np.ndarray
 
@@ -72,6 +73,7 @@ class Editor(BaseEstimator):
             A parameter or a value in X or y is out of range; the message names it.
         """
         given, labels = X, y
+        check_sparse(X)
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         with naming_columns_of(X), naming_rows_of(y):
             X, y = validate_data(self, X, y, **options)

@@ -22,6 +22,7 @@ from slimsvm.estimators._shared.cross_validation import CrossValidation
 from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, scale_gamma
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
+from slimsvm.sparse_parts import check_sparse
 
 # epsilon that is tried for regression, in standard deviations of the targets.
 TUBES = (0.01, 0.1)
@@ -124,6 +125,7 @@ class MachineSearch(GridSearchCV):
         search, template = self._as_searched, self._template
         scorers, refit_metric = search._get_scorers()
         metric = self._raced_by(scorers)
+        check_sparse(X)
         X, y = indexable(X, y)
         self._check_rows(X, y, params.get("sample_weight"))
         params = _check_method_params(X, params=params)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.sparse_parts import check_sparse
+
 Block = np.ndarray | sp.csr_array
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 # Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
@@ -294,7 +296,10 @@ def is_text(X: Any) -> bool:
 
 def as_csr(X: Any) -> sp.csr_array:
     """X as CSR with sorted, distinct columns in each row; without a copy if it is so already."""
+    check_sparse(X)
     converted: Any = sp.csr_array(X)
+    if X.format not in ("csr", "csc", "coo"):
+        check_sparse(converted)
     if not converted.has_canonical_format:
         converted = converted.copy() if X.format == "csr" else converted
         converted.sum_duplicates()

@@ -43,6 +43,7 @@ from slimsvm.estimators._shared.validation import (
 from slimsvm.estimators._shared.written import Written
 from slimsvm.rows import ChosenRows, Rows, as_rows
 from slimsvm.solvers.progress import reading
+from slimsvm.sparse_parts import check_sparse
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -148,6 +149,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             return X
         if isinstance(X, Rows):
             return check_blocks(self, X, reset, y)
+        check_sparse(X)
+        check_sparse(y, "y")
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_, self.shape_fit_ = X.shape[1], X.shape

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from slimsvm.sparse_parts import check_sparse
+
 Array = np.ndarray
 
 
@@ -34,6 +36,7 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
         raise ValueError(f"X must hold at least one {noun}, found none")
     rows_needed, parts = width is None, []
     for e, sequence in enumerate(X):
+        check_sparse(sequence, f"{noun} {e}")
         part: Any = sequence if sp.issparse(sequence) else np.asarray(sequence)
         if part.ndim == 0 or (part.shape[0] and part.ndim != 2):
             raise ValueError(f"every {noun} must have shape (length, n_features); {noun} {e} has {part.shape}")

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from slimsvm import solvers
 from slimsvm.rows import FLOATS, ColumnSums, Rows, find_not_finite, in_pieces, is_sparse, keep_sums, parts_of
+from slimsvm.sparse_parts import check_sparse
 
 BLOCK_VALUES = 1 << 20
 
@@ -119,6 +120,7 @@ def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
     names, types and numbers are checked, and ``reset`` says whether they are those that later rows are compared to.
     """
     columns = getattr(X, "columns", None)
+    check_sparse(X)
     with naming_columns_of(X), naming_rows_of(*y or (None,)):
         checked = validate_data(
             transformer, X, *y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False

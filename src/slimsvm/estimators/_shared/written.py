@@ -67,9 +67,9 @@ class Written:
         path : str or path-like
             An existing file is replaced only once the new one is complete.
         dtype : {"auto", "float32", "float64"}, default="auto"
-            Type of what is computed. "auto" is float32 with as much float64 as gets scores right to 5e-6 of the largest
-            one. Where coefficients cancel, float32 is up to four times as fast, and scores are off by 1e-5 and more of
-            the largest.
+            Type of rows and of what is computed. "auto" is float32 with as much float64 as gets scores right to 5e-6 of
+            the largest one; rows are float64 where float32 does not hold their digits. Where coefficients cancel,
+            float32 is up to four times as fast, and scores are off by 1e-5 and more of the largest.
 
         Raises
         ------
@@ -78,7 +78,8 @@ class Written:
         ImportError
             The package onnx is not installed: ``pip install 'slimsvm[onnx]'``.
         ValueError
-            The model labels sequences, or by a task in Python; or there is no such dtype.
+            The model labels sequences, or by a task in Python; there is no such dtype; or float32 cannot hold the rows,
+            or int64 the labels.
         """
         self._export("onnx", path, dtype=dtype)
 
