@@ -82,7 +82,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     verbose : bool or int, default=False
         True shows a progress bar on standard error.
     max_iter : int, default=-1
-        Limit on iterations; -1 means none.
+        Limit on iterations, the records of ``history_``; -1 means none. An iteration of the exact machine is a working
+        set, which takes up to 20 steps per row, and each pair of classes has the limit for itself.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Columns of the decision values for more than two classes: one per class, or one per pair of classes.
     break_ties : bool, default=False

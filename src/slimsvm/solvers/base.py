@@ -21,6 +21,7 @@ from slimsvm.kernels.kernel import largest_entry
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, in_pieces
+from slimsvm.rows.widths import advice_to_scale
 from slimsvm.solvers.progress import Bar
 from slimsvm.solvers.rounding import sure_bound
 from slimsvm.tasks import Examples, Task, losses
@@ -315,7 +316,8 @@ class Run(Protocol):
         """One iteration; returns its record and sets ``converged``.
 
         An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
-        runs with a true attribute ``ends_in_passes``. Others plan their time themselves. Of a run with a true attribute
+        runs with a true attribute ``ends_in_passes``. A run of parts that each have ``max_iter`` for themselves has an
+        attribute ``most_records`` in its place. Others plan their time themselves. Of a run with a true attribute
         ``has_models`` `finish` may be asked after every step, and the run goes on. ``so_far()`` is a quick answer, with
         an objective of NaN and a state from which a fit goes on to the same bits (`solvers.halfway`); a run whose steps
         have parts calls ``between`` after each, where somebody set it. A run with a limit of its own says
@@ -418,7 +420,8 @@ def surely(fit: Fit, run: Run) -> Fit:
 def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
     """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
     history: list[dict[str, Any]] = []
-    bar = Bar(run, name, problem.max_iter, problem.max_seconds) if problem.verbose > 0 else None
+    most = getattr(run, "most_records", problem.max_iter)
+    bar = Bar(run, name, most, problem.max_seconds) if problem.verbose > 0 else None
     status = spent = None
     try:
         while status is None:
@@ -437,7 +440,7 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
                 status = Status.CONVERGED
             elif stopped:
                 status = Status.STOPPED
-            elif spent or (problem.max_iter is not None and len(history) >= problem.max_iter):
+            elif spent or (most is not None and len(history) >= most):
                 status = Status.ITERATION_LIMIT
             elif problem.max_seconds is not None:
                 if getattr(run, "ends_in_passes", False):
@@ -458,10 +461,12 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
         if bar is not None:
             bar.close(status is Status.CONVERGED)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
-        advice = "take a lower C or a larger tol" if spent else "raise max_iter or max_seconds"
+        is_own = spent and problem.max_iter is None
+        advice = "take a lower C or a larger tol" if is_own else "raise max_iter or max_seconds"
+        scales = advice_to_scale(problem.rows) if problem.kernel.has_features else ""
         warnings.warn(
             f"{name} stopped at the {spent or status} after {len(history)} iterations, before its tolerance was "
-            f"reached; {advice}, or accept the model as it is",
+            f"reached; {f'{scales}; ' if scales else ''}{advice}, or accept the model as it is",
             ConvergenceWarning,
             stacklevel=4,
         )

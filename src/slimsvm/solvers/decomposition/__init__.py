@@ -2,6 +2,8 @@
 
 dual          the dual of two classes, of regression and of one class
 row_set       the dual over some rows, solved by pairs or single rows
+leap          all free rows of a working set moved at a time
+interior      an interior-point method for all rows, where pairs take too many steps
 growing_lines lines of the kernel matrix, made where they are needed
 kernel_cache  blocks of the kernel matrix over the active rows
 kernel_table  kernel values between rows that come and go, for `online` and `balls`

@@ -8,6 +8,7 @@ regularised intercept adds 1 to K. One class: v_i = α_i, t = 0, total = ν C Ω
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +28,9 @@ ROUNDING = 1e-12
 LAST, SAME = "dual point and scores", 1e-12
 # A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
 ZERO = 1e-6
-# A fit ends after MOST_STEPS steps on pairs of rows, or MOST_STEPS_PER_ROW steps for each row if that is more. LIBSVM
-# has 10 million and 100. Large sets at C = 1000 take 50 to 100 steps for each row.
-MOST_STEPS, MOST_STEPS_PER_ROW = 2_000_000, 1000
+# A fit ends where D rises by no more than the share LEAST_RISE of itself in MANY_STEPS steps on pairs of rows, or in
+# MANY_STEPS_PER_ROW steps for each row if that is more. Large sets at C = 1000 take 50 to 100 steps for each row.
+MANY_STEPS, MANY_STEPS_PER_ROW, LEAST_RISE = 1_000_000, 500, 1e-6
 # Where tol is met and the gap is more than the share GAP of the objective, tol is divided by 10, again and again: down
 # to the share LEAST_TOL of it, and for at most MORE_STEPS times the steps that tol itself took.
 GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
@@ -56,10 +57,21 @@ def extremes(up: Array, down: Array, balanced: bool) -> tuple[float, float]:
     return (highest, lowest) if balanced else (max(highest, 0.0), min(lowest, 0.0))
 
 
-def limit_reached(n_steps: int, n_rows: int) -> str | None:
-    """The limit on steps that a fit has come to; None before."""
-    limit = max(MOST_STEPS, MOST_STEPS_PER_ROW * n_rows)
-    return f"limit of {limit:,} steps" if n_steps >= limit else None
+class Progress:
+    """Whether steps are still worth it: D is looked at every so many of them."""
+
+    def __init__(self, n_rows: int):
+        self.n_steps = self.every = max(MANY_STEPS, MANY_STEPS_PER_ROW * n_rows)
+        self.value = -np.inf
+
+    def ended(self, n_steps: int, value: Callable[[], float]) -> str | None:
+        """What a fit has come to where D, which is ``value()`` now, no longer rises; None before."""
+        if n_steps < self.n_steps:
+            return None
+        before, self.value, self.n_steps = self.value, value(), n_steps + self.every
+        if self.value - before > LEAST_RISE * abs(self.value):
+            return None
+        return f"point where {self.every:,} more steps gained nothing"
 
 
 @dataclass
@@ -231,14 +243,28 @@ class Dual(RowDual):
         """Largest u and smallest d; 0 is among both unless the intercept is free."""
         return extremes(up, down, self.balanced)
 
-    def intercept(self, v: Array, g: Array) -> float:
-        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
+    def intercept(self, v: Array, g: Array, tol: float = np.inf) -> float:
+        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows.
+
+        The one of the lowest objective where rows violate by more than ``tol``: a mean of what differs says little.
+        """
         if not self.balanced:
             return self.offset * float(v.sum())
+        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
+        if highest - lowest > tol:
+            return self.best_intercept(g)
         free = np.flatnonzero((v > self.lo) & (v < self.hi) & (v != 0))
         if len(free):
             up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
             return float(up.sum() / len(free))
-        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0
+
+    def best_intercept(self, g: Array) -> float:
+        """The intercept with the lowest objective, v as it is: where the slope of `penalty` and total is 0."""
+        kinks, rises = np.concatenate([g - self.epsilon, g + self.epsilon]), np.concatenate([self.hi, -self.lo])
+        order = np.argsort(kinks, kind="stable")
+        slopes = self.total - float(self.hi.sum()) + np.cumsum(rises[order])
+        at = min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)
+        after = at + 1 if slopes[at] == 0 and at + 1 < len(order) else at
+        return 0.5 * float(kinks[order[at]] + kinks[order[after]])

@@ -23,6 +23,9 @@ Three levels, each in the next one:
                  rows at a time (`solvers.decomposition.leap`). Few rows are one working set, at first, of which K has
                  the lines that it takes (`solvers.decomposition.growing_lines`)
 
+Where pairs take too many steps, as for features that nobody scaled, and rows are few enough, an interior-point method
+solves for all (`solvers.decomposition.interior`).
+
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
 `solvers.decomposition.active_rows`, `solvers.decomposition.kernel_cache`, `solvers.decomposition.row_set`.
@@ -41,7 +44,8 @@ from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import REPORT_WORK, Fit, Kept, Problem, Solver, Status
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.solvers.decomposition.active_rows import ActiveRows
-from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.solvers.decomposition.interior import Inner
 from slimsvm.solvers.decomposition.kernel_cache import keeps_lines, kernel_values
 from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.one_vs_one import OneVsOneRun, PairStates
@@ -105,6 +109,9 @@ class ExactRun:
         self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
         leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
         self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size)
+        self.progress = Progress(n)
+        self.spent: str | None = None
+        self.inner = Inner(self.dual, LEAP_SHARE * problem.memory_limit)
         if self.active.largest < 2:
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
@@ -199,6 +206,22 @@ class ExactRun:
         self.value += max(found.gain, 0.0)
         return found.violation
 
+    def values(self) -> Array:
+        """Kernel values of all rows."""
+        return self.kernel_rows.block(self.kernel_rows.points(np.arange(len(self.v))))
+
+    def go_inside(self) -> None:
+        """Solve for all rows by the interior-point method; its point is taken if it is better."""
+        found = self.inner.solve(self.tol.now, self.kernel_rows.end)
+        if found is None or not (
+            found.violation <= self.tol.now or self.dual.value(found.v, found.g) > max(self.value, 0.0)
+        ):
+            return
+        self.g_of_all, self.sides, self.stalled = False, None, 0
+        self.begin(found.v, found.g)
+        self.active.collect(self.v, self.g)
+        self.g_of_all = True
+
     # -- all rows ---------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
@@ -236,6 +259,8 @@ class ExactRun:
 
     def step(self) -> dict[str, Any]:
         """One working set, or where the active rows are solved for, one look at all rows."""
+        if self.inner.is_due(self.active.n_steps, self.values):
+            self.go_inside()
         places, gap = self.active.choose(self.goal)
         objective, error = None, None
         if len(places) and self.stalled < STALL:
@@ -262,6 +287,7 @@ class ExactRun:
                 share = LEVEL_SHARE if len(self.active) > self.active.size else ONE_SET_SHARE
                 self.goal = max(self.tol.now, min(self.goal, share * violation))
             error = self.training_error(intercept)
+        self.spent = self.progress.ended(self.active.n_steps, lambda: self.dual.value(self.v, self.gradient()))
         return {
             "objective": objective,
             "lower_bound": self.value,
@@ -285,16 +311,11 @@ class ExactRun:
             if not most or self.active.n_steps == before:
                 return objective, intercept
 
-    @property
-    def spent(self) -> str | None:
-        """See `solvers.base.Run`."""
-        return limit_reached(self.active.n_steps, len(self.v))
-
     def evaluate(self) -> tuple[float, float]:
         """Objective and intercept, from g of all rows."""
         dual = self.dual
         norm_squared = float(self.v @ (dual.target - self.g))
-        intercept = dual.intercept(self.v, self.g)
+        intercept = dual.intercept(self.v, self.g, self.problem.tol)
         added = intercept if dual.balanced else 0.0
         self.sides = 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added), intercept
         return self.sides
@@ -361,7 +382,7 @@ class ExactRun:
         if objective is None:
             objective, intercept = self.sides or self.evaluate()
         else:
-            intercept = self.dual.intercept(self.v, self.g)
+            intercept = self.dual.intercept(self.v, self.g, self.problem.tol)
         model = KernelExpansion(
             basis=self.kernel_rows.basis(rows),
             coef=coef,
@@ -393,8 +414,10 @@ NEEDS = (
 class Exact(Solver):
     """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, more one-vs-one, regression, one class.
 
-    ``tol`` is LIBSVM's: the largest violation of the optimality conditions by a pair of rows. After 1,000 steps
-    per row, but at least 2 million, the fit ends with a warning; this happens for overlapping classes at C = 1e10.
+    ``tol`` is LIBSVM's: the largest violation of the optimality conditions by a pair of rows. The number of steps has
+    no limit of its own: a fit ends with a warning only where further steps, 500 per row and at least a million, no
+    longer raise the dual value, as rounding can make it at C = 1e10. ``max_iter`` counts working sets and looks at all
+    rows; for several classes it is the limit for each pair.
 
     Parameters
     ----------

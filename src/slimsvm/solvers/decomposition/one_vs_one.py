@@ -97,6 +97,7 @@ class OneVsOneRun:
     """
 
     doing = "exact machine, pairs of classes"
+    most_records = None  # max_iter is the limit of each pair
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         self.problem, self.solver, self.pairs = problem, solver, problem.task.class_pairs()
@@ -123,7 +124,7 @@ class OneVsOneRun:
         if seconds is not None:
             seconds = max(seconds - (time.perf_counter() - self.begun), 1e-3)
         precision = np.dtype(self.kernel_rows.dtype).name
-        problem = replace(self.problem, precision=precision, max_iter=None, max_seconds=seconds, verbose=0)
+        problem = replace(self.problem, precision=precision, max_seconds=seconds, verbose=0)
         problem = replace(problem, kept=None, room=self.room)
         if self.problem.kept is None:
             return problem_of_pair(problem, pair, self.rows_of(pair))
@@ -182,7 +183,7 @@ class OneVsOneRun:
         at_limit = sum(fit.status == Status.ITERATION_LIMIT for fit in self.fits)
         if not at_limit:
             return None
-        return f"limit of steps for {at_limit} of {len(self.pairs)} pairs of classes"
+        return f"iteration limit for {at_limit} of {len(self.pairs)} pairs of classes"
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """One model of all pairs; those that were not reached have the score 0."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.solvers.base import Kept, Problem, Status
-from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Tolerance, limit_reached
+from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.solvers.decomposition.interior import Inner
 from slimsvm.solvers.decomposition.one_vs_one import PairFit
 from slimsvm.solvers.decomposition.row_set import CALL_WORK
 from slimsvm.tasks import Binary, Examples
@@ -78,6 +79,10 @@ class PairSets:
         self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
         self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
         self.tol = [Tolerance(problem.tol, is_fixed=problem.kept is not None) for _ in pairs]
+        self.inner: dict[int, Inner] = {}  # of pairs that take many steps
+        self.progress = [Progress(int(size)) for size in self.sizes]
+        self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
+        self.end: float | None = None
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
         n = len(pairs)
         self.steps, self.n_steps, self.n_calls = (np.zeros(n, np.int64) for _ in range(3))
@@ -123,6 +128,7 @@ class PairSets:
 
     def solve(self, workspace: Array, end: float | None) -> list[Status]:
         """Steps until no pair needs more, or a limit is reached; what became of each."""
+        self.end = end
         found: list[Status | None] = [None] * len(self.tol)
         closing: dict[int, tuple[int, float]] = {}  # steps and a finer tolerance, of pairs that have met theirs
         try:
@@ -165,9 +171,22 @@ class PairSets:
         self.n_calls[is_open] += 1
         self.note_sides()
 
+    def values(self, k: int) -> Array:
+        """Kernel values of pair k."""
+        places = self.places[self.part(k)]
+        return self.K[np.ix_(places, places)]
+
+    def go_inside(self, k: int) -> None:
+        """Solve for pair k by the interior-point method; its point is taken if it is better."""
+        part, tol, found = self.part(k), self.tol[k].now, self.inner[k].solve(self.tol[k].now, self.end)
+        if found is None:
+            return
+        if found.violation <= tol or self.inner[k].dual.value(found.v, found.g) > self.lower_bound[k]:
+            self.v[part], self.g[part] = found.v, found.g
+
     def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
         """What became of a pair after its steps; None: it needs more."""
-        tol, n_steps, n_rows = self.tol[k], int(self.n_steps[k]), int(self.sizes[k])
+        tol, n_steps = self.tol[k], int(self.n_steps[k])
         if k in closing:
             sides = self.objective[k], self.lower_bound[k], self.violation[k]
             closing[k] = tol.steps_for_gap(*sides, n_steps, len(self.v))
@@ -178,10 +197,25 @@ class PairSets:
         elif not tol.is_lowered(self.objective[k], self.lower_bound[k], n_steps, len(self.v)):
             closing[k] = tol.closing_steps(n_steps, len(self.v)), FINER * tol.now
             return None
-        return Status.ITERATION_LIMIT if limit_reached(n_steps, n_rows) else None
+        if self.n_calls[k] >= self.most_calls or self.progress[k].ended(n_steps, lambda: float(self.lower_bound[k])):
+            return Status.ITERATION_LIMIT
+        if k not in self.inner:
+            self.inner[k] = Inner(self.of_pair(k), self.problem.memory_limit / 4)
+        if self.inner[k].is_due(n_steps, lambda: self.values(k)):
+            self.go_inside(k)
+        return None
+
+    def choose_intercept(self, k: int) -> None:
+        """The intercept of pair k that is best for v as it is, and its objective."""
+        part, dual = self.part(k), self.of_pair(k)
+        v, g = self.v[part], self.g[part]
+        self.intercept[k] = dual.best_intercept(g)
+        self.objective[k] = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, self.intercept[k])
 
     def fit(self, k: int, status: Status) -> PairFit:
         """What became of pair k; its scores are left for the next fit."""
+        if self.dual.balanced and self.violation[k] > self.problem.tol:
+            self.choose_intercept(k)
         part, v = self.part(k), self.v[self.part(k)].copy()
         self.kept.put(self.names[k], (v, self.dual.target[part] - self.g[part]))
         examples = Examples(labels=self.examples.labels[part], weights=self.examples.weights[part])

@@ -67,10 +67,9 @@ class SharedKernelRun(OneVsOneRun):
 
     def solve_some(self) -> None:
         """Solve for the next pairs."""
-        first, asked = len(self.fits), self.problem.max_iter
-        most = len(self.pairs) if asked is None else min(asked, len(self.pairs))
-        last, n = first, 0
-        while last < most and (last == first or (self.is_shared and n <= ROWS_SIDE_BY_SIDE)):
+        first = last = len(self.fits)
+        n = 0
+        while last < len(self.pairs) and (last == first or (self.is_shared and n <= ROWS_SIDE_BY_SIDE)):
             n += sum(self.sizes[c] for c in self.pairs[last])
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]

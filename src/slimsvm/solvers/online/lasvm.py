@@ -32,7 +32,7 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, reported, surely
 from slimsvm.solvers.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
-from slimsvm.solvers.decomposition.dual import Dual, DualState, limit_reached
+from slimsvm.solvers.decomposition.dual import Dual, DualState, Progress
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
 from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
 from slimsvm.solvers.online.lasvm_chunks import Joined, OnlineState
@@ -88,6 +88,8 @@ class LasvmRun:
         self.inside = np.zeros(size, bool)
         self.latest = np.zeros(0, np.int64), np.zeros(0)
         self.value, self.converged, self.n_steps = 0.0, False, 0
+        self.progress = Progress(problem.rows.n_rows)
+        self.spent: str | None = None
         self.judged: Judged | None = None
         self.is_settled = False
         if kept is not None:
@@ -157,11 +159,6 @@ class LasvmRun:
         self.value = max(self.value, 0.5 * float(v @ (self.target[used] + self.g[used])))
         self.latest = self.table.row[used], v
 
-    @property
-    def spent(self) -> str | None:
-        """See `solvers.base.Run`."""
-        return limit_reached(self.n_steps, self.kernel_rows.n_rows)
-
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
@@ -175,6 +172,7 @@ class LasvmRun:
             self.converged = self.is_settled and self.solver.tol_relative is None
         else:
             seen = self.look()
+        self.spent = self.progress.ended(self.n_steps, lambda: self.value)
         return {
             "objective": None if seen is None else seen.objective,
             "lower_bound": self.value,
@@ -312,7 +310,7 @@ class LasvmRun:
 class LASVM(Solver):
     """The kernel SVM for two classes online: one pass over the rows, then a finishing step.
 
-    ``tol`` is LIBSVM's, on the rows that are kept. The finishing step has the same limit on steps as `Exact`.
+    ``tol`` is LIBSVM's, on the rows that are kept. The finishing step ends as that of `Exact` where steps gain nothing.
 
     Parameters
     ----------

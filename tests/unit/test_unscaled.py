@@ -1,0 +1,152 @@
+"""Data that nobody scaled: the exact machine converges where steps on pairs of rows take millions, and obeys limits."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+
+from slimsvm import LASVM, SVC, SVR, Exact, OneClassSVM
+from slimsvm.datasets import checkerboard
+
+CANCER = load_breast_cancer(return_X_y=True)
+WINE = load_wine(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True, scaled=False)
+
+
+def gallery(seed):
+    """Rows of scikit-learn's example of support vector regression."""
+    rng = np.random.RandomState(seed)
+    X = np.sort(5 * rng.rand(40, 1), axis=0)
+    y = np.sin(X).ravel()
+    y[::5] += 3 * (0.5 - rng.rand(8))
+    return X, y
+
+
+def check_converged(estimator):
+    """The fit says so without a warning, and its two sides agree."""
+    assert estimator.status_ == "converged"
+    assert estimator.objective_ - estimator.lower_bound_ <= 1e-3 * abs(estimator.objective_)
+
+
+CASES = {
+    "linear, C=10": (SVC(kernel="linear", C=10), CANCER),
+    "linear, C=100": (SVC(kernel="linear", C=100), CANCER),
+    "linear, C=1000": (SVC(kernel="linear", C=1000), CANCER),
+    "linear, intercept in the norm": (SVC(kernel="linear", C=100, solver="exact", intercept="regularized"), CANCER),
+    "linear, no intercept": (SVC(kernel="linear", C=100, solver="exact", intercept="none"), CANCER),
+    "degree 1": (SVC(kernel="poly", degree=1, gamma=1, C=100), CANCER),
+    "degree 2": (SVC(kernel="poly", degree=2, gamma="auto", coef0=1, C=0.1), CANCER),
+    "balanced classes": (SVC(kernel="linear", C=100, class_weight="balanced"), CANCER),
+    "CSR": (SVC(kernel="linear", C=100), (sp.csr_array(CANCER[0]), CANCER[1])),
+    "equal rows": (SVC(kernel="linear", C=100), (np.repeat(CANCER[0][::4], 3, axis=0), np.repeat(CANCER[1][::4], 3))),
+    "precomputed": (SVC(kernel="precomputed", C=100), (CANCER[0] @ CANCER[0].T, CANCER[1])),
+    "rbf of tiny gamma": (SVC(gamma=1e-9, C=1e6), CANCER),
+    "pairs of classes": (SVC(kernel="linear", C=1000), WINE),
+    "pairs of classes, degree 2": (SVC(kernel="poly", degree=2, gamma="auto", coef0=1), WINE),
+    "regression": (SVR(kernel="linear", C=1000), DIABETES),
+    "regression, degree 2": (SVR(kernel="poly", degree=2, gamma="auto", C=0.1), DIABETES),
+    "regression without a tube": (SVR(kernel="linear", C=100, epsilon=0.0), DIABETES),
+    "one class": (OneClassSVM(kernel="poly", degree=2, gamma=1, nu=0.1), WINE[:1]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_unscaled_rows_converge(case):
+    estimator, data = CASES[case]
+    check_converged(estimator.fit(*data))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cubic_regression_of_few_rows_converges(seed):
+    check_converged(SVR(kernel="poly", C=100, gamma="auto", degree=3, epsilon=0.1, coef0=1).fit(*gallery(seed)))
+
+
+@pytest.mark.parametrize("C", [10, 100, 1000])
+def test_rows_held_out_are_told_apart(C):
+    X, X_test, y, y_test = train_test_split(*CANCER, random_state=0)
+    assert SVC(kernel="linear", C=C).fit(X, y).score(X_test, y_test) >= 0.93
+
+
+def test_coefficients_are_at_their_bounds_or_between_and_the_same_for_any_number_of_threads():
+    models = [SVC(kernel="linear", C=100, n_jobs=n_jobs).fit(*CANCER) for n_jobs in (1, 2)]
+    size = np.abs(models[0].basis_coef_[:, 0])
+    assert 0 < np.count_nonzero(size < 100) <= 31  # 30 features and the intercept
+    assert size.max() == 100
+    assert models[0].basis_coef_.sum() == pytest.approx(0, abs=1e-8)
+    np.testing.assert_array_equal(models[0].basis_coef_, models[1].basis_coef_)
+    assert models[0].intercept_ == models[1].intercept_
+
+
+def test_another_price_goes_on_from_there():
+    model = SVC(kernel="linear", C=10, warm_start=True).fit(*CANCER)
+    warm = model.set_params(C=100).fit(*CANCER).objective_
+    assert warm == pytest.approx(SVC(kernel="linear", C=100).fit(*CANCER).objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["exact", Exact(50)], ids=["whole", "small sets"])
+def test_a_limit_is_obeyed_and_leaves_a_model_that_tells_the_classes_apart(solver):
+    few = SVC(kernel="linear", C=1000, solver=solver, intercept="free", max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="stopped at the iteration limit after 1 iterations"):
+        few.fit(*CANCER)
+    assert few.status_ == "iteration limit"
+    assert few.n_iter_ == 1
+    assert few.score(*CANCER) > 0.8
+    assert few.lower_bound_ < SVC(kernel="linear", C=1000, max_iter=10**8).fit(*CANCER).lower_bound_
+
+
+def test_a_limit_is_that_of_each_pair_of_classes():
+    few = SVC(kernel="linear", C=1000, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="iteration limit for 3 of 3 pairs of classes"):
+        few.fit(*WINE)
+    assert (few.basis_coef_ != 0).any(axis=0).all()
+    assert few.score(*WINE) > 0.9
+    assert few.lower_bound_ <= few.objective_
+
+
+SCALES = re.escape("widths of the features (largest minus smallest value) range from ")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data", "widths"),
+    [
+        (SVC(kernel="linear", C=100, max_iter=1), CANCER, "0.0289 to 4.07e+03"),
+        (SVC(kernel="linear", C=100, max_iter=1), (sp.csr_array(CANCER[0]), CANCER[1]), "0.0298 to 4.25e+03"),
+        (SVC(kernel="linear", C=100, max_iter=1), WINE, "0.53 to 1.4e+03"),
+        (SVR(kernel="linear", C=1000, max_iter=1), DIABETES, "1 to 204"),
+        (OneClassSVM(gamma=1e-6, solver=Exact(20), max_iter=1), WINE[:1], "0.53 to 1.4e+03"),
+        (SVC(solver="exact-cuts", kernel="linear", C=100, max_iter=2), CANCER, "0.0289 to 4.07e+03"),
+        (SVC(solver=LASVM(), kernel="linear", C=100, max_iter=2), CANCER, "0.0289 to 4.07e+03"),
+    ],
+    ids=["two classes", "sparse", "pairs", "regression", "one class", "cuts", "online"],
+)
+def test_the_warning_names_the_range_of_the_features(estimator, data, widths):
+    with pytest.warns(ConvergenceWarning, match=SCALES + re.escape(f"{widths}: scale them")):
+        estimator.fit(*data)
+
+
+def test_the_warning_says_nothing_of_scaled_features_and_of_kernel_values():
+    X, y = checkerboard(300, random_state=0)
+    for estimator, data in (
+        (SVC(C=1e4, gamma=10.0, max_iter=1, tol=1e-9, solver=Exact(20)), (X, y)),
+        (SVC(kernel="precomputed", C=100, max_iter=1), (CANCER[0] @ CANCER[0].T, CANCER[1])),
+    ):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", ConvergenceWarning)
+            estimator.fit(*data)
+        assert "stopped at the iteration limit" in str(warned[-1].message)
+        assert "scale them" not in str(warned[-1].message)
+
+
+@pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
+@pytest.mark.parametrize("solver", [Exact(), LASVM()], ids=["exact", "lasvm"])
+def test_any_price_is_taken(solver, intercept):
+    X, y = checkerboard(150, random_state=0)
+    y = np.where(np.random.default_rng(0).random(150) < 0.1, -y, y)
+    clf = SVC(solver=solver, C=1e10, gamma=10.0, intercept=intercept, random_state=0).fit(X, y)
+    assert np.isfinite(clf.decision_function(X)).all()
+    assert 0 < clf.lower_bound_ <= clf.objective_ < np.inf
