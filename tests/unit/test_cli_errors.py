@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slimsvm
-from slimsvm import SVC, SVR
+from slimsvm import SVC, SVR, CrossTrainedSVC
 from slimsvm.cli import COMMANDS, main
 from slimsvm.datasets import checkerboard
 from slimsvm.kernels import KERNELS
@@ -229,9 +229,9 @@ def test_a_disk_that_fills_up_while_saving_leaves_the_old_model(capsys, here):
         ("--gamma nan", "found 'nan'"),
         ("--gamma big", "found 'big'"),
         ("--gamma 1,-2", "found '1,-2'"),
-        ("-C 0", "argument -C: must be a positive number, found '0'"),
-        ("-C -3", "argument -C: must be a positive number, found '-3'"),
-        ("-C inf", "argument -C: must be a positive number, found 'inf'"),
+        ("-C 0", "argument -C: must be a positive number or 'validate', found '0'"),
+        ("-C -3", "argument -C: must be a positive number or 'validate', found '-3'"),
+        ("-C inf", "argument -C: must be a positive number or 'validate', found 'inf'"),
         ("--kernel rbg", f"'rbg' (choose from {', '.join(map(repr, sorted(set(KERNELS) - {'callable'})))})"),
         ("--solver newton", "invalid choice: 'newton' (choose from 'auto', 'exact-cuts', "),
         ("--tol 0", "argument --tol: must be a positive number"),
@@ -335,3 +335,40 @@ def test_the_program_itself_fails_in_one_line(here):
     assert (answer.returncode, answer.stderr) == (0, "")
     assert json.loads(answer.stdout)["status"] == "converged"
     assert slimsvm.load(here / "m.slim").n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"max_basis": "many"}, "max_basis must be a positive integer, None or 'auto'; found 'many'"),
+        ({"max_basis": 0}, "max_basis must be a positive integer, None or 'auto'; found 0"),
+        ({"max_basis": 2.5}, "max_basis must be a positive integer, None or 'auto'; found 2.5"),
+        ({"max_basis": True}, "max_basis must be a positive integer, None or 'auto'; found True"),
+        (
+            {"gamma": "big"},
+            "gamma must be one of 'scale', 'auto', 'learn', 'validate' or a positive number or an array with one",
+        ),
+        ({"C": "many"}, "C must be a positive number or 'validate', found 'many'"),
+        ({"precision": "half"}, "precision must be one of 'auto', 'float32', 'float64'; found 'half'"),
+    ],
+)
+def test_messages_say_all_that_is_accepted(params, said):
+    X = np.arange(8.0).reshape(-1, 1)
+    for estimator in (SVC(), SVR()):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            estimator.set_params(**params).fit(X, [0, 1] * 4)
+    if "max_basis" in params:
+        with pytest.raises(ValueError, match=r"max_basis must be an integer >= 2, None or 'auto'; found "):
+            CrossTrainedSVC(**params).fit(X, [0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--max-basis many", "--max-basis: must be an integer >= 1 or 'auto', found 'many'"),
+        ("-C many", "-C: must be a positive number or 'validate', found 'many'"),
+        ("--tol-relative many", "--tol-relative: must be a positive number or 'none', found 'many'"),
+    ],
+)
+def test_options_say_all_that_is_accepted(capsys, here, options, said):
+    assert said in " ".join(fail(capsys, f"train missing.txt m.slim {options}", code=2).split())

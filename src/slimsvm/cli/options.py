@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import Any
 
 
@@ -40,7 +41,9 @@ def positive_integer(text: str) -> int:
 
 def size(text: str) -> int | str:
     """An integer >= 1, or `auto`."""
-    return text if text == "auto" else positive_integer(text)
+    if text == "auto":
+        return text
+    return _or_word(positive_integer, text, "'auto'")
 
 
 def not_negative_integer(text: str) -> int:
@@ -70,12 +73,12 @@ def jobs(text: str) -> int:
 
 def positive_or_none(text: str) -> float | None:
     """A finite number > 0, or `none`."""
-    return None if text.lower() == "none" else positive(text)
+    return None if text.lower() == "none" else _or_word(positive, text, "'none'")
 
 
 def price(text: str) -> float | str:
     """A finite number > 0, or `validate`."""
-    return text if text == "validate" else positive(text)
+    return text if text == "validate" else _or_word(positive, text, "'validate'")
 
 
 def gamma(text: str) -> Any:
@@ -127,6 +130,14 @@ def literal(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def _or_word(convert: Callable[[str], Any], text: str, word: str) -> Any:
+    """The value of an option that takes a word, too, which its error says."""
+    try:
+        return convert(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace(", found", f" or {word}, found")) from None
 
 
 def _number(text: str) -> float | None:

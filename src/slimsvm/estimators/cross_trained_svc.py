@@ -14,7 +14,14 @@ from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.support import Trained
-from slimsvm.estimators._shared.validation import check_at_least, check_option, check_positive, class_codes, is_chosen
+from slimsvm.estimators._shared.validation import (
+    check_at_least,
+    check_cap,
+    check_option,
+    check_positive,
+    class_codes,
+    is_chosen,
+)
 from slimsvm.solvers import Fit, Problem
 from slimsvm.tasks import Binary
 
@@ -260,9 +267,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         }
         sizes = {"n_subsets": (self.n_subsets, 1), "subset_size": (self.subset_size, 2)}
         sizes |= {"validation_size": (self.validation_size, 0)}
-        if isinstance(self.max_basis, str):
-            check_option("max_basis", self.max_basis, ("auto", None, "a number"))
-        else:
+        check_cap(self.max_basis, least=2)
+        if not isinstance(self.max_basis, str):
             sizes["max_basis"] = self.max_basis, 2
         counts = {
             name: None if value is None and name != "n_subsets" else check_at_least(name, value, least)

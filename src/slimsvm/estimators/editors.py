@@ -16,6 +16,7 @@ from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_finite,
     check_numbers,
+    checked_target,
     naming_columns_of,
     naming_rows_of,
 )
@@ -72,7 +73,7 @@ class Editor(BaseEstimator):
         ValueError
             A parameter or a value in X or y is out of range; the message names it.
         """
-        given, labels = X, y
+        given, labels, y = X, y, checked_target(y)
         check_sparse(X)
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         with naming_columns_of(X), naming_rows_of(y):

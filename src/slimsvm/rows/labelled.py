@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.rows.arrays import is_sparse
+from slimsvm.rows.missing import first_missing
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _rows_of(source: Callable[[], Any]) -> Any:
 
 def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray]) -> np.ndarray:
     """The labels or weights of a block's n rows."""
-    values = np.asarray(values)
+    missing, values = first_missing(values), np.asarray(values)
     if values.dtype.kind == "O" and all(isinstance(value, str) for value in values.ravel()):
         values = values.astype(str)
     if values.shape[:1] != (n,):
@@ -106,7 +107,8 @@ def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray
     accepted = "biuf" if what == "weights" else "biufU"
     if values.dtype.kind not in accepted:
         kinds = "numbers" if what == "weights" else "numbers or strings"
-        raise ValueError(f"{where} has {what} of dtype {values.dtype}, accepted are {kinds}")
+        found = "" if missing is None else f"; the one of its row {missing[0]}, {missing[1]}, is missing"
+        raise ValueError(f"{where} has {what} of dtype {values.dtype}, accepted are {kinds}{found}")
     like = next((other for other in others if len(other)), values)
     if n and (values.shape[1:] != like.shape[1:] or (values.dtype.kind == "U") != (like.dtype.kind == "U")):
         raise ValueError(

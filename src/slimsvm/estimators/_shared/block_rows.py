@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import is_multilabel
 
-from slimsvm.estimators._shared.validation import naming_rows_of
+from slimsvm.estimators._shared.validation import checked_target, naming_rows_of
 from slimsvm.rows import Rows, is_sparse
 
 
@@ -38,6 +38,7 @@ def check_blocks(machine: Any, X: Rows, reset: bool, y: Any) -> Any:
         _check_names(machine, X)
     if isinstance(y, str):
         return X
+    y = checked_target(y)
     several = machine._takes_labels and is_multilabel(y)
     stand_in = np.broadcast_to(np.float32(0), (X.n_rows, 1))  # scikit-learn checks y together with rows
     with naming_rows_of(y):

@@ -27,12 +27,14 @@ from slimsvm.estimators._shared.learned_scales import with_learned_scales
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.support import LikeScikitLearn, Support, Trained
 from slimsvm.estimators._shared.validation import (
+    check_cap,
     check_finite,
     check_limit,
     check_numbers,
     check_option,
     check_positive,
     check_sample_weight,
+    checked_target,
     is_chosen,
     is_plain,
     is_plain_target,
@@ -162,6 +164,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             with naming_columns_of(X):
                 X = check_numbers(validate_data(self, X, **options))
         else:
+            y = checked_target(y)
             several = self._takes_labels and is_multilabel(y)
             with naming_columns_of(X), naming_rows_of(y):
                 X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
@@ -190,7 +193,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         if callable(self.kernel):
             return kernels.CallableKernel(self.kernel)
         if isinstance(self.gamma, str):
-            check_option("gamma", self.gamma, ("scale", "auto", "learn", "validate"))
+            names = ("scale", "auto", "learn", "validate")
+            check_option("gamma", self.gamma, names, "a positive number", "an array with one for each feature")
             gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale_gamma(X, weights)
         else:
             gamma = self.gamma
@@ -218,12 +222,9 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             return self.solver
         name = self.solver
         is_auto = isinstance(name, str) and name == "auto"
-        if isinstance(max_basis, str):
-            check_option("max_basis", max_basis, ("auto",))
-            if not is_auto:
-                raise ValueError(f"max_basis='auto' goes with solver='auto', found solver={name!r}")
-        elif max_basis is not None:
-            check_limit("max_basis", max_basis, integer=True)
+        check_cap(max_basis)
+        if isinstance(max_basis, str) and not is_auto:
+            raise ValueError(f"max_basis='auto' goes with solver='auto', found solver={name!r}")
         if is_auto:
             return choose_solver(problem, max_basis, self._learns_metric)
         if not isinstance(name, str) or name not in solvers.SOLVERS:

@@ -15,7 +15,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm import solvers
-from slimsvm.rows import FLOATS, ColumnSums, Rows, find_not_finite, in_pieces, is_sparse, keep_sums, parts_of
+from slimsvm.rows import (
+    FLOATS,
+    ColumnSums,
+    Rows,
+    find_not_finite,
+    first_missing,
+    in_pieces,
+    is_sparse,
+    keep_sums,
+    parts_of,
+)
 from slimsvm.sparse_parts import check_sparse
 
 BLOCK_VALUES = 1 << 20
@@ -38,11 +48,24 @@ def check_limit(name: str, value: Any, integer: bool) -> Any:
     return value
 
 
-def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
-    """One of the options."""
+def check_option(name: str, value: Any, options: tuple[Any, ...], *others: str) -> Any:
+    """One of the options; ``others`` says in words what else the parameter may be."""
     if not any(value is option or value == option for option in options):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; found {value!r}")
+        named = ", ".join(map(repr, options))
+        if len(options) == 1:
+            known = f"{', '.join(others)} or {named}"
+        else:
+            known = " or ".join([f"one of {named}", *others])
+        raise ValueError(f"{name} must be {known}; found {value!r}")
     return value
+
+
+def check_cap(value: Any, least: int = 1) -> None:
+    """``max_basis`` of an estimator: None, "auto" or an integer from ``least`` on."""
+    if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value >= least):
+        return
+    kind = "a positive integer" if least == 1 else f"an integer >= {least}"
+    check_option("max_basis", value, ("auto",), kind, "None")
 
 
 def check_at_least(name: str, value: Any, least: int) -> int:
@@ -78,6 +101,18 @@ def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
         what = "NaN" if np.isnan(value) else "infinity (inf)"
         named = column if columns is None else columns[column]
         raise ValueError(f"{name} contains {what} at row {row}, column {named!r}; only finite numbers are accepted")
+
+
+def checked_target(y: Any) -> Any:
+    """Labels or targets of which none is missing, with pandas' types of integers and truth values as NumPy's:
+    scikit-learn makes them float64, in which large ones are equal.
+    """
+    if (found := first_missing(y)) is not None:
+        row, value = found
+        raise ValueError(f"Input y contains {value}, at row {row}: y must hold a label for every row, and this one is "
+                         "missing")  # fmt: skip
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    return y if plain is None or isinstance(y, np.ndarray) else np.asarray(y, dtype=plain)
 
 
 @contextmanager
@@ -119,7 +154,7 @@ def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
     """Rows of a transformer as a dense array of float32 or float64, or a tuple of them and y where that is given;
     names, types and numbers are checked, and ``reset`` says whether they are those that later rows are compared to.
     """
-    columns = getattr(X, "columns", None)
+    columns, y = getattr(X, "columns", None), tuple(map(checked_target, y))
     check_sparse(X)
     with naming_columns_of(X), naming_rows_of(*y or (None,)):
         checked = validate_data(
@@ -181,11 +216,12 @@ def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.nda
 
 def check_labels(y: np.ndarray) -> None:
     """Labels of rows: all numbers or all strings, and none missing."""
+    if (found := first_missing(y)) is not None:
+        row, value = found
+        raise ValueError(
+            f"y must hold a label for every row; found {value.replace('NaN', 'nan')} in row {row}: it is missing"
+        )
     values = y.tolist() if y.dtype == object else []
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([value is None or value != value for value in values])
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"y must hold a label for every row; found {y[row]} in row {row}")
     if len({isinstance(value, str) for value in values}) > 1:
         raise ValueError("y must hold strings or numbers; found both")
 

@@ -1,0 +1,95 @@
+"""A label that is missing is an error that says so and in which row, in whatever the labels come."""
+
+import numpy as np
+import pytest
+
+import slimsvm
+from slimsvm import SVC, SVR, Blocks, Condense, EditedNN, OneClassSVM, OrdinalSVC, RankSVM, SequenceSVM
+
+pandas = pytest.importorskip("pandas")
+
+N, ROW = 30, 7
+X = np.random.default_rng(0).normal(size=(N, 2))
+ESTIMATORS = {
+    "SVC": SVC(),
+    "few vectors": SVC(max_basis=3),
+    "stream": SVC(solver="bsgd", max_basis=3),
+    "SVR": SVR(),
+    "OrdinalSVC": OrdinalSVC(),
+    "RankSVM": RankSVM(),
+    "CrossTrainedSVC": slimsvm.CrossTrainedSVC(),
+    "LearnedAxes": slimsvm.LearnedAxes(),
+}
+
+
+def with_one(missing, *values):
+    labels = [values[k % len(values)] for k in range(N)]
+    labels[ROW] = missing
+    return labels
+
+
+def objects(missing, *values):
+    labels = np.empty(N, dtype=object)
+    labels[:] = with_one(missing, *values)
+    return labels
+
+
+LABELS = {
+    "NA among texts": objects(pandas.NA, "a", "b"),
+    "None among texts": objects(None, "a", "b"),
+    "NaN among texts": objects(np.nan, "a", "b"),
+    "NaT among texts": objects(pandas.NaT, "a", "b"),
+    "NA among numbers": objects(pandas.NA, 1, 2),
+    "None among numbers": objects(None, 1, 2),
+    "list of texts and None": with_one(None, "a", "b"),
+    "list of texts and NaN": with_one(np.nan, "a", "b"),
+    "list of numbers and NA": with_one(pandas.NA, 1, 2),
+    "float64": np.array(with_one(np.nan, 1.0, 2.0)),
+    "float32": np.array(with_one(np.nan, 1.0, 2.0), np.float32),
+    "dates": np.array(with_one("NaT", "2020-01-01", "2021-01-01"), "datetime64[D]"),
+    "Int64": pandas.Series(with_one(None, 1, 2), dtype="Int64"),
+    "Float64": pandas.Series(with_one(None, 1.0, 2.0), dtype="Float64"),
+    "boolean": pandas.Series(with_one(None, True, False), dtype="boolean"),
+    "string": pandas.Series(with_one(None, "a", "b"), dtype="string"),
+    "category": pandas.Series(with_one(None, "a", "b"), dtype="category"),
+    "categories of numbers": pandas.Series(with_one(None, 1, 2), dtype="category"),
+    "frame": pandas.DataFrame({"y": with_one(None, "a", "b")}),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_missing_labels(name, labels):
+    extra = {"groups": np.repeat([0, 1], N // 2)} if name == "RankSVM" else {}
+    with pytest.raises(ValueError, match=f"at row {ROW}: y must hold a label for every row, and this one is missing"):
+        ESTIMATORS[name].fit(X, labels, **extra)
+
+
+@pytest.mark.parametrize("editor", [Condense(), EditedNN()])
+def test_editors(editor):
+    for labels in LABELS.values():
+        with pytest.raises(ValueError, match=f"at row {ROW}: .*missing"):
+            editor.fit_resample(X, labels)
+
+
+def test_other_entrances():
+    labels = LABELS["None among texts"]
+    for call in (
+        lambda: SVC(solver="lasvm").partial_fit(X, labels, classes=["a", "b"]),
+        lambda: SVC().fit(X, np.where(X[:, 0] > 0, "a", "b")).certificate(X, labels),
+        lambda: SVC(max_basis=3).fit(Blocks([X[:20], X[20:]]), labels),
+        lambda: Blocks.with_labels([(X[:5], ["a"] * 5), (X[5:], labels[5:])]),
+        lambda: SequenceSVM().fit([X], [labels]),
+        lambda: SVC(loss="hinge").fit(X, np.array([[0, 1], [1, 0], [1, None]] * 10, dtype=object)),
+    ):
+        with pytest.raises(ValueError, match="missing"):
+            call()
+    assert OneClassSVM().fit(X, None).n_basis_ > 0
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt64", "int64"])
+def test_large_labels_of_pandas_are_exact(dtype):
+    labels = [2**53, 2**53 + 1] * (N // 2)
+    for estimator in (SVC(), OrdinalSVC(), SVC(max_basis=3)):
+        estimator.fit(X, pandas.Series(labels, dtype=dtype))
+        assert estimator.classes_.tolist() == [2**53, 2**53 + 1]
