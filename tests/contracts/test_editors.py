@@ -95,7 +95,7 @@ def test_data_frames_stay_data_frames(name):
     X_kept, y_kept = editor.fit_resample(frame, series)
     pd.testing.assert_frame_equal(X_kept, frame.iloc[editor.sample_indices_])
     pd.testing.assert_series_equal(y_kept, series.iloc[editor.sample_indices_])
-    assert list(editor.feature_names_in_) == ["a", "b", "c"]
+    assert list(editor.feature_names_in_) == list(editor.get_feature_names_out()) == ["a", "b", "c"]
     np.testing.assert_array_equal(editor.classes_, ["no", "yes"])
 
 

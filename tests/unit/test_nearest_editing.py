@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import naive
 from slimsvm import Condense, EditedNN, MultiEdit
@@ -95,3 +97,122 @@ def test_edit_then_condense():
     wilson = Condense(random_state=0).fit_resample(*EditedNN().fit_resample(X, y))[0]
     assert len(after) < 0.05 * len(alone)
     assert len(after) < len(wilson) < len(alone)
+
+
+# ---- as imbalanced-learn's samplers: which classes may lose rows, and by what vote
+
+
+STRATEGIES = {
+    "all": ["big", "mid", "rare"],
+    "auto": ["big", "mid"],
+    "not minority": ["big", "mid"],
+    "not majority": ["mid", "rare"],
+    "majority": ["big"],
+    ("rare",): ["rare"],
+    ("mid", "big"): ["big", "mid"],
+}
+
+
+def unequal(n=240, seed=0):
+    """Three overlapping classes of unequal sizes."""
+    X, codes = data(n, 3, seed)
+    codes[(codes == 1) & (np.arange(n) % 3 == 0)] = 0
+    codes[(codes == 2) & (np.arange(n) % 3 > 0)] = 0
+    return X, np.array(["big", "mid", "rare"])[codes]
+
+
+def kept_by_hand(X, y, k, kind, targets, metric=2):
+    """Rows that stay, judged one by one."""
+    kept = []
+    for i in range(len(y)):
+        distances = np.linalg.norm(X - X[i], ord=metric, axis=1)
+        distances[i] = np.inf
+        near = y[np.argsort(distances, kind="stable")[:k]]
+        votes = {c: np.sum(near == c) for c in np.unique(y)}
+        agrees = votes[y[i]] == (k if kind == "all" else max(votes.values()))
+        if agrees or y[i] not in targets:
+            kept.append(i)
+    return kept
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
+@pytest.mark.parametrize("kind", ["all", "mode"])
+def test_classes_that_may_lose_rows_and_kinds_of_votes(strategy, kind):
+    X, y = unequal()
+    given = list(strategy) if isinstance(strategy, tuple) else strategy
+    editor = EditedNN(kind_sel=kind, sampling_strategy=given)
+    _, y_kept = editor.fit_resample(X, y)
+    assert editor.sample_indices_.tolist() == kept_by_hand(X, y, 3, kind, STRATEGIES[strategy])
+    assert editor.sampling_strategy_ == dict.fromkeys(STRATEGIES[strategy], np.sum(y == "rare"))
+    np.testing.assert_array_equal(y_kept, y[editor.sample_indices_])
+    sparse = EditedNN(kind_sel=kind, sampling_strategy=lambda labels: STRATEGIES[strategy])
+    sparse.fit_resample(sp.csr_array(X), y)
+    np.testing.assert_array_equal(sparse.sample_indices_, editor.sample_indices_)
+
+
+@pytest.mark.filterwarnings("ignore:MultiEdit discarded all rows")
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
+def test_classes_that_lose_no_rows_stay_whole_and_judge(strategy):
+    X, y = unequal()
+    given = list(strategy) if isinstance(strategy, tuple) else strategy
+    for editor in (Condense(0, sampling_strategy=given), MultiEdit(random_state=0, sampling_strategy=given)):
+        X_kept, y_kept = editor.fit_resample(X, y)
+        for c in np.unique(y):
+            assert (np.sum(y_kept == c) < np.sum(y == c)) == (c in STRATEGIES[strategy])
+        if isinstance(editor, Condense):
+            assert KNeighborsClassifier(1).fit(X_kept, y_kept).score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2, 5])
+def test_an_object_finds_the_neighbours(n_neighbors):
+    X, y = unequal()
+    found = NearestNeighbors(n_neighbors=n_neighbors + 1, metric="manhattan")
+    editor = EditedNN(found, kind_sel="all", sampling_strategy=["big", "mid"])
+    editor.fit_resample(X, y)
+    assert editor.sample_indices_.tolist() == kept_by_hand(X, y, n_neighbors, "all", ["big", "mid"], metric=1)
+    assert not hasattr(found, "n_samples_fit_")
+
+
+def test_the_two_smallest_of_one_size():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.repeat(["a", "b", "c", "d"], 10)
+    editor = EditedNN(sampling_strategy="auto").fit(X, y)
+    assert list(editor.sampling_strategy_) == ["b", "c", "d"]
+    assert list(EditedNN(sampling_strategy="majority").fit(X, y).sampling_strategy_) == ["a"]
+    assert not hasattr(editor, "sample_indices_")
+    assert editor.get_feature_names_out().tolist() == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"sampling_strategy": "minority"}, "sampling_strategy must be 'all', 'auto', .*found 'minority'"),
+        ({"sampling_strategy": 0.5}, "sampling_strategy must be 'all', 'auto', .*found 0.5"),
+        ({"sampling_strategy": {"big": 10}}, "sampling_strategy must be .* a list of classes or a function"),
+        ({"sampling_strategy": ["large"]}, r"holds the class 'large', found only \['big', 'mid', 'rare'\] in y"),
+        ({"sampling_strategy": None}, "sampling_strategy must be .*found None"),
+        ({"kind_sel": "any"}, "kind_sel must be one of 'mode', 'all'; found 'any'"),
+        ({"n_neighbors": NearestNeighbors(n_neighbors=1)}, "n_neighbors must be an integer >= 1, found 0"),
+        ({"n_neighbors": None}, "n_neighbors must be an integer >= 1, found None"),
+    ],
+    ids=repr,
+)
+def test_what_no_strategy_is(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        EditedNN(**parameters).fit_resample(*unequal())
+
+
+@pytest.mark.parametrize("strategy", ["auto", "all", "majority", [1]], ids=str)
+@pytest.mark.parametrize(("kind", "k"), [("all", 1), ("all", 3), ("all", 4), ("mode", 1)])
+@pytest.mark.filterwarnings("ignore:EditedNN discarded all rows")
+def test_imbalanced_learn_keeps_the_same_rows(strategy, kind, k):
+    theirs = pytest.importorskip("imblearn.under_sampling").EditedNearestNeighbours(
+        n_neighbors=k, kind_sel=kind, sampling_strategy=strategy
+    )
+    X, y = unequal()
+    y = np.unique(y, return_inverse=True)[1]
+    theirs.fit_resample(X, y)
+    ours = EditedNN(k, kind_sel=kind, sampling_strategy=strategy)
+    ours.fit_resample(X, y)
+    np.testing.assert_array_equal(ours.sample_indices_, np.sort(theirs.sample_indices_))
+    assert ours.sampling_strategy_ == theirs.sampling_strategy_
+    np.testing.assert_array_equal(ours.get_feature_names_out(), theirs.get_feature_names_out())

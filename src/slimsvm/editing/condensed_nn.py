@@ -43,22 +43,24 @@ class _Block:
         self.distance[closer], self.code[closer] = distance[closer], codes[nearest[closer]]
 
 
-def condense(X: Any, codes: Array, order: Array) -> Array:
+def condense(X: Any, codes: Array, order: Array, kept: Array | None = None) -> Array:
     """Positions of the store's rows.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, d)
     codes : int64 ndarray of shape (n,)
-    order : int64 ndarray of shape (n,)
+    order : int64 ndarray
         The order in which rows are looked at: the store depends on it.
+    kept : int64 ndarray or None
+        Rows that the store holds from the beginning; none of ``order``.
 
     Returns
     -------
     int64 ndarray, ascending
     """
     blocks = [_Block(order[lo : lo + ROWS_PER_BLOCK]) for lo in range(0, len(order), ROWS_PER_BLOCK)]
-    store: list[int] = []
+    store: list[int] = [] if kept is None else kept.tolist()
     n_before = -1
     with one_blas_thread():
         while len(store) > n_before:

@@ -19,7 +19,14 @@ from slimsvm.editing.neighbours import nearest_rows
 Array = np.ndarray
 
 
-def edited_nearest_neighbours(X: Any, codes: Array, n_neighbors: int = 3, n_jobs: int | None = None) -> Array:
+def edited_nearest_neighbours(
+    X: Any,
+    codes: Array,
+    n_neighbors: int = 3,
+    n_jobs: int | None = None,
+    unanimous: bool = False,
+    index: Any = None,
+) -> Array:
     """Positions of the rows that stay.
 
     Parameters
@@ -30,6 +37,10 @@ def edited_nearest_neighbours(X: Any, codes: Array, n_neighbors: int = 3, n_jobs
     n_neighbors : int
         As many as there are others where it is more.
     n_jobs : int or None
+    unanimous : bool
+        Whether a row is discarded as soon as one neighbour has another class.
+    index : estimator with ``kneighbors``, or None
+        What finds the neighbours.
 
     Returns
     -------
@@ -40,6 +51,8 @@ def edited_nearest_neighbours(X: Any, codes: Array, n_neighbors: int = 3, n_jobs
     k = min(n_neighbors, n - 1)
     if k == 0:
         return np.arange(n)
-    labels = codes[nearest_rows(X, k, n_jobs=n_jobs)]
+    labels = codes[nearest_rows(X, k, n_jobs=n_jobs, index=index)]
+    if unanimous:
+        return np.flatnonzero((labels == codes[:, None]).all(axis=1))
     votes = np.stack([(labels == c).sum(axis=1) for c in range(int(codes.max()) + 1)], axis=1)
     return np.flatnonzero(votes[np.arange(n), codes] == votes.max(axis=1))

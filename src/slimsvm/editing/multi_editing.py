@@ -23,7 +23,13 @@ Array = np.ndarray
 
 
 def multi_edit(
-    X: Any, codes: Array, n_splits: int, n_stable: int, rng: np.random.Generator, n_jobs: int | None = None
+    X: Any,
+    codes: Array,
+    n_splits: int,
+    n_stable: int,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
+    may_go: Array | None = None,
 ) -> Array:
     """Positions of the rows that stay.
 
@@ -38,6 +44,8 @@ def multi_edit(
         The paper's T.
     rng : numpy.random.Generator
     n_jobs : int or None
+    may_go : bool ndarray of shape (n,) or None
+        Rows that may be discarded; None: all.
 
     Returns
     -------
@@ -51,7 +59,8 @@ def multi_edit(
         kept = []
         for part, judge in zip(parts, judges, strict=True):
             near = nearest_rows(X[judge], 1, X[part], n_jobs)[:, 0]
-            kept.append(part[codes[judge[near]] == codes[part]])
+            stays = codes[judge[near]] == codes[part]
+            kept.append(part[stays if may_go is None else stays | ~may_go[part]])
         n_before, rows = len(rows), np.sort(np.concatenate(kept))
         quiet = quiet + 1 if len(rows) == n_before else 0
     return rows

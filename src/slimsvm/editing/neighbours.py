@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs, run_tiles
@@ -14,8 +15,8 @@ Array = np.ndarray
 ROWS_PER_TILE = 1024
 
 
-def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None) -> Array:
-    """Positions of the k rows of X that are nearest to each query, in Euclidean distance.
+def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None, index: Any = None) -> Array:
+    """Positions of the k rows of X that are nearest to each query.
 
     Which of several rows at one distance comes first is left to `sklearn.neighbors.NearestNeighbors`.
 
@@ -27,6 +28,8 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None)
     queries : ndarray or csr_array of shape (q, d) or None
         None: the rows of X, each among the others.
     n_jobs : int or None
+    index : estimator with ``kneighbors``, or None
+        None: `NearestNeighbors`, in Euclidean distance.
 
     Returns
     -------
@@ -35,7 +38,7 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None)
     own = queries is None
     queries = X if own else queries
     with one_blas_thread():
-        index = NearestNeighbors(n_neighbors=k + own, n_jobs=1).fit(X)
+        index = (NearestNeighbors(n_jobs=1) if index is None else clone(index)).fit(X)
     n = queries.shape[0]
     found = np.empty((n, k), np.int64)
 
@@ -43,7 +46,7 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None)
         with one_blas_thread():
             for tile in range(first, last):
                 lo, hi = tile * ROWS_PER_TILE, min(n, (tile + 1) * ROWS_PER_TILE)
-                near = index.kneighbors(queries[lo:hi], return_distance=False)
+                near = index.kneighbors(queries[lo:hi], k + own, return_distance=False)
                 found[lo:hi] = _without(near, np.arange(lo, hi)) if own else near
 
     run_tiles(search, -(-n // ROWS_PER_TILE), resolve_n_jobs(n_jobs))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -16,6 +17,7 @@ from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_finite,
     check_numbers,
+    check_option,
     checked_target,
     naming_columns_of,
     naming_rows_of,
@@ -28,9 +30,17 @@ Array = np.ndarray
 
 # The largest value of X.
 MOST = 1e150
+# Which classes lose rows, of those by size: the smallest and the largest.
+TARGETS: dict[str, Callable[[int, int, int], bool]] = {
+    "all": lambda c, smallest, largest: True,
+    "auto": lambda c, smallest, largest: c != smallest,
+    "not minority": lambda c, smallest, largest: c != smallest,
+    "not majority": lambda c, smallest, largest: c != largest,
+    "majority": lambda c, smallest, largest: c == largest,
+}
 
 
-class Editor(BaseEstimator):
+class Editor(OneToOneFeatureMixin, BaseEstimator):
     """Base of the editors: checks X and y, asks which rows stay, and returns them.
 
     An editor is a step of imbalanced-learn's ``Pipeline``, before any classifier.
@@ -39,17 +49,39 @@ class Editor(BaseEstimator):
     ----------
     sample_indices_ : int64 ndarray
         Positions of the rows that stayed, ascending.
+    sampling_strategy_ : dict
+        Its keys are the classes that may lose rows; its values, as in imbalanced-learn, the size of the smallest class.
     classes_ : ndarray of shape (n_classes,)
     """
 
+    _estimator_type = "sampler"
+    sampling_strategy: Any = "all"
     sample_indices_: Array
+    sampling_strategy_: dict[Any, int]
     classes_: Array
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.estimator_type = self._estimator_type
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+    def fit(self, X, y):
+        """Check X, y and ``sampling_strategy``, and choose nothing; `fit_resample` does it all.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit_resample`.
+
+        Returns
+        -------
+        Editor
+            The editor itself.
+        """
+        self._checked(X, y)
+        return self
 
     def fit_resample(self, X, y):
         """Choose the rows that stay.
@@ -64,16 +96,28 @@ class Editor(BaseEstimator):
         Returns
         -------
         X_resampled : the rows of X that stayed
-            A DataFrame if X is one, CSR if X is sparse, otherwise an array; with the dtype of X.
+            A data frame if X is one, CSR if X is sparse, otherwise an array; with the dtype of X.
         y_resampled : their labels
-            A Series if y is one, otherwise an array.
+            A series if y is one, otherwise an array.
 
         Raises
         ------
         ValueError
             A parameter or a value in X or y is out of range; the message names it.
         """
-        given, labels, y = X, y, checked_target(y)
+        given, labels = X, y
+        X, y, codes, may_go = self._checked(X, y)
+        self.sample_indices_ = self._select(X, codes, may_go)
+        lost = np.setdiff1d(codes, codes[self.sample_indices_])
+        if len(lost):
+            warnings.warn(
+                f"{type(self).__name__} discarded all rows of class {self.classes_[lost[0]]!s}", UserWarning, 2
+            )
+        return _rows_of(given, X, self.sample_indices_), _rows_of(labels, y, self.sample_indices_)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Array, Array, Array]:
+        """X, y, the classes' numbers, and which rows may go."""
+        y = checked_target(y)
         check_sparse(X)
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         with naming_columns_of(X), naming_rows_of(y):
@@ -84,17 +128,32 @@ class Editor(BaseEstimator):
         check_classification_targets(y)
         X = as_csr(X) if is_sparse(X) else X
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self.sample_indices_ = self._select(X, codes)
-        lost = np.setdiff1d(codes, codes[self.sample_indices_])
-        if len(lost):
-            warnings.warn(
-                f"{type(self).__name__} discarded all rows of class {self.classes_[lost[0]]!s}", UserWarning, 2
-            )
-        return _rows_of(given, X, self.sample_indices_), _rows_of(labels, y, self.sample_indices_)
+        targeted = _targeted(self.sampling_strategy, self.classes_, codes, y)
+        smallest = int(np.bincount(codes).min())
+        self.sampling_strategy_ = {c: smallest for c, is_meant in zip(self.classes_.tolist(), targeted) if is_meant}
+        return X, y, codes, targeted[codes]
 
-    def _select(self, X: Any, codes: Array) -> Array:
-        """Positions of the rows that stay, ascending."""
-        raise TypeError(f"{type(self).__name__} must define _select(X, codes)")
+    def _select(self, X: Any, codes: Array, may_go: Array) -> Array:
+        """Positions of the rows that stay, ascending, of those that may go."""
+        raise TypeError(f"{type(self).__name__} must define _select(X, codes, may_go)")
+
+
+def _targeted(strategy: Any, classes: Array, codes: Array, y: Array) -> Array:
+    """Which classes a ``sampling_strategy`` means."""
+    accepted = f"{', '.join(map(repr, TARGETS))}, a list of classes or a function of y that returns one"
+    if callable(strategy):
+        strategy = list(strategy(y))
+    if isinstance(strategy, str) and strategy in TARGETS:
+        sizes = np.bincount(codes)
+        smallest, largest = int(sizes.argmin()), int(sizes.argmax())
+        return np.array([TARGETS[strategy](c, smallest, largest) for c in range(len(classes))])
+    if not isinstance(strategy, list | tuple | np.ndarray):
+        raise ValueError(f"sampling_strategy must be {accepted}, found {strategy!r}")
+    known = classes.tolist()
+    for c in strategy:
+        if c not in known:
+            raise ValueError(f"sampling_strategy holds the class {c!r}, found only {known} in y")
+    return np.array([c in list(strategy) for c in known])
 
 
 def _check_range(X: Any) -> None:
@@ -105,8 +164,9 @@ def _check_range(X: Any) -> None:
 
 
 def _rows_of(given: Any, checked: Any, index: Array) -> Any:
-    """Rows in the container they came in, where that is pandas'."""
-    return given.iloc[index] if hasattr(given, "iloc") else checked[index]
+    """Rows in the container they came in, where that is a data frame or a series."""
+    is_frame = hasattr(given, "iloc") or hasattr(given, "to_pandas")
+    return _safe_indexing(given, index) if is_frame else checked[index]
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -121,15 +181,25 @@ class EditedNN(Editor):
 
     Parameters
     ----------
-    n_neighbors : int, default=3
-        Number of other rows that vote. A row stays unless another class has more votes than its own.
+    n_neighbors : int or estimator, default=3
+        Number of other rows that vote. Or an object with ``kneighbors``, such as `sklearn.neighbors.NearestNeighbors`
+        with a metric of its own, which finds them; as in imbalanced-learn a row counts as its own neighbour there, so
+        that the object for three others has ``n_neighbors=4``.
     n_jobs : int or None, default=None
         Threads; None takes all cores. The result is the same for any number.
+    kind_sel : {"mode", "all"}, default="mode"
+        "mode": a row stays unless another class has more votes than its own (Wilson). "all": it stays if all its
+        neighbours have its class, the default of imbalanced-learn.
+    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
+        The classes that may lose rows; rows of others all stay, and vote. "auto", the default of imbalanced-learn, is
+        "not minority": all but the smallest class. A list names the classes; a function gets y and returns them.
 
     Attributes
     ----------
     sample_indices_ : int64 ndarray
         Positions of the rows that stayed, ascending.
+    sampling_strategy_ : dict
+        Its keys are the classes that may lose rows.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -146,13 +216,20 @@ class EditedNN(Editor):
     [0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 5.3]
     """
 
-    def __init__(self, n_neighbors=3, n_jobs=None):
+    def __init__(self, n_neighbors=3, n_jobs=None, *, kind_sel="mode", sampling_strategy="all"):
         self.n_neighbors = n_neighbors
         self.n_jobs = n_jobs
+        self.kind_sel = kind_sel
+        self.sampling_strategy = sampling_strategy
 
-    def _select(self, X, codes):
-        k = check_at_least("n_neighbors", self.n_neighbors, 1)
-        return edited_nearest_neighbours(X, codes, k, self.n_jobs)
+    def _select(self, X, codes, may_go):
+        check_option("kind_sel", self.kind_sel, ("mode", "all"))
+        k, index = self.n_neighbors, None
+        if hasattr(k, "kneighbors"):
+            k, index = k.n_neighbors - 1, k
+        k = check_at_least("n_neighbors", k, 1)
+        stays = edited_nearest_neighbours(X, codes, k, self.n_jobs, self.kind_sel == "all", index)
+        return np.union1d(stays, np.flatnonzero(~may_go))
 
 
 class MultiEdit(Editor):
@@ -168,11 +245,15 @@ class MultiEdit(Editor):
         For the divisions.
     n_jobs : int or None, default=None
         Threads; None takes all cores. The result is the same for any number.
+    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
+        The classes that may lose rows, as in `EditedNN`.
 
     Attributes
     ----------
     sample_indices_ : int64 ndarray
         Positions of the rows that stayed, ascending.
+    sampling_strategy_ : dict
+        Its keys are the classes that may lose rows.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -196,15 +277,16 @@ class MultiEdit(Editor):
     True
     """
 
-    def __init__(self, n_splits=3, n_stable=3, random_state=None, n_jobs=None):
+    def __init__(self, n_splits=3, n_stable=3, random_state=None, n_jobs=None, *, sampling_strategy="all"):
         self.n_splits = n_splits
         self.n_stable = n_stable
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.sampling_strategy = sampling_strategy
 
-    def _select(self, X, codes):
+    def _select(self, X, codes, may_go):
         n_splits, n_stable = check_at_least("n_splits", self.n_splits, 2), check_at_least("n_stable", self.n_stable, 1)
-        return multi_edit(X, codes, n_splits, n_stable, generator(self.random_state), self.n_jobs)
+        return multi_edit(X, codes, n_splits, n_stable, generator(self.random_state), self.n_jobs, may_go)
 
 
 class Condense(Editor):
@@ -213,15 +295,23 @@ class Condense(Editor):
     It removes rows amid their own class. Rows near a boundary and outliers stay, so edit first (`EditedNN`,
     `MultiEdit`).
 
+    The rule is Hart's: passes over all rows, until one adds none. The ``CondensedNearestNeighbour`` of imbalanced-learn
+    takes each class but the smallest alone, against all rows of the smallest, and goes through it once: it keeps other
+    rows, whose nearest neighbours may classify some of the others wrongly.
+
     Parameters
     ----------
     random_state : int, RandomState, Generator or None, default=None
         For the order in which rows are processed; the subset depends on it.
+    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
+        The classes that may lose rows, as in `EditedNN`.
 
     Attributes
     ----------
     sample_indices_ : int64 ndarray
         Positions of the rows that stayed, ascending.
+    sampling_strategy_ : dict
+        Its keys are the classes that may lose rows.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -241,11 +331,13 @@ class Condense(Editor):
     (True, 1.0)
     """
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state=None, *, sampling_strategy="all"):
         self.random_state = random_state
+        self.sampling_strategy = sampling_strategy
 
-    def _select(self, X, codes):
-        return condense(X, codes, generator(self.random_state).permutation(len(codes)))
+    def _select(self, X, codes, may_go):
+        order = generator(self.random_state).permutation(len(codes))
+        return condense(X, codes, order[may_go[order]], np.flatnonzero(~may_go))
 
 
 class CrossTraining(Editor):
@@ -307,7 +399,7 @@ class CrossTraining(Editor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _select(self, X, codes):
+    def _select(self, X, codes, may_go):
         parameters = self.get_params(deep=False)
         machine = CrossTrainedSVC(first_C=parameters.pop("C"), C=1.0, **parameters)
         edited = machine.edit(X, self.classes_[codes])
