@@ -44,7 +44,7 @@ POLISHES = 3
 FEW_ROWS, RANKS = 128, 2
 # Steps on pairs come first: for each row STEPS_PER_ROW at least, and so many that they take WAIT times as long as
 # the method, which is 2 n rank² + WORK numbers of kernel lines.
-STEPS_PER_ROW, WAIT, WORK = 20, 3, 4_000_000
+STEPS_PER_ROW, WAIT, WORK = 20, 3, 2_500_000
 # Rows at most, and bytes for each kernel value: K as it is and centred, its factor twice, and that of Newton's steps.
 MOST_ROWS, BYTES = 4096, 48
 TINY = 1e-300
@@ -289,7 +289,8 @@ class Inner:
         end : float or None
             When `time.perf_counter` is past this, there is no time.
         """
-        newton, best, since = self.newton, None, 0
+        newton, since = self.newton, 0
+        best: Inside | None = None
         self.newton, self.is_open = None, False
         assert newton is not None
         with np.errstate(all="ignore"):
@@ -301,8 +302,10 @@ class Inner:
                     break
                 if point.gap <= NEARLY:
                     found = point.on_bounds()
-                    is_better = best is None or found.violation < best.violation
-                    best, since = (found, 0) if is_better else (best, since + 1)
-                    if best.violation <= ENOUGH * tol:
+                    if best is None or found.violation < best.violation:
+                        best, since = found, 0
+                    else:
+                        since += 1
+                    if found.violation <= ENOUGH * tol:
                         break
         return best
