@@ -18,6 +18,7 @@ struct FileArray {
 
     explicit operator bool() const { return bytes != nullptr; }
     bool is_numbers() const { return bytes && type != 'U'; }
+    bool is_reals() const { return bytes && type == 'f'; }
     double number(int64_t i) const;
     int64_t whole(int64_t i) const;  // of types b, i and u
     // All numbers to `numbers`; false where there is no memory.

@@ -25,7 +25,7 @@ bool all_finite(const Array<double>& numbers) {
 // The array of that name as finite numbers of n axes.
 bool read_numbers(const ModelFile& file, const char* name, int64_t n_axes, FileArray& array, Array<double>& numbers) {
     if (!file.find(name, array)) return false;
-    if (!array.is_numbers() || array.n_axes != n_axes)
+    if (!array.is_reals() || array.n_axes != n_axes)
         return error() << "the model file has no array " << name << " of " << n_axes << " axes", false;
     if (!array.copy_to(numbers)) return false;
     if (!all_finite(numbers)) return error() << "the array " << name << " holds numbers that are not finite", false;
@@ -173,11 +173,12 @@ bool read_scaling(const ModelFile& file, Model& model) {
     const int64_t n = model.n_features;
     bool fits = model.offset.size() == n && model.factor.size() == n && bool(low) == bool(high);
     if (fits && low) {
-        fits = low.is_numbers() && high.is_numbers() && low.n_axes == 1 && high.n_axes == 1 && low.n_items == n &&
+        fits = low.is_reals() && high.is_reals() && low.n_axes == 1 && high.n_axes == 1 && low.n_items == n &&
                high.n_items == n && low.copy_to(model.low) && high.copy_to(model.high);
         for (int64_t f = 0; fits && f < n; ++f) fits = model.low[f] <= model.high[f];
     }
-    return fits || fails("the scaling must have numbers for each feature, no low above its high");
+    for (int64_t f = 0; fits && f < n; ++f) fits = model.factor[f] > 0.0;
+    return fits || fails("the scaling must have numbers for each feature, factors above 0, no low above its high");
 }
 
 // ---------------------------------------------------------------- all of it

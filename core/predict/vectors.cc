@@ -39,7 +39,7 @@ struct Given {
 bool read_whole(const ModelFile& file, const char* name, Array<int64_t>& numbers) {
     FileArray array;
     if (!file.find(name, array)) return false;
-    if (!array.is_numbers() || array.type == 'f' || array.n_axes != 1)
+    if (!array.is_numbers() || array.type == 'f' || array.type == 'b' || array.n_axes != 1)
         return error() << "the model file has no array " << name << " of whole numbers", false;
     if (!numbers.make(array.n_items)) return has_no_memory();
     for (int64_t i = 0; i < array.n_items; ++i) numbers[i] = array.whole(i);
@@ -94,7 +94,7 @@ bool read_sparse(const ModelFile& file, const Model& model, Given& given) {
     const Json shape = file.header["basis_shape"];
     given.is_sparse = true;
     if (!file.find("basis_data", array)) return false;
-    if (!array.is_numbers() || array.n_axes != 1 || !shape.entry(0).get(&n) || !shape.entry(1).get(&width))
+    if (!array.is_reals() || array.n_axes != 1 || !shape.entry(0).get(&n) || !shape.entry(1).get(&width))
         return fails("the model file has no vectors");
     if (n != given.n || width != model.width)
         return error() << "the model file's vectors must be " << given.n << " of " << model.width << " features", false;
@@ -114,7 +114,7 @@ bool read_given(const ModelFile& file, const Model& model, Given& given) {
     const bool is_precomputed = file.header["kernel"]["kernel"].is_text("precomputed");
     if (!file.find("basis", array)) return false;
     if (!array) return is_precomputed ? fails("the model file has no positions") : read_sparse(file, model, given);
-    if (!array.is_numbers() || array.n_axes != 2 || array.shape[0] != given.n)
+    if (!array.is_numbers() || array.type == 'b' || array.n_axes != 2 || array.shape[0] != given.n)
         return fails("the model file's vectors are not as many as its coefficients");
     if (is_precomputed) return read_positions(array, model, given);
     if (array.shape[1] != model.width)

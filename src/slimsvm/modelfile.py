@@ -17,6 +17,9 @@ import math
 import os
 import re
 import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -116,11 +119,24 @@ def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.nd
         content = np.fromfile(file, np.uint8)
     if hashlib.sha256(content[_BEFORE_HASH.size :].data).digest() != digest:
         raise ModelFileError(f"{path} was altered: its checksum does not match")
-    try:
+    with damage_named(f"{path} is not as a model file should be"):
         index = json.loads(content[_PREFIX : _PREFIX + header_length].tobytes())
-        return index["header"], {entry["name"]: _array(content, entry) for entry in index["arrays"]}
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ModelFileError(f"{path} is not as a model file should be: {error}") from error
+        header, entries = index["header"], index["arrays"]
+        arrays = {entry["name"]: _array(content, entry) for entry in entries}
+        if not isinstance(header, dict) or len(arrays) != len(entries) or not all(type(n) is str for n in arrays):
+            raise ValueError("the header is no object, or arrays have no names of their own")
+        return header, arrays
+
+
+@contextmanager
+def damage_named(sentence: str) -> Iterator[None]:
+    """Make a ModelFileError of every error that a file which contradicts itself leads to."""
+    try:
+        yield
+    except (ModelFileError, OSError):
+        raise
+    except Exception as error:
+        raise ModelFileError(f"{sentence} ({str(error) or type(error).__name__})") from error
 
 
 def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray], version: int) -> list[bytes | memoryview]:
@@ -172,9 +188,16 @@ def _array(content: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
     dtype = np.dtype(entry["dtype"])
     shape = tuple(entry["shape"])
     first, n_bytes = entry["offset"], math.prod(shape) * dtype.itemsize
-    if min((first, *shape)) < 0 or first + n_bytes > len(content):
+    if not all(type(n) is int for n in (first, *shape)):
+        raise ValueError(f"array {entry['name']!r} has no whole numbers as its shape and place")
+    if min((first, *shape)) < 0 or max((first + n_bytes, *shape[:1])) > len(content):
         raise ValueError(f"array {entry['name']!r} lies outside the file")
-    raw = content[first : first + n_bytes].view(dtype).reshape(shape)
+    part = content[first : first + n_bytes]
+    if dtype.kind == "b" and part.max(initial=0) > 1:
+        raise ValueError(f"array {entry['name']!r} holds truth values that are neither 0 nor 1")
+    if dtype.kind == "U" and part.view("<u4").max(initial=0) > sys.maxunicode:
+        raise ValueError(f"array {entry['name']!r} holds texts of what are no letters")
+    raw = part.view(dtype).reshape(shape)
     return raw.astype(dtype.newbyteorder("="), copy=False)
 
 

@@ -308,6 +308,9 @@ def test_arrays_that_lie_elsewhere_are_refused(entry, value, runtime):
         ("svc-csr", "basis_indptr", lambda a: a + 1),
         ("svc-precomputed", "basis", lambda a: a + 1000),
         ("svc-precomputed", "basis", lambda a: a - 1000),
+        ("svc-exact", "coef", lambda a: a > 0),
+        ("svc-exact", "intercept", lambda a: a.astype(np.int64)),
+        ("svc-exact", "basis", lambda a: a > 0),
         ("ordinal", "plain", lambda a: a[:-1]),
         ("sequence", "plain", lambda a: np.append(a, 0.0)),
         ("svc-three", "classes", lambda a: np.frombuffer(b"\xff\xff\xff\x7f" * 15, "<U5")),
@@ -318,6 +321,19 @@ def test_parts_that_do_not_fit_are_refused(name, part, change, runtime, tmp_path
     modelfile.write_model(tmp_path / "other.slim", header, arrays | {part: change(arrays[part])})
     with pytest.raises(RefusedError):
         Model(runtime, tmp_path / "other.slim")
+
+
+@pytest.mark.parametrize("change", [lambda a: -a, lambda a: 0 * a, lambda a: a[:-1], lambda a: a > 0])
+def test_factors_of_a_scaling_are_positive_numbers(change, runtime, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    slimsvm.save(make_pipeline(StandardScaler(), slimsvm.SVC()).fit(X, X[:, 0] > 0), tmp_path / "model.slim")
+    header, arrays = modelfile.read_model(tmp_path / "model.slim")
+    altered = arrays | {"scaling_factor": change(arrays["scaling_factor"])}
+    modelfile.write_model(tmp_path / "other.slim", header, altered, version=2)
+    with pytest.raises(RefusedError, match="factor"):
+        Model(runtime, tmp_path / "other.slim")
+    with pytest.raises(slimsvm.ModelFileError):
+        slimsvm.load_predictor(tmp_path / "other.slim")
 
 
 # ---------------------------------------------------------------- the library itself

@@ -16,6 +16,7 @@ from typing import Any
 
 from slimsvm.whole_file import write_whole
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 NUMBER = re.compile(r"-|[-+]?[0-9][0-9,]*(\.[0-9]*)?(e[-+]?[0-9]+)?")
 
 
@@ -27,7 +28,12 @@ def say(text: str) -> None:
     """One line on standard error, above a progress bar that is being shown."""
     from tqdm import tqdm
 
-    tqdm.write(f"slimsvm: {' '.join(text.split())}", file=sys.stderr)
+    tqdm.write(f"slimsvm: {escaped(' '.join(text.split()))}", file=sys.stderr)
+
+
+def escaped(text: str) -> str:
+    """The text with the codes of control characters, which terminals obey and labels in files may hold, for them."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def describe_error(error: BaseException) -> str:
@@ -74,7 +80,8 @@ def plain(value: Any) -> Any:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """Text of one JSON value."""
-    return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_json(value: Any) -> None:
@@ -93,7 +100,7 @@ def print_fields(fields: Mapping[str, Any]) -> None:
     shown = {name: value for name, value in fields.items() if value is not None}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
-        print(f"{name:<{width}}  {value}")
+        print(f"{name:<{width}}  {escaped(str(value))}")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -126,7 +133,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.3g}"
-    return str(value)
+    return escaped(str(value))
 
 
 def _is_number(cell: str) -> bool:

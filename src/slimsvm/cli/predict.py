@@ -19,7 +19,7 @@ from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options
 from slimsvm.cli.files import check_outputs
 from slimsvm.cli.forms import form_of, read_form
-from slimsvm.cli.output import CommandError, print_json, say
+from slimsvm.cli.output import CommandError, escaped, print_json, say
 from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes, as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
@@ -103,13 +103,15 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
 
 
 def lines(predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None = None) -> Any:
-    """One line per row: the label, and its scores behind it; numbers in full. Empty ones between sequences."""
+    """One line per row: the label, without control characters, and its scores behind it; numbers in full. Empty ones
+    between sequences.
+    """
     breaks = set() if lengths is None else set(np.cumsum(lengths)[:-1].tolist())
     for at, label in enumerate(predicted.tolist()):
         if at in breaks:
             yield "\n"
         fields = [label, *(scores[at].tolist() if scores is not None else [])]
-        yield "\t".join(map(str, fields)) + "\n"
+        yield "\t".join(escaped(str(field)) for field in fields) + "\n"
 
 
 def write_lines(path: str, predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None) -> None:

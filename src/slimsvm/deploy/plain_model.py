@@ -11,7 +11,7 @@ import numpy as np
 
 from slimsvm.deploy.csr import CsrRows, dense_rows
 from slimsvm.deploy.scaling import Scaling, read_scaling
-from slimsvm.modelfile import ModelFileError, read_model
+from slimsvm.modelfile import damage_named, read_model
 
 Array = np.ndarray
 
@@ -19,6 +19,12 @@ Array = np.ndarray
 BLOCK_NUMBERS = 1 << 22
 # Of larger |x|² + |z|², |x − z|² is the sum of squares that it says: the shorter way, by products, loses digits.
 FAR = 1e7
+# Arrays of a file: their kinds of types and numbers of axes.
+PARTS = [
+    ("coef", "f", 2), ("intercept", "f", 1), ("plain", "f", 1), ("basis", "fiu", 2), ("basis_data", "f", 1),
+    ("basis_indices", "iu", 1), ("basis_indptr", "iu", 1), ("features", "iu", 1), ("kernel_gamma", "f", 1),
+    ("classes", "biufU", 1), *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
+]  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
 PROBES = 256
 CLASSIFIERS = "SVC", "CrossTrainedSVC"
@@ -168,15 +174,14 @@ def read_plain_model(path: Any) -> PlainModel:
         The model predicts what plain arrays cannot: labellings of a task of its own.
     """
     header, arrays = read_model(path)
-    try:
+    with damage_named(f"{path}: not a model this version knows"):
         return plain_model(header, arrays)
-    except (KeyError, TypeError, IndexError) as error:
-        raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
 
 
 def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     """The model that the header and the arrays of a file describe."""
     fitted, params = header["fitted"], header["params"]
+    check_parts(header, arrays)
     kernel = dict(header["kernel"])
     name = kernel.pop("kernel")
     if name not in KERNELS:
@@ -206,6 +211,29 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         raise ValueError(f"there is no scaling for {model.kind}, kernel {name}")
     _check_shapes(model, header, arrays)
     return _with_weights(model, header, arrays) if name == "linear" else model
+
+
+def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """A ValueError where entries of a file are not of the type that every reader needs."""
+    for name, kinds, n_axes in PARTS:
+        if name in arrays and (arrays[name].dtype.kind not in kinds or arrays[name].ndim != n_axes):
+            found = arrays[name]
+            raise ValueError(f"the array {name} must not have dtype {found.dtype} and shape {found.shape}")
+    fitted, params = header["fitted"], header["params"]
+    window, kernel = params.get("window", 0), header["kernel"]
+    for entry, value, least in (("n_features_in_", fitted["n_features_in_"], 0), ("window", window, 0),
+                                ("degree", kernel.get("degree", 0), 0)):  # fmt: skip
+        if type(value) is not int or value < least:
+            raise ValueError(f"{entry} must be a whole number >= {least}, found {value!r}")
+    for entry, number in (("gamma", kernel.get("gamma", 1.0)), ("coef0", kernel.get("coef0", 0.0))):
+        if type(number) not in (int, float) or not math.isfinite(number):
+            raise ValueError(f"{entry} must be a finite number, found {number!r}")
+    width = 1 if kernel["kernel"] == "precomputed" else fitted["n_features_in_"] * (2 * window + 1)
+    shape: Any = arrays["basis"].shape if "basis" in arrays else header.get("basis_shape", header.get("weights"))
+    if shape[1] != width:
+        raise ValueError(f"vectors of {shape[1]} features do not go with {width}")
+    if header["estimator"] in (*CLASSIFIERS, "OrdinalSVC", "SequenceSVM") and "classes" not in arrays:
+        raise ValueError("a classifier has no classes")
 
 
 def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -9,11 +12,14 @@ import numpy as np
 
 from slimsvm.deploy.csr import as_rows, check_finite, dense_rows, sequences_of
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.modelfile import damage_named
 
 Array = np.ndarray
 
 # One-class scores of at most this share of the offset are 0, as `OneClassSVM.decision_function` has it.
 ON_BOUNDARY = 1e-8
+# A file that was read is tried on a row of at most so many features.
+TRIED_FEATURES = 1 << 22
 
 
 def load_predictor(path: Any) -> Predictor:
@@ -49,7 +55,19 @@ def load_predictor(path: Any) -> Predictor:
     ['yes']
     """
     model = read_plain_model(path)
-    return PREDICTORS[model.kind](model)
+    with damage_named(f"{path}: not a model this version knows"):
+        predictor = PREDICTORS[model.kind](model)
+        if model.n_features < TRIED_FEATURES:
+            try_row(predictor.predict, np.zeros((1, predictor.n_features_in_)), model.kind == "sequences")
+        return predictor
+
+
+def try_row(predict: Callable[[Any], Any], row: Any, is_sequence: bool) -> None:
+    """Let predict meet one row. Errors that it has for users are not of the file."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(ValueError):
+            predict([row] if is_sequence else row)
 
 
 class Predictor:

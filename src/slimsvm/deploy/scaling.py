@@ -15,7 +15,7 @@ class Scaling(NamedTuple):
     Parameters
     ----------
     offset, factor : float64 ndarrays of shape (n_features,)
-        No factor is 0.
+        Factors are positive.
     low, high : float64 ndarrays of shape (n_features,), or None
         Bounds of scalers that clip, in the scaled features; infinite where there is none.
 
@@ -56,7 +56,7 @@ def read_scaling(arrays: dict[str, Array], n_features: int) -> Scaling:
     if any(part.shape != (n_features,) or part.dtype != np.float64 for part in parts):
         raise ValueError(f"the scaling must be float64 arrays of {n_features} numbers, one for each feature")
     offset, factor, *bounds = parts
-    is_usable = np.isfinite(offset) & np.isfinite(factor) & (factor != 0)
+    is_usable = np.isfinite(offset) & np.isfinite(factor) & (factor > 0)
     if not is_usable.all() or (bounds and not (bounds[0] <= bounds[1]).all()):
-        raise ValueError("the scaling's offsets and factors must be finite, no factor 0, and no low above its high")
+        raise ValueError("the scaling's offsets and factors must be finite, factors above 0, and no low above its high")
     return Scaling(offset, factor, *(bounds or (None, None)))

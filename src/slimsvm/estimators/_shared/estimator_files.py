@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from slimsvm.deploy.plain_model import multi_class_of
-from slimsvm.estimators._shared.scalers import Steps, pack_scalers, unpack_scalers
+from slimsvm.deploy.plain_model import check_parts, multi_class_of
+from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
+from slimsvm.deploy.scaling import read_scaling
+from slimsvm.estimators._shared.scalers import Steps, pack_scalers, scaling_of, unpack_scalers
 from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack, pack_stream, unpack, unpack_stream
 from slimsvm.estimators._shared.support_files import LISTS, pack_support, unpack_support
 from slimsvm.model import KernelExpansion
-from slimsvm.modelfile import ModelFileError, read_model, write_model
+from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.rows import is_sparse
 from slimsvm.solvers import SOLVERS, Compact, Solver
 from slimsvm.solvers.budgeted.box_dual import BudgetState
@@ -21,6 +24,9 @@ from slimsvm.solvers.halfway import Halfway
 from slimsvm.tasks import TASKS, Examples, Task
 
 PLAIN = (str, int, float, bool, type(None))
+# What the attributes of a fit are, where anything reads them.
+TEXTS = "status_", "intercept_kind_", "multi_class_"
+NUMBERS = "objective_", "lower_bound_", "C_"
 STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 
 
@@ -89,22 +95,38 @@ def read_estimator(path, by_name: dict[str, type]):
     A Pipeline where the file has scalers.
     """
     header, arrays = read_model(path)
-    try:
-        estimator = by_name[header["estimator"]]()
-        estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
-        model = KernelExpansion.from_file_parts(header, arrays)
-        fitted = dict(header["fitted"])
-        if "classes" in arrays:
-            classes = arrays["classes"]
-            estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
-        if "state" in header:
-            estimator._state = _state(header["state"], arrays)
-        if "halfway" in header:
-            estimator._state = unpack(header["halfway"], arrays)
-    except (KeyError, TypeError) as error:
-        raise ModelFileError(f"{path}: not a model this version knows ({error})") from error
+    with damage_named(f"{path}: not a model this version knows"):
+        estimator = _estimator(header, arrays, by_name)
+        if "scaling" not in header:
+            return estimator
+    with damage_named(f"{path}: not a scaling this version knows"):
+        steps = unpack_scalers(header["scaling"], arrays)
+        _check_scaling(steps, arrays, estimator.n_features_in_)
+        name = header["scaling"]["machine"]
+        if not all(isinstance(step, str) for step in (name, *(step for step, _ in steps))):
+            raise ValueError("a step of the pipeline has no name")
+        return Pipeline([*steps, (name, estimator)])
+
+
+def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: dict[str, type]) -> Any:
+    """The fitted estimator that a file describes."""
+    check_parts(header, arrays)
+    estimator = by_name[header["estimator"]]()
+    estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
+    model = KernelExpansion.from_file_parts(header, arrays)
+    fitted = dict(header["fitted"])
+    if "classes" in arrays:
+        classes = arrays["classes"]
+        estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
+    if "state" in header:
+        estimator._state = _state(header["state"], arrays)
+    if "halfway" in header:
+        estimator._state = unpack(header["halfway"], arrays)
     later = {name: fitted.pop(name) for name in (*LISTS, "_sparse") if name in fitted}
     for name, value in fitted.items():
+        if not re.fullmatch(r"[A-Za-z]\w*_", name) or hasattr(getattr(type(estimator), name, None), "__get__"):
+            raise ValueError(f"a fit leaves no attribute {name!r}")
+        _check_fitted(name, value, fitted["n_features_in_"])
         if value == UNSAVED:  # an objective that was not computed
             value = float("nan")
         setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
@@ -115,17 +137,35 @@ def read_estimator(path, by_name: dict[str, type]):
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
     unpack_support(estimator, header, later, arrays)
     if "stream" in header:
-        try:
-            unpack_stream(estimator, header["stream"], arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path}: not a stream this version knows ({error})") from error
-    if "scaling" not in header:
-        return estimator
-    try:
-        steps = unpack_scalers(header["scaling"], arrays)
-        return Pipeline([*steps, (header["scaling"]["machine"], estimator)])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path}: not a scaling this version knows ({error})") from error
+        unpack_stream(estimator, header["stream"], arrays)
+    if header["estimator"] != "StructuredSVM":  # whose task may be the user's, who gives it after this
+        row = sp.csr_array((1, estimator.n_features_in_))
+        is_wide = estimator.n_features_in_ >= TRIED_FEATURES
+        try_row(estimator.predict, row if is_wide else row.toarray(), hasattr(estimator, "window"))
+    return estimator
+
+
+def _check_fitted(name: str, value: Any, n_features: int) -> None:
+    """A ValueError where an attribute's value is none that a fit leaves."""
+    if name in TEXTS:
+        is_right = isinstance(value, str)
+    elif name in NUMBERS:
+        is_right = value in (None, UNSAVED) or type(value) in (int, float)
+    elif name == "feature_names_in_":
+        is_right = isinstance(value, list) and len(value) == n_features and all(isinstance(item, str) for item in value)
+    else:
+        return
+    if not is_right:
+        raise ValueError(f"{name} is {value!r}, which no fit leaves")
+
+
+def _check_scaling(steps: Steps, arrays: dict[str, np.ndarray], n_features: int) -> None:
+    """A ValueError where the scalers do not what the file says to readers without scikit-learn."""
+    told = read_scaling(arrays, n_features)
+    for part, found in zip(told, scaling_of([scaler for _, scaler in steps]), strict=True):
+        is_alike = part is found if part is None or found is None else np.allclose(part, found, rtol=1e-9, atol=0)
+        if not is_alike:
+            raise ValueError("the scalers and the scaling contradict each other")
 
 
 def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from slimsvm.estimators._shared.support import Support, is_balanced, support_by_sign
-from slimsvm.modelfile import ModelFileError
 
 LISTS = ("n_iter_", "shape_fit_", "class_weight_")
 
@@ -46,9 +45,9 @@ def unpack_support(
     rows, classes = arrays["support_rows"].astype(np.int64), arrays.get("support_classes")
     for name, found in (("support_rows", rows), ("support_classes", classes)):
         if found is not None and (found.dtype.kind not in "ui" or found.shape != (estimator.model_.n_basis,)):
-            raise ModelFileError(f"{name} must have one whole number for each of {estimator.model_.n_basis} vectors")
+            raise ValueError(f"{name} must have one whole number for each of {estimator.model_.n_basis} vectors")
     if classes is not None and classes.max(initial=0) >= len(getattr(estimator, "classes_", ())):
-        raise ModelFileError(f"support_classes must be numbers of classes, found {classes.max()}")
+        raise ValueError(f"support_classes must be numbers of classes, found {classes.max()}")
     estimator._support = Support(estimator.model_, rows, classes)
 
 
