@@ -25,7 +25,8 @@ MAX_CENTRE_BYTES = 1 << 30
 class KMeans(Basis):
     """Centres of k-means clusters (in mini-batches above 4,096 rows), for each class apart where there are classes.
 
-    Every class gets the same number of centres (fewer where it has fewer distinct rows). For an RBF kernel with one
+    Every class gets the same number of centres (fewer where it has fewer distinct rows). Rows far from all others get
+    centres by their number: a few get none. For an RBF kernel with one
     gamma per feature the distances are those of the kernel.
 
     Parameters
@@ -83,7 +84,8 @@ class KMeans(Basis):
         seed = int(rng.integers(2**31 - 1))
         scale = _scale(kernel_rows)
         with one_blas_thread():
-            parts, wanted = [], n_vectors
+            parts: list[Any] = []
+            wanted = n_vectors
             by_size = np.argsort(np.bincount(classes), kind="stable")
             for done, label in enumerate(by_size.tolist()):
                 # float64 whatever holds the rows, so that equal numbers make equal centres.
@@ -91,8 +93,9 @@ class KMeans(Basis):
                 # Small classes first: what they cannot fill goes to the larger ones.
                 share = wanted // (len(by_size) - done)
                 if share:
-                    parts.append(_centres(block, share, scale, seed))
-                    wanted -= parts[-1].shape[0]
+                    own = _near_and_far(block, kernel_rows.bulk.holds(block), share, scale, seed)
+                    parts += own
+                    wanted -= sum(part.shape[0] for part in own)
         return sp.csr_array(sp.vstack(parts, format="csr")) if rows.is_sparse else np.concatenate(parts)
 
 
@@ -100,6 +103,19 @@ def _scale(kernel_rows: KernelRows) -> Array | None:
     """Factors of the features that make the kernel's distances Euclidean; None where all are alike."""
     kernel = kernel_rows.kernel
     return np.sqrt(kernel.gamma) if kernel.has_metric and np.ndim(kernel.gamma) else None
+
+
+def _near_and_far(block: Any, near: Array, k: int, scale: Array | None, seed: int) -> list[Any]:
+    """At most k centres, of near rows and of far ones apart, by their numbers: single far rows, each of which is a
+    cluster of its own, have none.
+    """
+    if near.all():
+        return [_centres(block, k, scale, seed)]
+    parts, left = [], k
+    if k_near := k - k * int(np.count_nonzero(~near)) // len(near):
+        parts.append(_centres(block[near], k_near, scale, seed))
+        left -= parts[0].shape[0]
+    return [*parts, _centres(block[~near], left, scale, seed)] if left else parts
 
 
 def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from slimsvm.estimators._shared.choosing import PRICES, WIDTHS
 from slimsvm.estimators._shared.cross_validation import CrossValidation
-from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, scale_gamma
+from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, typical_gamma
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.sparse_parts import check_sparse
@@ -198,7 +198,7 @@ class MachineSearch(GridSearchCV):
         """The grid that ``param_grid`` stands for."""
         if self.param_grid is not None:
             return self.param_grid
-        scale = scale_gamma(clone(self._template)._check_X(X, reset=True), None)
+        scale = typical_gamma(clone(self._template)._check_X(X, reset=True), None)
         return {"C": list(PRICES), "gamma": [scale * factor for factor in WIDTHS]}
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -266,7 +266,8 @@ class GridSearchSVC(MachineSearch):
         ``memory_limit``.
     param_grid : dict, list of dict or None, default=None
         Values to try for each parameter: ``C``, ``gamma`` or any other. Each of several dicts is a grid of its own.
-        None: C of 0.1, 1, … 1000, and gamma of 1/16, 1/4, 1, 4 and 16 times ``"scale"`` of all rows.
+        None: C of 0.1, 1, … 1000, and gamma of 1/16, 1/4, 1, 4 and 16 times ``"scale"`` of all rows but
+        those far from all others.
     scoring : str, callable, list, tuple, dict or None, default=None
         As in `GridSearchCV`; None is the estimator's own ``score``. Scorers are called from several threads.
     n_jobs : int or None, default=None

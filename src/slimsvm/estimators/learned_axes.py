@@ -15,7 +15,9 @@ from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
+from slimsvm.kernels.far import Bulk
 from slimsvm.model import KernelExpansion
+from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Status
 
 Array = np.ndarray
@@ -60,11 +62,11 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ----------
     components_ : float64 ndarray of shape (n_features, n_features)
         Each row is an axis, times its stretch, from the one along which scores change most. All are scaled so that the
-        new features have a mean variance of 1 on the rows drawn.
+        new features have a mean variance of 1 on the rows drawn, but for those far from all others.
     derivatives_ : float64 ndarray of shape (n_features,)
         Root mean squared derivatives of the scores along the axes, after shrinkage.
     mean_ : float64 ndarray of shape (n_features,)
-        Of the training rows.
+        Of the training rows, but for those far from all others.
     estimator_ : the machine, fitted
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -145,12 +147,13 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         machine = self._machine().fit(X_drawn, y[drawn])
         if getattr(machine, "status_", None) == Status.INTERRUPTED:
             raise KeyboardInterrupt
-        mean = X.mean(axis=0, dtype=np.float64)
+        near = Bulk.of(as_rows(X)).holds(X)
+        mean = (X if near.all() else X[near]).mean(axis=0, dtype=np.float64)
         with one_blas_thread():
             outer = outer_product_of_gradients(*model_of(machine), X_drawn, self.n_jobs)
             axes, derivatives = principal_axes(outer, self.shrinkage)
             stretched = axes * (derivatives ** float(self.power))[:, None]
-            spread = np.sqrt(((X_drawn - mean) @ stretched.T).var(axis=0).mean())
+            spread = np.sqrt(((X_drawn[near[drawn]] - mean) @ stretched.T).var(axis=0).mean())
         self.components_ = stretched / spread if spread > 0 else stretched
         self.derivatives_, self.mean_, self.estimator_ = derivatives, mean, machine
         return self

@@ -64,7 +64,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         the same way as ``C="validate"``; then 4 and 16 times that, and a fourth and a sixteenth of it, on either side
         as long as the lowest error is less than a twentieth above the lowest before. With both, every C is tried with
         every gamma. With more rows than 5,000 the best gamma is then tried again, and 4 times that, and so on as long
-        as the error falls.
+        as the error falls. For "learn" and "validate", "scale" leaves out rows that are far from all others, and where
+        features have offsets far apart it is about that of the features less their medians.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size

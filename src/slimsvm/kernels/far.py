@@ -1,4 +1,5 @@
-"""Rows far from all others: a centre that they do not pull, and kernel values between rows that are far from it.
+"""Rows far from all others: a centre that they do not pull, kernel values between rows that are far from it, and which
+rows means and squares are taken of.
 
 A kernel of distances takes them from norms about a centre, which must be small against 1 / ε of the type. The mean of
 the rows serves, unless a few rows are very far away: then it is near none. And a row that is far from the centre may
@@ -8,29 +9,82 @@ have others of its kind next to it, as where a large number stands for "missing"
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from slimsvm import core
 from slimsvm.kernels.kernel_form import Folding
-from slimsvm.rows import Rows, as_rows, is_sparse
+from slimsvm.rows import Rows, as_rows, in_pieces, is_sparse
 
 # Rows, evenly spaced, that tell whether a mean is near any of them, and that a median is of where it is not.
 LOOKED_AT, MEDIAN_OF = 64, 1024
 # Exponents about the mean from which on it is doubted, and how much farther than half of the rows it is from the median
 # where it is not taken.
 DOUBTED, FARTHER = 50.0, 100.0
+# The share of rows, those at the median itself left out, whose distance from it FARTHER is multiplied with.
+MOST = 0.75
+# Numbers of rows that are looked at together.
+BLOCK_VALUES = 1 << 20
 # Half the exponent of a row about the centre from which on values are computed about another one: float64 then holds
 # exponents to 4e-6, float32 to 0.06; and how many such centres there are at most.
 FAR = {np.dtype(np.float32): 2.0**20, np.dtype(np.float64): 2.0**34}
 MOST_CENTRES = 256
 
 
-def exponents(folding: Folding, X: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """|x'|^2 or |x'|_1 of rows X folded about a centre, infinite beyond float64."""
+def exponents(folding: Folding, X: Any, centre: np.ndarray) -> np.ndarray:
+    """|x'|^2 or |x'|_1 of rows X folded about a centre, infinite beyond float64; of sparse rows about 0."""
     with np.errstate(over="ignore"):
+        if is_sparse(X):
+            folded = abs(X * folding.row_scale)
+            return np.asarray((folded if folding.manhattan else folded.power(2)).sum(axis=1)).ravel()
         folded = (X - centre) * folding.row_scale
         return np.abs(folded).sum(axis=1) if folding.manhattan else np.einsum("ij,ij->i", folded, folded)
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """Where most rows are, however far away the others: what means and squares of rows are taken of.
+
+    A row is outside if its squared distance from the median is over FARTHER times that of MOST rows, and if a kernel of
+    distances sees nothing of the median there.
+
+    Parameters
+    ----------
+    folding : Folding
+        Units of the features.
+    centre : float64 ndarray of shape (d,)
+    limit : float
+        Exponent about the centre up to which rows are in it.
+    apart : float
+        Variance of all its entries together over that about the centre; 1 for sparse rows.
+    """
+
+    folding: Folding
+    centre: np.ndarray
+    limit: float
+    apart: float
+
+    @classmethod
+    def of(cls, rows: Rows, folding: Folding | None = None) -> Bulk:
+        """That of some rows, in the units that a kernel takes features in (None: as they are)."""
+        folding = Folding(core.IDENTITY) if folding is None else folding
+        some: Any = rows.take(_drawn(rows.n_rows, MEDIAN_OF), np.float64)
+        centre = np.zeros(rows.n_features) if is_sparse(some) else np.median(some, axis=0)
+        distance, limit, apart = exponents(folding, some, centre), np.inf, 1.0
+        if distance.any():
+            limit = FARTHER * np.quantile(distance[distance > 0.0], MOST, method="lower")
+            if not is_sparse(some):
+                near = some[distance <= limit]
+                with np.errstate(over="ignore", invalid="ignore"):
+                    apart = np.var(near) / np.mean(np.square(near - centre))
+        return cls(folding, centre, max(limit, DOUBTED) if folding.shift_invariant else limit, apart)
+
+    def holds(self, X: Any) -> np.ndarray:
+        """Which of some rows are in it."""
+        parts = in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, X.shape[1])))
+        return np.concatenate([exponents(self.folding, X[part], self.centre) <= self.limit for part in parts])
 
 
 def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
@@ -63,6 +117,11 @@ def centre_of_basis(folding: Folding | None, X: Any, Z: Any) -> np.ndarray:
 def are_near(folding: Folding, some: np.ndarray, mean: np.ndarray) -> bool:
     """Whether one of some rows is so near to the mean that it is not doubted."""
     return not exponents(folding, some, mean).min() > DOUBTED
+
+
+def _drawn(n: int, most: int) -> np.ndarray:
+    """Positions of all rows, or of some at random: even spaces could fall in with an order of the rows."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def _spaced(n: int, most: int) -> np.ndarray:

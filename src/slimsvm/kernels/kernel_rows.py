@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
-from slimsvm.kernels.far import centre_of, centre_of_basis, far_from_centre, values_between
+from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centre, values_between
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
@@ -186,6 +186,11 @@ class KernelRows:
             return None
         coef = np.require(coef, self.dtype, ["C", "W", "A"])
         return RawScorer(self._folding, self.centre, points, coef, np.array([0, len(points)]), intercept)
+
+    @made_once
+    def bulk(self) -> Bulk:
+        """Where most rows are: what their means and squares are taken of."""
+        return Bulk.of(self.rows, self._folding)
 
     @property
     def radius(self) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers, tasks
-from slimsvm.estimators._shared.validation import scale_gamma
+from slimsvm.estimators._shared.validation import typical_gamma
 from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
 from slimsvm.solvers.base import Status
 from slimsvm.solvers.learned.machines import machine_problem
@@ -78,7 +78,7 @@ def with_learned_scales(
     scales = _scales(problem)
     # The Laplacian's distances grow with a scale, the others' with its square.
     gamma = scales if isinstance(problem.kernel, Laplacian) else scales**2
-    gamma = gamma * (scale_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
+    gamma = gamma * (typical_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
     of_features: Any = type(problem.kernel)
     problem = replace(problem, kernel=of_features(gamma))
     if problem.max_seconds is None:

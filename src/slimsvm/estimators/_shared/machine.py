@@ -41,6 +41,7 @@ from slimsvm.estimators._shared.validation import (
     naming_columns_of,
     naming_rows_of,
     scale_gamma,
+    typical_gamma,
 )
 from slimsvm.estimators._shared.written import Written
 from slimsvm.rows import ChosenRows, Rows, as_rows
@@ -195,7 +196,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         if isinstance(self.gamma, str):
             names = ("scale", "auto", "learn", "validate")
             check_option("gamma", self.gamma, names, "a positive number", "an array with one for each feature")
-            gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale_gamma(X, weights)
+            scale = scale_gamma if self.gamma == "scale" else typical_gamma
+            gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale(X, weights)
         else:
             gamma = self.gamma
         return kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)

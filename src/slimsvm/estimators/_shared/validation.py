@@ -15,10 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm import solvers
+from slimsvm.kernels.far import Bulk
 from slimsvm.rows import (
     FLOATS,
     ColumnSums,
     Rows,
+    as_rows,
     find_not_finite,
     first_missing,
     in_pieces,
@@ -29,6 +31,8 @@ from slimsvm.rows import (
 from slimsvm.sparse_parts import check_sparse
 
 BLOCK_VALUES = 1 << 20
+# How many times the features' own variance that of all entries together may be, where gamma is only begun with.
+APART = 4.0
 
 
 def check_positive(name: str, value: Any, otherwise: str = "") -> float:
@@ -271,9 +275,9 @@ def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
     return cost
 
 
-def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
+def scale_gamma(X: Any, weights: np.ndarray | None, bulk: Bulk | None = None) -> float:
     """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; one pass in blocks,
-    whose means and squares about them are put together (Chan, Golub, LeVeque 1983).
+    whose means and squares about them are put together (Chan, Golub, LeVeque 1983). Of the rows in a bulk, where given.
     """
     n, d = X.shape
     sparse = X.is_sparse if isinstance(X, Rows) else is_sparse(X)
@@ -283,12 +287,12 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
     owned = [None if weights is None else weights[part] for part in parts]
     if isinstance(X, Rows):
         adds = not (X.in_memory or X.is_sparse)
-        both = X.map(partial(_moments_and_sums, step, adds), owned)
+        both = X.map(partial(_moments_and_sums, step, adds, bulk), owned)
         found = [moments for moments, _ in both]
         if adds:  # which a kernel will want
             keep_sums(X, [sums for _, sums in both])
     else:
-        found = [_moments(step, X if len(parts) == 1 else X[part], own) for part, own in zip(parts, owned)]
+        found = [_moments(step, X if len(parts) == 1 else X[part], own, bulk=bulk) for part, own in zip(parts, owned)]
     total, _, squares = _put_together(found)
     variance = squares / total
     if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
@@ -297,6 +301,14 @@ def scale_gamma(X: Any, weights: np.ndarray | None) -> float:
             "gamma as a number"
         )
     return gamma
+
+
+def typical_gamma(X: Any, weights: np.ndarray | None) -> float:
+    """``gamma="scale"`` of the rows that are not far from all others, and of features that are not farther from each
+    other than they are wide: where gamma is only begun with.
+    """
+    bulk = Bulk.of(as_rows(X))
+    return scale_gamma(X, weights, bulk) * max(1.0, bulk.apart / APART)
 
 
 def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, float, float]:
@@ -316,24 +328,27 @@ def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, flo
 
 
 def _moments_and_sums(
-    step: int, adds: bool, X: Rows, weights: np.ndarray | None
+    step: int, adds: bool, bulk: Bulk | None, X: Rows, weights: np.ndarray | None
 ) -> tuple[tuple[float, float, float], ColumnSums]:
     sums = ColumnSums(X.n_features, has_box=True)
-    return _moments(step, X, weights, sums if adds else None), sums
+    return _moments(step, X, weights, sums if adds else None, bulk), sums
 
 
 def _moments(
-    step: int, X: Any, weights: np.ndarray | None, sums: ColumnSums | None = None
+    step: int, X: Any, weights: np.ndarray | None, sums: ColumnSums | None = None, bulk: Bulk | None = None
 ) -> tuple[float, float, float]:
-    """Weight of all entries of some rows, their mean, and Σ weight · (entry − mean)², by ``step`` rows at a time; adds
-    the rows to the sums.
+    """Weight of all entries of some rows (in a bulk), their mean, and Σ weight · (entry − mean)², by ``step`` rows at a
+    time; adds all rows to the sums.
     """
     found = []
     for part in in_pieces(X.shape[0], step):
         block: Any = X.slice(part.start, part.stop, X.exact_dtype) if isinstance(X, Rows) else X[part]
         if sums is not None:
             sums.add(block)
-        found.append(_moments_of(block.astype(np.float64), None if weights is None else weights[part]))
+        block, own = block.astype(np.float64), None if weights is None else weights[part]
+        if bulk is not None and not (held := bulk.holds(block)).all():
+            block, own = block[held], None if own is None else own[held]
+        found.append(_moments_of(block, own))
     return _put_together(found)
 
 

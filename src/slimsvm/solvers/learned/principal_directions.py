@@ -111,6 +111,8 @@ class Search:
             return None
         size = min(rows.n_rows, max(SAMPLE_ROWS, ROWS_PER_DIRECTION * self.n))
         x = rows.take(np.sort(rng.choice(rows.n_rows, size, replace=False)), dtype)
+        near = kernel_rows.bulk.holds(x)
+        x = x if near.all() else x[near]
         centre, scale = kernel_rows.centre.astype(dtype), np.empty(rows.n_features, dtype)
         scale[:] = np.sqrt(kernel.gamma)
         x, seed = (x - centre) * scale, int(rng.integers(2**31 - 1))
@@ -118,7 +120,7 @@ class Search:
             given = {"n_iter": 1, "power_iteration_normalizer": "QR", "random_state": seed}
             V: Any = randomized_range_finder(x.T, size=self.n, **given)
             held, total = (float(np.sum(part**2, dtype=np.float64)) for part in (x @ V, x))
-        if total == 0 or held < self.least_held * total or total - held > self.most_left * size:
+        if total == 0 or held < self.least_held * total or total - held > self.most_left * len(x):
             return None
         return Directions(centre, scale, np.ascontiguousarray(V, dtype))
 

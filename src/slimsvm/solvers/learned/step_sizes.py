@@ -69,10 +69,12 @@ def step_sizes(
     """
     n, k, examples = kernel_rows.n_rows, basis.shape[0], problem.examples
     index = np.arange(n) if n <= SPREAD_ROWS else np.sort(rng.choice(n, SPREAD_ROWS, replace=False))
-    spread = spread_of(kernel_rows.rows.take(index, np.float64))
+    spread = spread_of(kernel_rows.rows.take(index, np.float64), kernel_rows)
     noise = noise_of(problem, kernel_rows, solver)
-    # Halfway between one rate for all features and one in proportion to each one's spread.
-    halfway = np.sqrt(spread * np.sqrt(np.mean(np.square(spread))))
+    # Halfway between one rate for all features and one in proportion to each one's spread, as the kernel sees them.
+    gamma = kernel_rows.kernel.gamma if kernel_rows.kernel.has_metric else 1.0
+    scale = np.sqrt(gamma) if np.ndim(gamma) else 1.0
+    halfway = np.sqrt(spread * scale * np.sqrt(np.mean(np.square(spread * scale)))) / scale
     rate, share = basis_rate(solver.rate, k), LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
     score = unit * examples.n_examples / examples.n_rows
     coef, known = rate * COEF_RATE / np.sqrt(k) * score, known_loss(problem)
@@ -89,8 +91,10 @@ def step_sizes(
     )
 
 
-def spread_of(block: Any) -> Array:
-    """Standard deviation of each feature."""
+def spread_of(block: Any, kernel_rows: KernelRows) -> Array:
+    """Standard deviation of each feature, of the rows that are not far from the others."""
+    near = kernel_rows.bulk.holds(block)
+    block = block if near.all() else block[near]
     square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
     return np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
 
