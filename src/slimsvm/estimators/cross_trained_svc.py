@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.first_stage import Clock
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.support import Trained
@@ -193,6 +195,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         return tags
 
     @with_callbacks
+    @afresh
     def fit(self, X, y):
         """Edit the training set and train.
 
@@ -231,9 +234,10 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         Edited
             Positions of the kept rows, and the values that decided.
         """
-        X, y, codes = self._check_data(X, y)
-        problem = self._set_up(X, Binary().encode(codes), Binary(), None)
-        return self.solver_.edit(problem, problem.generator(), Clock(problem.max_seconds))
+        own = copy(self)  # a fitted estimator stays as it is
+        X, y, codes = own._check_data(X, y)
+        problem = own._set_up(X, Binary().encode(codes), Binary(), None)
+        return own.solver_.edit(problem, problem.generator(), Clock(problem.max_seconds))
 
     def _check_data(self, X, y):
         """X, y and codes 0 and 1 of its classes."""

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_finite,
@@ -67,6 +68,7 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
+    @afresh
     def fit(self, X, y):
         """Check X, y and ``sampling_strategy``, and choose nothing; `fit_resample` does it all.
 
@@ -83,6 +85,7 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
         self._checked(X, y)
         return self
 
+    @afresh
     def fit_resample(self, X, y):
         """Choose the rows that stay.
 

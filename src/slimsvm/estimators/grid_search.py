@@ -17,6 +17,7 @@ from sklearn.utils import indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.choosing import PRICES, WIDTHS
 from slimsvm.estimators._shared.cross_validation import CrossValidation
 from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, typical_gamma
@@ -102,6 +103,7 @@ class MachineSearch(GridSearchCV):
             return super().get_metadata_routing()
         return self._as_searched.get_metadata_routing()
 
+    @afresh
     def fit(self, X, y=None, **params):
         """Score every candidate by cross-validation, and fit the best one on all rows.
 
@@ -164,7 +166,6 @@ class MachineSearch(GridSearchCV):
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = results["params"][self.best_index_]
-        self.__dict__.pop("best_estimator_", None)
         if self.refit:
             begun = time.perf_counter()
             best = clone(template).set_params(**clone(self.best_params_, safe=False))

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 from slimsvm.estimators.svc import SVC
@@ -111,6 +112,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Number of features that come out, for their names."""
         return len(self.components_)
 
+    @afresh
     def fit(self, X, y):
         """Train the machine and find the axes.
 

@@ -7,6 +7,7 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 
 Array = np.ndarray
@@ -54,6 +55,7 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, n_values=1000):
         self.n_values = n_values
 
+    @afresh
     def fit(self, X, y=None):
         """Learn what the values become.
 

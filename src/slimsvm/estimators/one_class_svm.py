@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
@@ -120,6 +121,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return -self.intercept_
 
     @with_callbacks
+    @afresh
     def fit(self, X, y=None, sample_weight=None):
         """Train.
 

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import class_codes
@@ -102,6 +103,7 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         self.warm_start = warm_start
 
     @with_callbacks
+    @afresh
     def fit(self, X, y, sample_weight=None):
         """Train.
 

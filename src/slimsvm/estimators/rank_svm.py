@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics import ndcg_score
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
@@ -121,6 +122,7 @@ class RankSVM(KernelMachine):
         self.warm_start = warm_start
 
     @with_callbacks
+    @afresh
     def fit(self, X, y, groups=None, sample_weight=None, qid=None):
         """Train.
 

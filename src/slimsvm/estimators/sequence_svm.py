@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
@@ -118,6 +119,7 @@ class SequenceSVM(KernelMachine):
         self.warm_start = warm_start
 
     @with_callbacks
+    @afresh
     def fit(self, X, y, lengths=None, sample_weight=None):
         """Train.
 

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.automatic import machine_of_classes
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.pairwise import pair_labels, pair_scores
@@ -271,6 +272,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         self.warm_start = warm_start
 
     @with_callbacks
+    @afresh
     def fit(self, X, y, sample_weight=None):
         """Train.
 

@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
+from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.partial_fit import StreamingRegressor
@@ -102,6 +103,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         self.warm_start = warm_start
 
     @with_callbacks
+    @afresh
     def fit(self, X, y, sample_weight=None):
         """Train.
 

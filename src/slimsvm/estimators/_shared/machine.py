@@ -155,7 +155,6 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         check_sparse(X)
         check_sparse(y, "y")
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
-            self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_, self.shape_fit_ = X.shape[1], X.shape
             check_finite(X)
             return X, y
@@ -367,7 +366,6 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             problem.kept.put("state", fit.state)
             fit.lower_bound = None  # no one has made sure of it
         self._keep(fit, trained)
-        self.__dict__.pop("_stream", None)  # of earlier chunks
         context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm import solvers, tasks
+from slimsvm.estimators._shared.afresh import forget, unchanged_by_failure
 from slimsvm.estimators._shared.support import Trained
 from slimsvm.estimators._shared.validation import class_codes, is_chosen
 from slimsvm.rows import Rows
@@ -30,6 +31,10 @@ def has_partial_fit(estimator: Any) -> bool:
             f"{type(estimator).__name__}(solver='bsgd', max_basis=500) keeps at most 500 vectors"
         )
     return True
+
+
+# What chunks keep of the fit that they go on from.
+OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "feature_names_in_", "_centre")
 
 
 def meet_chunk(
@@ -65,6 +70,7 @@ def meet_chunk(
     problem = replace(problem, kernel=machine.kernel_, random_state=generator)
     fit = machine.solver_.partial_solve(problem, machine._stream)
     machine._stream, machine.C_ = fit.state, problem.C
+    machine.__dict__.pop("shape_fit_", None)  # of one chunk
     machine._keep(fit, Trained(np.arange(len(y))))
 
 
@@ -82,7 +88,9 @@ def begin(machine: Any) -> bool:
             "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
         )
     model = replace(machine.model_, intercept=machine.model_.intercept - machine._centre)
-    machine._stream, machine._stream_parts = solver.after_fit(model, state), (machine.kernel_, solver, None)
+    parts = machine.kernel_, solver, None
+    forget(machine, OF_STREAM)
+    machine._stream, machine._stream_parts = solver.after_fit(model, state), parts
     return False
 
 
@@ -90,6 +98,7 @@ class StreamingClassifier:
     """`partial_fit` of classifiers."""
 
     @available_if(has_partial_fit)
+    @unchanged_by_failure
     def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
         """Process one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
 
@@ -152,6 +161,7 @@ class StreamingRegressor:
     """`partial_fit` of regressors."""
 
     @available_if(has_partial_fit)
+    @unchanged_by_failure
     def partial_fit(self: Any, X, y, sample_weight=None):
         """Process one more chunk of rows, once, as `SVC.partial_fit` does. The intercept is measured from the mean of
         the first chunk's y.
@@ -188,6 +198,7 @@ class StreamingOutlierDetector:
     """`partial_fit` of one class."""
 
     @available_if(has_partial_fit)
+    @unchanged_by_failure
     def partial_fit(self: Any, X, y=None, sample_weight=None):
         """Process one more chunk of rows: the first is fitted, every later one is processed once by the solver's steps.
 
