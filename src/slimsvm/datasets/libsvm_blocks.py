@@ -187,6 +187,7 @@ def read_libsvm_blocks(
         n_stored=n_stored,
         cache_bytes=cache_bytes,
     )
+    X.files = tuple(str(os.fspath(path)) for path in several)
     y = np.concatenate(labels)
     tokens = partial(_label_tokens, pieces)
     return X, y if different is None else labels_of_rows(y, different, tokens, pieces[0].file.name)

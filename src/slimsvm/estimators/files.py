@@ -9,6 +9,7 @@ from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators._shared import estimator_files
 from slimsvm.estimators._shared.estimator_files import read_estimator
 from slimsvm.estimators._shared.pipelines import parts_of, plain_model_of
+from slimsvm.estimators._shared.written import check_target
 
 
 def load(path):
@@ -131,4 +132,6 @@ def export(model: Any, path, to: str, **options: Any) -> None:
             raise TypeError(
                 f"{name} goes with to={known}, found to={to!r}" if forms else f"no form has an option {name}"
             )
-    writer_of(to)(plain_model_of(model), path, **options)
+    plain = plain_model_of(model)
+    check_target(parts_of(model)[2], path)
+    writer_of(to)(plain, path, **options)

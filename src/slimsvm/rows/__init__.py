@@ -21,6 +21,7 @@ from slimsvm.rows.arrays import (
 from slimsvm.rows.blocks import Blocks
 from slimsvm.rows.column_sums import ColumnSums, keep_sums, sums_of
 from slimsvm.rows.missing import first_missing
+from slimsvm.rows.sources import files_of
 
 __all__ = [
     "FLOATS",
@@ -34,6 +35,7 @@ __all__ = [
     "SparseRows",
     "as_csr",
     "as_rows",
+    "files_of",
     "find_not_finite",
     "first_missing",
     "in_pieces",

@@ -51,7 +51,7 @@ def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> lis
     from pyarrow import ArrowException, parquet
 
     parts = []
-    for path in _files(paths):
+    for path in parquet_files(paths):
         try:
             with parquet.ParquetFile(path) as file:
                 schema, metadata, stamp = file.schema_arrow, file.metadata, Stamp.of(path)
@@ -67,7 +67,7 @@ def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> lis
     return parts
 
 
-def _files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
+def parquet_files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
     """Files in the order given, those of a folder and of the folders in it by name."""
     files = []
     for path in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):

@@ -21,6 +21,7 @@ from slimsvm.rows.arrays import (
 )
 from slimsvm.rows.block_store import BlockStore
 from slimsvm.rows.labelled import made_by, read_labels, where_is
+from slimsvm.rows.sources import files_of
 
 CACHE_BYTES = 256_000_000
 
@@ -66,6 +67,9 @@ class Blocks(Rows):
         Type of every block.
     feature_names : list of str or None
         The given ``columns``.
+    files : tuple of str
+        Files that blocks are read from, as far as they are known: Parquet, LIBSVM text, memory maps. Fitted estimators
+        refuse to write onto them.
 
     Raises
     ------
@@ -106,6 +110,8 @@ class Blocks(Rows):
         n_stored: int | None = None,
         cache_bytes: int = CACHE_BYTES,
     ):
+        blocks = list(blocks)
+        self.files = tuple(dict.fromkeys(file for source in blocks for file in files_of(source)))
         self._sources = [source if callable(source) else self._held(source, i) for i, source in enumerate(blocks)]
         _check_entries("n_rows", n_rows, len(self._sources))
         _check_entries("names", names, len(self._sources))
@@ -218,7 +224,8 @@ class Blocks(Rows):
         (Blocks(3 rows, 2 features, 2 dense blocks of float64), ['size', 'age'], ['a', 'b', 'a'], [0.5, 2.0])
         """
         arrow = _arrow()
-        return cls._of_parts(arrow.blocks_of(arrow.parquet_parts(paths), columns, label, weight), cache_bytes)
+        files = tuple(map(os.fspath, arrow.parquet_files(paths)))
+        return cls._of_parts(arrow.blocks_of(arrow.parquet_parts(files), columns, label, weight), cache_bytes, files)
 
     @classmethod
     def from_arrow(
@@ -255,8 +262,9 @@ class Blocks(Rows):
         return cls._of_parts(arrow.blocks_of(arrow.table_parts(tables), columns, label, weight), cache_bytes)
 
     @classmethod
-    def _of_parts(cls, found: Any, cache_bytes: int) -> Any:
+    def _of_parts(cls, found: Any, cache_bytes: int, files: tuple[str, ...] = ()) -> Any:
         blocks = cls(found.makers, found.n_rows, names=found.names, columns=found.columns, cache_bytes=cache_bytes)
+        blocks.files = files
         return found.of(blocks)
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from slimsvm.estimators._shared.estimator_files import save
 from slimsvm.estimators._shared.validation import check_at_least
+from slimsvm.estimators._shared.written import check_target
 
 
 class Checkpoint:
@@ -36,7 +37,8 @@ class Checkpoint:
     FileNotFoundError
         When a fit begins: the folder does not exist.
     ValueError
-        The path has other fields; or, in the first iteration, the solver has no model before its end.
+        The path has other fields, or is a file that the rows are read from; or, in the first iteration, the solver has
+        no model before its end.
     OSError
         A file cannot be written; an older file of that name is unchanged.
 
@@ -64,7 +66,8 @@ class Checkpoint:
             raise ValueError(f"path may have the field {{iteration}} and no other, found {self.path!r}") from error
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Refuse a folder that is not there, before any work."""
+        """Refuse a folder that is not there, and a file of the rows, before any work."""
+        check_target(estimator, self.path.format(iteration=1))
         folder = os.path.dirname(os.path.abspath(self.path.format(iteration=1)))
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"Checkpoint writes to {self.path!r}, but there is no folder {folder!r}")

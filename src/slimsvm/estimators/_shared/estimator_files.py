@@ -15,6 +15,7 @@ from slimsvm.deploy.scaling import read_scaling
 from slimsvm.estimators._shared.scalers import Steps, pack_scalers, scaling_of, unpack_scalers
 from slimsvm.estimators._shared.stream_files import CSR_PARTS, pack, pack_stream, unpack, unpack_stream
 from slimsvm.estimators._shared.support_files import LISTS, pack_support, unpack_support
+from slimsvm.estimators._shared.written import check_target
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.rows import is_sparse
@@ -36,6 +37,7 @@ def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: s
     With what a warm start needs, where the solver left it and ``with_state`` asks for it. Steps of a pipeline
     before the estimator, which has this name in it, are ``scalers``.
     """
+    check_target(estimator, path)
     header, arrays = file_parts(estimator, scalers, name)
     if (stream := pack_stream(estimator, arrays)) is not None:
         header["stream"] = stream

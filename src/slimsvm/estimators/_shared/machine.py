@@ -43,7 +43,7 @@ from slimsvm.estimators._shared.validation import (
     scale_gamma,
     typical_gamma,
 )
-from slimsvm.estimators._shared.written import Written
+from slimsvm.estimators._shared.written import Written, remember_files
 from slimsvm.rows import ChosenRows, Rows, as_rows
 from slimsvm.solvers.progress import reading
 from slimsvm.sparse_parts import check_sparse
@@ -150,6 +150,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             if finite:
                 check_finite(X)
             return X
+        if reset:
+            remember_files(self, X)
         if isinstance(X, Rows):
             return check_blocks(self, X, reset, y)
         check_sparse(X)

@@ -66,7 +66,7 @@ def check_option(name: str, value: Any, options: tuple[Any, ...], *others: str) 
 
 def check_cap(value: Any, least: int = 1) -> None:
     """``max_basis`` of an estimator: None, "auto" or an integer from ``least`` on."""
-    if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value >= least):
+    if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least):
         return
     kind = "a positive integer" if least == 1 else f"an integer >= {least}"
     check_option("max_basis", value, ("auto",), kind, "None")

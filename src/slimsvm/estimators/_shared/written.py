@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
+
+from slimsvm.rows import files_of
+
+
+def remember_files(estimator: Any, X: Any) -> None:
+    """Have an estimator know the files that its rows are read from."""
+    estimator.__dict__.pop("_read_from", None)
+    if files := files_of(X):
+        estimator._read_from = files
+
+
+def check_target(estimator: Any, path: Any) -> None:
+    """Refuse to write a model onto a file of the rows that it was trained on.
+
+    Raises
+    ------
+    ValueError
+        The path leads to such a file, under whatever name.
+    """
+    for file in getattr(estimator, "_read_from", ()):
+        if os.path.exists(path) and os.path.exists(file) and os.path.samefile(path, file):
+            raise ValueError(f"{os.fspath(path)} is the file {file} that the rows are read from, which would be lost: "
+                             "give another path")  # fmt: skip
 
 
 class Written:
@@ -24,6 +48,8 @@ class Written:
             Before ``fit``.
         TypeError
             The kernel is the user's function, which a file of data cannot hold.
+        ValueError
+            The file is one that the rows of training are read from: a memory map, or one of `Blocks`.
         OSError
             The file cannot be written; an older file of that name is left as it was.
         """
@@ -124,4 +150,5 @@ class Written:
         from slimsvm.deploy import writer_of
         from slimsvm.estimators._shared.pipelines import plain_model_of
 
+        check_target(self, path)
         writer_of(target)(plain_model_of(self), path, **options)
