@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import check_time
 from slimsvm.core.header import Field, Layout, evaluate, parse, parse_constants
 from slimsvm.core.library import header_path, library
 from slimsvm.core.quick import address_of, quick_check
@@ -265,7 +266,8 @@ class Function:
         return Prepared(self, arguments)
 
     def run(self, memory: Any) -> Any:
-        """Call it with a structure that is complete."""
+        """Call it with a structure that is complete, if there is time."""
+        check_time()
         status = self.compiled(ctypes.addressof(memory))
         if status == NEEDS_WORKSPACE and self.has_workspace:
             workspace = np.empty(memory.n_workspace, np.uint8)

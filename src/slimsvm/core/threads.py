@@ -16,6 +16,8 @@ import scipy.linalg.cython_blas  # noqa: F401 (the BLAS of compiled code: it mus
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
+from slimsvm.core.clock import present_limit, under
+
 RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
 
 
@@ -105,7 +107,7 @@ class _Call:
     """A function to be called by a helper."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
-        self.function = function
+        self.function, self.limit = function, present_limit()
         self.ended = threading.Lock()  # free once it has
         self.ended.acquire()
         self.error: BaseException | None = None
@@ -135,7 +137,8 @@ class _Helper:
 
     def _answer(self, call: _Call) -> None:
         try:
-            call.function()
+            with under(call.limit):
+                call.function()
         except BaseException as error:
             call.error = error
         call.ended.release()

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from slimsvm.core.clock import OutOfTimeError, no_limit, time_limit
 from slimsvm.editing.first_stage import (
     PATIENCE,
     PRICES,
@@ -175,7 +176,7 @@ class CrossTrainer(Solver):
         ``max_basis=None`` over those that were kept; NaN for the mean of machines.
         """
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
-        with warnings.catch_warnings():
+        with no_limit(), warnings.catch_warnings():
             # Of all machines; what is left out for want of time is said once, at the end.
             warnings.filterwarnings("ignore", ".* stopped at the time limit", ConvergenceWarning)
             edited = self.edit(problem, rng, clock)
@@ -267,6 +268,8 @@ class CrossTrainer(Solver):
         validating, training = edited.split.validating, edited.split.training
         found = self._vectors(problem, edited, training, seed, clock)
         choice, spent = Choice(self.C, 0.0, []), found.kernel_evals
+        if not found.basis.shape[0]:  # there was no time for any
+            return None, spent
         if len(validating):
             judges = [(validating, Spanned(problem, training, found, clock).fit)]
             anywhere = found._replace(basis_rows=None)
@@ -325,7 +328,12 @@ class CrossTrainer(Solver):
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the machine that is kept says so itself
                 fits = [train_at(price) for _, train_at in judges]
             pairs = list(zip(fits, parts, strict=True))
-            scores = np.concatenate([scores_of(fit.model, part.rows, problem.n_jobs) for fit, part in pairs])
+            try:
+                with time_limit(clock.left(CHOICE_SHARE) if trials else None):
+                    scores = np.concatenate([scores_of(fit.model, part.rows, problem.n_jobs) for fit, part in pairs])
+            except OutOfTimeError:
+                clock.is_over(CHOICE_SHARE)
+                break
             kernel_evals += sum(f.counters["kernel_evals"] + f.model.n_basis * p.rows.n_rows for f, p in pairs)
             thresholds.append(worthwhile_threshold(scores, labels, self.deviations))
             errors.append((scores > thresholds[-1]) != (labels > 0))

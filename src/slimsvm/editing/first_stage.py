@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
@@ -261,7 +262,11 @@ def train(
     for price in one_by_one(PRICES if C is None else (C,), "values of C of the machines of subsets", problem.verbose):
         begun = time.perf_counter()
         try:
-            tried = _tried(problem, subsets, solver, price, clock, may_end=chosen is not None)
+            with time_limit(None if chosen is None else clock.left(FIRST_SHARE)):
+                tried = _tried(problem, subsets, solver, price, clock, may_end=chosen is not None)
+        except OutOfTimeError:
+            clock.is_over(FIRST_SHARE)
+            break
         except KeyboardInterrupt:
             if chosen is None:
                 raise

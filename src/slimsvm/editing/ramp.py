@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import no_limit
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
 from slimsvm.solvers.base import Best
@@ -77,8 +78,11 @@ class Ramp(Solver):
         for _ in range(MAX_STEPS):
             part = problem if len(counting) == examples.n_rows else some_rows(problem, counting)
             fit = solver.solve(replace(part, max_seconds=clock.left()), state=state, callbacks=callbacks)
+            if fit.state is None:  # there was no time for an iteration
+                break
             rows = counting if fit.basis_rows is None else counting[fit.basis_rows]
-            scores = scores_of(fit.model, problem.rows, problem.n_jobs)
+            with no_limit():
+                scores = scores_of(fit.model, problem.rows, problem.n_jobs)
             hinge = np.maximum(0.0, 1.0 - examples.labels * scores)
             kernel_evals += fit.counters["kernel_evals"] + len(scores) * fit.model.n_basis
             objective = fit.objective + problem.C * float(
@@ -103,6 +107,8 @@ class Ramp(Solver):
                 break
             some = examples.take(counting)
             state = DualState(v[counting], problem.C, problem.task, some)
+        if best.found is None:
+            return fit
         objective, (fit, rows, v) = best.objective, best.found
         counters = {"kernel_evals": kernel_evals, "seconds": time.perf_counter() - begun}
         full = DualState(v, problem.C, problem.task, examples)

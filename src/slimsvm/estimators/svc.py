@@ -119,7 +119,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         and `score` returns it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number
         of training rows predicted positive is the loss's k.
     max_seconds : float or None, default=None
-        Time limit. The fit then stops with the best model so far and a warning.
+        Time limit of the whole fit, searches for C, gamma and the number of vectors included. The fit then stops with
+        the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit that
+        is not reached changes nothing.
     precision : {"auto", "float32", "float64"}, default="auto"
         Type of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, and float32
         elsewhere. Sums and objectives are always float64.

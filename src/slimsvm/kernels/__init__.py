@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from slimsvm.kernels.inner_product import Linear, Polynomial, Sigmoid
     from slimsvm.kernels.kernel import FoldedKernel, Kernel
     from slimsvm.kernels.kernel_form import Folding
-    from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows, OutOfTimeError
+    from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows
     from slimsvm.kernels.operands import Points, RawScorer
     from slimsvm.kernels.registry import KERNELS, get_kernel, kernels_with
     from slimsvm.kernels.shift_invariant import RBF, Laplacian, Matern32
@@ -31,7 +31,6 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern32",
-    "OutOfTimeError",
     "Points",
     "Polynomial",
     "Precomputed",
@@ -56,7 +55,6 @@ _HOMES = {
     "Laplacian": "shift_invariant",
     "Linear": "inner_product",
     "Matern32": "shift_invariant",
-    "OutOfTimeError": "kernel_rows",
     "Points": "operands",
     "Polynomial": "inner_product",
     "Precomputed": "user_kernels",

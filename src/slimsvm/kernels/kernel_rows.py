@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -13,6 +12,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
+from slimsvm.core.clock import check_time
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centre, values_between
 from slimsvm.kernels.kernel import Kernel
@@ -42,10 +42,6 @@ BOX_SHARE = 0.99
 
 RowChoice = tuple[int, int] | np.ndarray | None
 PartFunction = Callable[[Operand, int, Selection, int], None]
-
-
-class OutOfTimeError(Exception):
-    """A pass over rows was given up at `KernelRows.end`."""
 
 
 class EvalCounter:
@@ -133,7 +129,6 @@ class KernelRows:
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
         self.n_jobs = resolve_n_jobs(n_jobs)
         self.counter = EvalCounter() if counter is None else counter
-        self.end: float | None = None
         self._folding = kernel.folding(self.n_features)
         self._block_rows = max(4 * ROWS_PER_TILE, BLOCK_BYTES // (8 * max(1, self.n_features)))
         self._radius: float | None = None
@@ -416,12 +411,11 @@ class KernelRows:
         return folder.operand()
 
     def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
-        """Go through the chosen rows, count evaluations, and look at the clock now and then where there is an end."""
+        """Go through the chosen rows, count evaluations, and look at the clock now and then."""
         n_rows = CALL_WORK // (max(1, n_points) * (self.n_features + 8))
         n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
         for start, part in self._cut(choice, n_rows):
-            if self.end is not None and time.perf_counter() >= self.end:
-                raise OutOfTimeError
+            check_time()
 
             def from_here(operand: Operand, at: int, selection: Selection, n_jobs: int, start: int = start) -> None:
                 function(operand, start + at, selection, n_jobs)

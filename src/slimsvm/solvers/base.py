@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import prod, sqrt
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -15,12 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from slimsvm.core.clock import LEAST_SECONDS, Limit, OutOfTimeError, is_time_over, no_limit, present_limit, time_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels import EvalCounter, Kernel, KernelRows, OutOfTimeError
+from slimsvm.kernels import EvalCounter, Kernel, KernelRows
 from slimsvm.kernels.kernel import largest_entry
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import Rows, in_pieces
+from slimsvm.rows import Rows, as_rows, in_pieces
 from slimsvm.rows.widths import advice_to_scale
 from slimsvm.solvers.progress import Bar
 from slimsvm.solvers.rounding import sure_bound
@@ -47,8 +49,11 @@ MAX_VALUE = {"float32": 1e30, "float64": 1e150}
 MAX_NORM = 1e300
 # Kernel values of the basis vectors among themselves that are computed at a time for ‖w‖²: some 20 ms.
 NORM_PIECE = 1 << 22
-# Multiply-adds that a fit may take for its report when it is interrupted: a tenth of a second.
-REPORT_WORK = 1 << 32
+# Multiply-adds that a fit may take for its report when it is cut short: a tenth of a second. At the end of max_seconds
+# it may take this share of them, if that is more.
+REPORT_WORK, REPORT_SHARE = 1 << 32, 0.05
+# Rows or examples that a model is made of where there was no time to look at all.
+FEW_EXAMPLES = 500
 
 
 class Status(StrEnum):
@@ -59,6 +64,11 @@ class Status(StrEnum):
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
     STOPPED = "stopped by a callback"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a fit ended somewhere within its work, and is to return at once."""
+        return self in (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
 class Kept:
@@ -134,7 +144,7 @@ class Problem:
     max_iter : int or None
         None: no limit.
     max_seconds : float or None
-        None: no limit. Looked at between iterations; after the first also in passes over rows by cuts and `Exact`.
+        None: no limit. Looked at wherever something takes long (`core.clock`).
     random_state : int, RandomState, Generator or None
     memory_limit : int
         Bytes a solver may take beyond the data and the model.
@@ -188,7 +198,6 @@ class Problem:
         if self.kept is None:
             return self._bound()
         bound: KernelRows = self.kept.once("kernel rows", self._bound)
-        bound.end = None  # that of an earlier fit
         return bound
 
     def _bound(self) -> KernelRows:
@@ -315,10 +324,10 @@ class Run(Protocol):
     def step(self) -> dict[str, Any]:
         """One iteration; returns its record and sets ``converged``.
 
-        An interrupt inside leaves `finish` usable; so does the end of time in a pass over rows (`KernelRows.end`), for
-        runs with a true attribute ``ends_in_passes``. A run of parts that each have ``max_iter`` for themselves has an
-        attribute ``most_records`` in its place. Others plan their time themselves. Of a run with a true attribute
-        ``has_models`` `finish` may be asked after every step, and the run goes on. ``so_far()`` is a quick answer, with
+        An interrupt inside leaves `finish` usable; so does the end of time (`core.clock`), which comes between calls
+        into the core and parts of passes over rows. A run of parts that each have ``max_iter`` for themselves has an
+        attribute ``most_records`` in its place. Of a run with a true attribute ``has_models`` `finish` may be asked
+        after every step, and the run goes on. ``so_far()`` is a quick answer, with
         an objective of NaN and a state from which a fit goes on to the same bits (`solvers.halfway`); a run whose steps
         have parts calls ``between`` after each, where somebody set it. A run with a limit of its own says
         in ``spent`` which one it has come to. A run with a bound says in ``dual_point()`` which dual point it is
@@ -367,26 +376,94 @@ class Solver(BaseEstimator):
         -------
         Fit
         """
-        problem.check_range()
-        with one_blas_thread():
-            begun = time.perf_counter()
-            run, callbacks = self.start(problem, state), tuple(callbacks)
+        begun = time.perf_counter()
+        with one_blas_thread(), time_limit(problem.max_seconds) as limit:
+            run, callbacks = None, tuple(callbacks)
+            with suppress(OutOfTimeError):
+                problem.check_range()
+                run = self.start(problem, state)
+            if run is None:
+                return self._of_few(problem, begun)
             for callback in callbacks:
                 if hasattr(callback, "watch"):
                     callback.watch(run)
             status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
-            fit = finite(run.finish(status, history), problem, getattr(self, "final_objective", True))
-            if problem.kept is None:
-                fit = surely(fit, run)
+            with no_limit():  # little is left to do where the time is over
+                fit = finite(run.finish(status, history), problem, getattr(self, "final_objective", True))
+                if problem.kept is None:
+                    fit = surely(fit, run)
+            fit = timed(fit, limit, type(self).__name__)
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit
+
+    def _of_few(self, problem: Problem, begun: float) -> Fit:
+        """What a fit returns whose time was over before its first iteration: the model of a few rows, or where there
+        is no time for that either the one that is 0.
+        """
+        examples, n = problem.examples, problem.examples.n_examples
+        task, rows = problem.task, problem.rows
+        may_be_few = task.decomposes and not task.class_pairs() and problem.kernel.has_features
+        if n <= FEW_EXAMPLES or not (may_be_few and rows.has_random_access):
+            return nothing(problem, type(self).__name__, begun)
+        # Evenly over the labels, so that there are some of every class.
+        order = np.arange(n) if examples.offsets is not None else np.lexsort(np.atleast_2d(examples.labels.T))
+        chosen = np.sort(order[np.arange(FEW_EXAMPLES) * n // FEW_EXAMPLES])
+        index = examples.rows_of(chosen)
+        with no_limit(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            few = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)))
+            few = replace(few, examples=examples.take(chosen), kept=None, verbose=0)
+            fit = self.solve(replace(few, max_seconds=LEAST_SECONDS))
+        warn_of_time(type(self).__name__, f"the model of {len(index)} of the rows is returned")
+        basis_rows = None if fit.basis_rows is None else index[fit.basis_rows]
+        counters = {**fit.counters, "seconds": time.perf_counter() - begun}
+        known: dict[str, Any] = {"objective": np.nan, "lower_bound": None, "history": [], "state": None, "solved": None}
+        return replace(fit, status=Status.TIME_LIMIT, counters=counters, basis_rows=basis_rows, **known)
+
+
+def timed(fit: Fit, limit: Limit, name: str) -> Fit:
+    """The fit, which has not converged where the time ended a part of it."""
+    if limit.was_reached and fit.status is Status.CONVERGED:
+        fit.status = Status.TIME_LIMIT
+        warnings.warn(
+            f"{name} had less time for parts of its work than they asked for, to end before the time limit; raise "
+            "max_seconds, or accept the model as it is",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return fit
+
+
+def nothing(problem: Problem, name: str, begun: float) -> Fit:
+    """The model that is 0, of a fit without time for any other."""
+    task, kernel = problem.task, problem.kernel
+    warn_of_time(name, "the model that is 0 everywhere is returned")
+    model = KernelExpansion(
+        basis=kernel.basis(problem.rows, np.zeros(0, np.int64)),
+        coef=np.zeros((0, task.n_outputs)),
+        intercept=np.zeros(task.n_outputs),
+        plain=np.zeros(task.n_plain),
+        kernel=kernel,
+        dtype="float64",
+    )
+    counters = {"kernel_evals": 0, "seconds": time.perf_counter() - begun}
+    return Fit(model, Status.TIME_LIMIT, np.nan, None, [], counters)
+
+
+def warn_of_time(name: str, what: str) -> None:
+    """Say that there was no time for an iteration."""
+    warnings.warn(
+        f"{name} stopped at the time limit before its first iteration: {what}; raise max_seconds, or accept it",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
 
 
 def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     """The fit, or an error where a number of its model, or its objective, is not finite."""
     model = fit.model
     is_finite = all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain))
-    has_objective = has_objective and fit.status is not Status.INTERRUPTED  # see `reported`
+    has_objective = has_objective and not fit.status.is_cut  # see `reported`
     if is_finite and (np.isfinite(fit.objective) or not has_objective):
         return fit
     kernel = repr(problem.kernel)[:200]
@@ -400,10 +477,21 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
 
 
 def reported(kernel_rows: KernelRows, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
-    """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C."""
+    """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C, or at the end of
+    ``max_seconds`` much beside them.
+    """
     rows = kernel_rows.rows
     work = n_basis * (rows.n_stored + 8 * rows.n_rows)
-    return None if status is Status.INTERRUPTED and work > REPORT_WORK else looked()
+    if not status.is_cut or work <= REPORT_WORK:
+        return looked()
+    limit = present_limit()
+    if status is Status.INTERRUPTED or limit is None:
+        return None
+    try:
+        with time_limit(REPORT_SHARE * limit.seconds):
+            return looked()
+    except OutOfTimeError:
+        return None
 
 
 def surely(fit: Fit, run: Run) -> Fit:
@@ -434,7 +522,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             if record.get("objective") is not None and np.isnan(record["objective"]):
                 status = Status.STOPPED  # `finite` says why
                 break
-            stopped = any([callback(record) for callback in callbacks])
+            with no_limit():
+                stopped = any([callback(record) for callback in callbacks])
             spent = getattr(run, "spent", None)
             if run.converged:
                 status = Status.CONVERGED
@@ -442,11 +531,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
                 status = Status.STOPPED
             elif spent or (most is not None and len(history) >= most):
                 status = Status.ITERATION_LIMIT
-            elif problem.max_seconds is not None:
-                if getattr(run, "ends_in_passes", False):
-                    run.kernel_rows.end = begun + problem.max_seconds
-                if record["seconds"] >= problem.max_seconds:
-                    status = Status.TIME_LIMIT
+            elif is_time_over():
+                status = Status.TIME_LIMIT
     except OutOfTimeError:
         status = Status.TIME_LIMIT
     except KeyboardInterrupt:
@@ -457,7 +543,6 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             stacklevel=4,
         )
     finally:
-        run.kernel_rows.end = None
         if bar is not None:
             bar.close(status is Status.CONVERGED)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from slimsvm.core.clock import OutOfTimeError, is_time_over, time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.cuts import CutsState, exact_cut
-from slimsvm.kernels import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts
@@ -161,10 +161,10 @@ def _bound_by_cuts(
     cut = exact_cut(task.augment(scores, model.plain, examples), examples, task.n_plain)
     problem = replace(problem, precision="float64", tol=np.inf, max_iter=None)
     run: Any = ExactCuts(tol_relative=GAP).start(problem, CutsState((cut,), task, examples, exact=True))
-    n_cuts, run.kernel_rows.end = 1, end
-    with tqdm(desc="certificate", unit="cut", disable=not problem.verbose) as bar:
+    n_cuts, seconds = 1, None if end is None else max(0.0, end - time.perf_counter())
+    with time_limit(seconds), tqdm(desc="certificate", unit="cut", disable=not problem.verbose) as bar:
         while not run.converged and run.lower_bound < (1.0 - GAP) * objective:
-            if end is not None and time.perf_counter() >= end:
+            if is_time_over():
                 break
             try:
                 run.step()

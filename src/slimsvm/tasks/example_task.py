@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import check_time
 from slimsvm.tasks.known_labellings import Known, known_by
 from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
 
@@ -146,6 +147,7 @@ class ExampleTask(Task):
         self, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None, known: Known | None = None
     ) -> Any:
         """`best` of one example."""
+        check_time()
         with (Known() if known is None else known).of(self):
             return self.best(scores, plain, y=y, **keywords)
 

@@ -16,6 +16,8 @@ from slimsvm.solvers.checks import RANDOM_ACCESS, check_needs
 # Kernel evaluations that the exact machine may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
 # times rows times vectors. Where that could be more, the share of rows that are vectors is that of a sample.
 MAX_EVALS, PER_VECTOR, SAMPLE = 1e12, 3, 2000
+# Of max_seconds, the share of that sample.
+SHARE = 0.1
 # Rows up to which a loss without a decomposition is solved for by exact cuts: of more rows they get too long.
 MAX_CUTS_N = 300_000
 # Rows from which the number of vectors with a metric of their own is searched for.
@@ -131,7 +133,8 @@ def exact_evals(problem: solvers.Problem) -> float:
     if problem.task.has_two_classes and len(np.unique(labels)) < 2:
         return 0.0  # a class so rare leaves few vectors
     rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
-    sample = replace(problem, rows=rows, examples=problem.examples.take(index), max_iter=None, max_seconds=None)
+    sample = replace(problem, rows=rows, examples=problem.examples.take(index), max_iter=None)
+    sample = replace(sample, max_seconds=None if problem.max_seconds is None else SHARE * problem.max_seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = solvers.Exact().solve(replace(sample, precision="float32", verbose=0, random_state=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
+from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.learned_scales import check_scales
 from slimsvm.rows import as_rows
@@ -37,8 +39,8 @@ EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
 FEW_TRAINING, RAREST = 5000, 500
 # Most rows of either part.
 MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
-# Of max_seconds, the share of one trial.
-TRIAL_SHARE = 0.1
+# Of max_seconds, the share of one trial, and of all of them.
+TRIAL_SHARE, SEARCH_SHARE = 0.1, 0.7
 # The violation of a row's margin at which a trial of the exact machine ends, where tol is not larger. By it trials of
 # 5,000 rows take 0.8 times as long, and C and gamma are nearly always the same.
 TRIAL_TOL = 0.03
@@ -122,19 +124,22 @@ def choose(
     held = _Held(problem, validating, len(tried) > 1)
     middle = len(tried) // 2
     trials = _Trials(held, solver, few, tried[middle])
-    for further in (tried[middle:], tried[:middle][::-1]):
-        for kernel in further:
-            if not trials.of_kernel(kernel, prices):
-                break
-    narrower = tried[[kernel is trials.kernel for kernel in tried].index(True) :]
-    near = trials.near_best()
-    if len(few) < len(training) and len(narrower) * len(near) > 1:
-        trials = _Trials(held, solver, training, trials.kernel)
-        for kernel in narrower:
-            trials.of_kernel(kernel, near)
-            if trials.kernel is not kernel:
-                break
-    return replace(problem, C=trials.best["C"], kernel=trials.kernel), held.records
+    with suppress(OutOfTimeError), time_limit(share_of_time(SEARCH_SHARE)):
+        for further in (tried[middle:], tried[:middle][::-1]):
+            for kernel in further:
+                if not trials.of_kernel(kernel, prices):
+                    break
+        narrower = tried[[kernel is trials.kernel for kernel in tried].index(True) :]
+        near = trials.near_best()
+        if len(few) < len(training) and len(narrower) * len(near) > 1:
+            with_all = _Trials(held, solver, training, trials.kernel)
+            for kernel in narrower:
+                with_all.of_kernel(kernel, near)
+                trials = with_all
+                if trials.kernel is not kernel:
+                    break
+    best = trials.best or {"C": 1.0 if 1.0 in prices else prices[0]}  # there was no time for a single trial
+    return replace(problem, C=best["C"], kernel=trials.kernel), held.records
 
 
 def _part_of(problem: solvers.Problem, chosen: np.ndarray, solver: solvers.Solver) -> solvers.Problem:
@@ -206,6 +211,8 @@ class _Trials:
         line = replace(self.part, kernel=kernel, kept=Kept(self.room) if self.is_exact else None)
         state, errors, before = None, {}, self.best.get("error", np.inf)
         for C in one_by_one(prices, "values of C on rows held out", self.held.problem.verbose):
+            if is_time_over():
+                raise OutOfTimeError
             record, state = self.one(replace(line, C=C), state)
             self.held.records.append(record)
             errors[C] = record["error"]
@@ -228,7 +235,9 @@ class _Trials:
         if fit.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         of_gamma = {"gamma": problem.kernel.gamma} if self.held.names_gamma else {}
-        record = {"C": problem.C} | of_gamma | {"n_rows": problem.rows.n_rows, "error": self.held.error(fit.model)}
+        with no_limit():  # a trial that has ended counts
+            error = self.held.error(fit.model)
+        record = {"C": problem.C} | of_gamma | {"n_rows": problem.rows.n_rows, "error": error}
         record["seconds"] = time.perf_counter() - begun
         return record, fit.state if self.is_exact else None
 

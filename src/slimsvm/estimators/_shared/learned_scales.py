@@ -6,7 +6,6 @@ are kept in proportion and become those of the kernel of the whole machine.
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers, tasks
+from slimsvm.core.clock import no_limit
 from slimsvm.estimators._shared.validation import typical_gamma
 from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
 from slimsvm.solvers.base import Status
@@ -67,24 +67,19 @@ def with_learned_scales(
     Returns
     -------
     Problem
-        With what is left of its ``max_seconds``.
 
     Raises
     ------
     KeyboardInterrupt
         The small model was interrupted, so there is no model of the machine asked for that the fit could end with.
     """
-    begun = time.perf_counter()
     scales = _scales(problem)
     # The Laplacian's distances grow with a scale, the others' with its square.
     gamma = scales if isinstance(problem.kernel, Laplacian) else scales**2
-    gamma = gamma * (typical_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
+    with no_limit():
+        gamma = gamma * (typical_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
     of_features: Any = type(problem.kernel)
-    problem = replace(problem, kernel=of_features(gamma))
-    if problem.max_seconds is None:
-        return problem
-    left = problem.max_seconds - (time.perf_counter() - begun)
-    return replace(problem, max_seconds=max(left, (1 - SHARE) * problem.max_seconds))
+    return replace(problem, kernel=of_features(gamma))
 
 
 def _scales(problem: solvers.Problem) -> np.ndarray:

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
+from slimsvm.core.clock import Limit, present_limit, under
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.block_rows import check_blocks
 from slimsvm.estimators._shared.callbacks import CallbackSupportMixin, begun_fit
@@ -45,6 +46,7 @@ from slimsvm.estimators._shared.validation import (
 )
 from slimsvm.estimators._shared.written import Written, remember_files
 from slimsvm.rows import ChosenRows, Rows, as_rows
+from slimsvm.solvers.base import timed
 from slimsvm.solvers.progress import reading
 from slimsvm.sparse_parts import check_sparse
 
@@ -332,8 +334,10 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """
         trained = Trained(index, codes)
         with reading(X, self.verbose):
-            problem = self._with_metric(self._set_up(X, examples, task, weights), X, weights)
-            problem = self._with_chosen(problem)
+            problem = self._set_up(X, examples, task, weights)
+            limit = Limit(problem.max_seconds, present_limit())
+            with under(limit):
+                problem = self._with_chosen(self._with_metric(problem, X, weights))
             self.C_ = problem.C
             state = getattr(self, "_state", None) if self.warm_start else None
             earlier = self.__dict__.pop("_earlier", None)
@@ -350,7 +354,9 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             }
             context.call_on_fit_task_begin(**seen)
             self._centre = shift
-            fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, trained))
+            with under(limit):
+                fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, trained))
+            fit = timed(fit, limit, type(self).__name__)
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:

@@ -26,7 +26,7 @@ from slimsvm.core.products import add_transposed
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import in_pieces
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Fit, Problem, Solver, Status, reported
 from slimsvm.solvers.checks import RANDOM_ACCESS, TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.decomposition.kernel_table import PIECE
@@ -36,6 +36,8 @@ from slimsvm.tasks import losses
 Array = np.ndarray
 # Share of a bound that the rounding of float64 sums can be.
 ROUNDING = 1e-12
+# Rows that a model is scaled by where there is no time for all.
+FEW_ROWS = 1000
 
 
 class BallRun:
@@ -144,16 +146,27 @@ class BallRun:
         rows, a = rows[kept], alpha[kept] / q
         coef = (a * self.y[rows])[:, None]
         intercept = self.offset * coef.sum()
-        kernel_rows, plain = self.kernel_rows, np.zeros(0)
-        scores = kernel_rows.scores(kernel_rows.points(rows), coef).astype(np.float64) + intercept
-        norm_squared = float(coef[:, 0] @ scores[rows, 0])  # of w and b
-        scale = best_scale(self.y * scores[:, 0], norm_squared, problem.C * problem.examples.weights)
+        kernel_rows, plain, n = self.kernel_rows, np.zeros(0), self.kernel_rows.n_rows
+        points, y, examples, share = kernel_rows.points(rows), self.y, problem.examples, 1.0
+
+        def look(at: Array | None = None) -> Array:
+            return kernel_rows.scores(points, coef, rows=at).astype(np.float64) + intercept
+
+        scores: Any = reported(kernel_rows, status, len(rows), look)
+        is_whole = scores is not None
+        own = scores[rows] if is_whole else look(rows)
+        if not is_whole:  # no time for more rows
+            some = np.arange(0, n, -(-n // FEW_ROWS))
+            scores, y, examples = look(some), y[some], examples.take(some)
+            share = problem.examples.total_weight / examples.total_weight
+        norm_squared = float(coef[:, 0] @ own[:, 0])  # of w and b
+        scale = best_scale(y * scores[:, 0], norm_squared, share * problem.C * examples.weights)
         coef, intercept, scores, norm_squared = scale * coef, scale * intercept, scale * scores, scale**2 * norm_squared
-        examples, task = problem.examples, problem.task
+        task = problem.task
         bound, bound_evals = self.own_bound(rows, a)
         loss = losses(task.augment(scores, plain, examples), scores, plain, examples)
-        slack = np.maximum(0.0, 1.0 - self.y * scores[:, 0])
-        own_objective = 0.5 * norm_squared + 0.5 * problem.C * float(examples.weights @ slack**2)
+        slack, unknown = np.maximum(0.0, 1.0 - y * scores[:, 0]), 0.0 if is_whole else np.nan
+        own_objective = 0.5 * norm_squared + 0.5 * problem.C * float(examples.weights @ slack**2) + unknown
         counters = {
             "kernel_evals": evals,
             "report_kernel_evals": kernel_rows.counter.n - evals + bound_evals,
@@ -168,10 +181,10 @@ class BallRun:
             kernel=problem.kernel,
             dtype=np.dtype(kernel_rows.dtype).name,
         )
-        objective = 0.5 * norm_squared + problem.C * float(examples.weights @ loss)
+        objective = 0.5 * norm_squared + problem.C * float(examples.weights @ loss) + unknown
         v = np.zeros(kernel_rows.n_rows)
         v[rows] = coef[:, 0]
-        state = DualState(v, problem.C, task, examples)
+        state = DualState(v, problem.C, task, problem.examples)
         return Fit(model, status, objective, None, history, counters, state, rows)
 
     def own_bound(self, rows: Array, a: Array) -> tuple[float, int]:

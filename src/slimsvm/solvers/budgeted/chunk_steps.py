@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Status, finite, iterate
@@ -105,5 +106,6 @@ def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
     problem.check_range()
     with one_blas_thread():
         run = StreamRun(problem, without_finish(solver, epochs=1), state)
-        status, history = iterate(run, problem, time.perf_counter(), (), type(solver).__name__)
+        with time_limit(problem.max_seconds):
+            status, history = iterate(run, problem, time.perf_counter(), (), type(solver).__name__)
         return finite(run.finish(status, history), problem)

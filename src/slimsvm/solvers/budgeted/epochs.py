@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from slimsvm.budget.steps import DUAL
 from slimsvm.core import HINGE
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status, exact_objective
+from slimsvm.solvers.base import Fit, Problem, Status, exact_objective, reported
 from slimsvm.solvers.budgeted.box_dual import (
     BudgetState,
     dual_point,
@@ -31,7 +32,7 @@ from slimsvm.solvers.budgeted.box_dual import (
     signs,
     steps_of,
 )
-from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
+from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.refine import Refine
 from slimsvm.solvers.rounding import DualPoint
@@ -91,6 +92,7 @@ class BudgetedRun:
         self.best = {"primal": np.inf, "degradation": np.inf, "dual": np.inf}
         if solver.descent_epochs:
             check_kernel(self.kernel_rows, learn_metric=False)
+        self.solved_for: tuple[KernelExpansion, ConvexFinish] | None = None
         self.finished: tuple[KernelExpansion, float | None] | None = None
 
     @property
@@ -286,7 +288,12 @@ class BudgetedRun:
         if self.solver.finish:
             model = self._expansion()
             tol = self.problem.tolerances(self.solver.tol_relative, model.n_basis)[1]
-            found = fit_coefficients(self.problem, self.kernel_rows, model.basis, None, tol, rng=self.rng)
+            operands: Any = self.problem, self.kernel_rows, model.basis
+
+            def after_step(finish: ConvexFinish) -> None:
+                self.solved_for = model, finish
+
+            found = fit_coefficients(*operands, None, tol, rng=self.rng, after_step=after_step)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept), found.bound_in_basis
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
             if self.solver.descent_epochs:
@@ -299,7 +306,7 @@ class BudgetedRun:
         """Move the finished model's points too, where that lowers the objective."""
         assert self.finished is not None
         descent = Refine(self.solver.max_basis, epochs=self.solver.descent_epochs, initial=self.finished[0])
-        problem = replace(self.problem, max_iter=None, max_seconds=None, random_state=self.rng, verbose=0)
+        problem = replace(self.problem, max_iter=None, random_state=self.rng, verbose=0)
         fit = descent.solve(problem)
         self.kernel_rows.counter.add(fit.counters["kernel_evals"])
         if fit.objective < record["objective"]:
@@ -313,7 +320,11 @@ class BudgetedRun:
         if self.finished is not None:
             model, bound = self.finished
             model = expansion(rows, model.basis, model.coef, model.intercept)
-        objective = exact_objective(self.problem, rows, model)
+        elif self.solved_for is not None:
+            model, finish = self.solved_for
+            model = expansion(rows, model.basis, *finish.whole.coefficients(finish.best.found.u))
+        found = reported(rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        objective = np.nan if found is None else found
         basis_rows = self.model.basis_rows
         state = BudgetState(
             self.model.basis, self.model.coef * self.unit, self.intercept * self.unit, basis_rows,

@@ -18,6 +18,7 @@ Parts: `solvers.budgeted.budgeted_solver` for a trial.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from math import exp, log
 from typing import Any
@@ -25,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from slimsvm.budget.steps import DUAL
+from slimsvm.core.clock import OutOfTimeError
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Best, Fit, Problem, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Status, nothing
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.decomposition.dual import Dual
 from slimsvm.solvers.rounding import DualPoint, sure_value
@@ -55,7 +57,6 @@ def box_problem(problem: Problem, rng: np.random.Generator) -> Problem:
         intercept="none",
         random_state=rng,
         max_iter=None,
-        max_seconds=None,
         verbose=0,
     )
 
@@ -109,6 +110,8 @@ class OneClassRun:
         price = exp(self.log_price)
         goes_on = self.solver.method == DUAL or self.has_all
         fit = self.solver.solve(replace(self.box, C=price), self.state if goes_on else None)
+        if fit.state is None:  # there was no time for an iteration
+            raise OutOfTimeError
         self.kernel_rows.counter.add(fit.counters["kernel_evals"])
         self.n_reported += fit.counters["report_kernel_evals"]
         self.state, self.n_trials = fit.state, self.n_trials + 1
@@ -179,7 +182,9 @@ class OneClassRun:
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The best trial's model."""
         if self.best.found is None:
-            raise KeyboardInterrupt
+            if status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            return nothing(self.problem, type(self.solver).__name__, time.perf_counter())
         objective, (model, fit) = self.best.objective, self.best.found
         bound = min(self.bound, objective) if np.isfinite(self.bound) else None
         counters = {"kernel_evals": self.kernel_rows.counter.n, "report_kernel_evals": self.n_reported}

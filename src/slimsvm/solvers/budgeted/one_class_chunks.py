@@ -62,6 +62,8 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
     problem, digest = replace(problem, random_state=rng, max_iter=None), digest_of(problem)
     if state is None:
         fit = without_finish(solver).solve(problem)
+        if fit.state is None:
+            raise ValueError(f"max_seconds={problem.max_seconds:g} is too short for the first chunk: raise it")
         box, total, recent = _begun(fit.state, digest), problem.examples.total_weight, problem
         rho = -float(fit.model.intercept[0]) * box.C
     else:

@@ -14,6 +14,7 @@ Parts: `solvers.budgeted.box_dual`, `solvers.in_span.smoothed_newton`; the steps
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from slimsvm import core
 from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.budget.steps import DUAL
 from slimsvm.core import EPSILON_INSENSITIVE
-from slimsvm.solvers.base import NEARLY_TOLERANCE, SMALL_TOLERANCE, Fit, Problem, Status, exact_objective
+from slimsvm.solvers.base import NEARLY_TOLERANCE, SMALL_TOLERANCE, Fit, Problem, Status, exact_objective, reported
 from slimsvm.solvers.budgeted.box_dual import (
     BudgetState,
     dual_point,
@@ -174,7 +175,8 @@ class PlainAscentRun:
             rows, rows.basis(basis_rows), coef[basis_rows], intercept if found is None else found.intercept
         )
         evals = rows.counter.n
-        objective = exact_objective(self.problem, rows, model)
+        known = reported(rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        objective = np.nan if known is None else known
         # At the optimum the two differ by rounding errors, of either sign.
         lower_bound = min(self.lower_bound, objective) if np.isfinite(self.lower_bound) else None
         counters = {

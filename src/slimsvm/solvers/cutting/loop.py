@@ -96,7 +96,6 @@ class CuttingPlaneRun:
     """
 
     doing = "cutting planes"
-    ends_in_passes = True
 
     def __init__(self, problem: Problem, oracle, plan: Plan, state: CutsState | None):
         self.problem, self.oracle, self.plan = problem, oracle, plan
@@ -349,7 +348,7 @@ class CuttingPlaneRun:
             best = self.latest
         if self.plan.keep == "last":
             best = replace(self.latest, objective=None)
-        model, objective, basis_rows = self.model(best, trim=status not in (Status.TIME_LIMIT, Status.INTERRUPTED))
+        model, objective, basis_rows = self.model(best, trim=not status.is_cut)
         if objective is None and self.plan.final_objective:
             look = partial(self.objective, model, best.norm_squared)
             objective = reported(self.kernel_rows, status, model.n_basis, look)

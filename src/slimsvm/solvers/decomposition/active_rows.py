@@ -169,7 +169,6 @@ class ActiveRows:
             tol=tol,
             max_steps=max_steps,
             leaps=self.leaps,
-            end=self.kernel_rows.end,
         )
         return Improvement(places, v, g, gain, violation, n_steps)
 

@@ -85,7 +85,6 @@ class ExactRun:
     """
 
     doing = "exact machine"
-    ends_in_passes = True
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
@@ -212,7 +211,7 @@ class ExactRun:
 
     def go_inside(self) -> None:
         """Solve for all rows by the interior-point method; its point is taken if it is better."""
-        found = self.inner.solve(self.tol.now, self.kernel_rows.end)
+        found = self.inner.solve(self.tol.now)
         if found is None or not (
             found.violation <= self.tol.now or self.dual.value(found.v, found.g) > max(self.value, 0.0)
         ):
@@ -367,8 +366,7 @@ class ExactRun:
         before the first look the objective is estimated from some of the rows.
         """
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
-        is_cut = status in (Status.INTERRUPTED, Status.TIME_LIMIT)
-        takes_long, objective = is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
+        takes_long, objective = status.is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
         if takes_long and self.looked is not None:
             self.v, self.g = self.looked
             self.sides = None

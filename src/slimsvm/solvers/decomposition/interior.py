@@ -20,13 +20,13 @@ Mehrotra, "On the Implementation of a Primal-Dual Interior Point Method", SIAM J
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from slimsvm.core.clock import is_time_over
 from slimsvm.solvers.decomposition.dual import Dual
 
 Array = np.ndarray
@@ -279,15 +279,13 @@ class Inner:
             self.newton = Newton(values(), self.dual)
         return n_steps * n >= WAIT * (WORK + 2 * n * self.newton.rank**2)
 
-    def solve(self, tol: float, end: float | None) -> Inside | None:
+    def solve(self, tol: float) -> Inside | None:
         """The dual point that violates least of those the method comes to; None where it finds none, or none in time.
 
         Parameters
         ----------
         tol : float
             Violation that is asked for.
-        end : float or None
-            When `time.perf_counter` is past this, there is no time.
         """
         newton, since = self.newton, 0
         best: Inside | None = None
@@ -296,7 +294,7 @@ class Inner:
         with np.errstate(all="ignore"):
             point = InteriorPoint(newton, self.dual)
             for _ in range(ROUNDS):
-                if end is not None and time.perf_counter() >= end:
+                if is_time_over():
                     break
                 if since == PATIENCE or not point.step():
                     break

@@ -5,12 +5,12 @@ One record of the history is one pair. The model has a basis that all pairs shar
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import OutOfTimeError, check_time, share_of_time
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Fit, Problem, Room, Solver, Status
@@ -107,7 +107,7 @@ class OneVsOneRun:
         self.kernel_rows = problem.bind()
         self.fits: list[PairFit] = []
         self.converged = self.is_last = False
-        self.begun, self.room = time.perf_counter(), Room()
+        self.room = Room()
 
     @property
     def share_done(self) -> float:
@@ -119,10 +119,8 @@ class OneVsOneRun:
         return rows_of_pair(self.problem, pair)
 
     def two_classes(self, pair: tuple[int, int]) -> Problem:
-        """The problem of one pair, with the time that is left."""
-        seconds = self.problem.max_seconds
-        if seconds is not None:
-            seconds = max(seconds - (time.perf_counter() - self.begun), 1e-3)
+        """The problem of one pair, with up to twice its share of the time that is left."""
+        seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
         precision = np.dtype(self.kernel_rows.dtype).name
         problem = replace(self.problem, precision=precision, max_seconds=seconds, verbose=0)
         problem = replace(problem, kept=None, room=self.room)
@@ -135,6 +133,8 @@ class OneVsOneRun:
     def fit_pair(self, k: int) -> PairFit:
         """Solve for pair k."""
         fit = self.solver.solve(self.two_classes(self.pairs[k]), state=self.states[k])
+        if fit.state is None:  # there was no time for an iteration
+            raise OutOfTimeError
         assert fit.basis_rows is not None
         assert fit.lower_bound is not None
         self.kernel_rows.counter.add(fit.counters["kernel_evals"])
@@ -153,6 +153,7 @@ class OneVsOneRun:
 
     def step(self) -> dict[str, Any]:
         """Solve for one pair."""
+        check_time()
         k = len(self.fits)
         fit = self.fit_pair(k)
         self.fits.append(fit)

@@ -7,13 +7,13 @@ Python would take many times as long as the steps.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from slimsvm import core
+from slimsvm.core.clock import OutOfTimeError, is_time_over
 from slimsvm.solvers.base import Kept, Problem, Status
 from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Progress, Tolerance
 from slimsvm.solvers.decomposition.interior import Inner
@@ -82,7 +82,6 @@ class PairSets:
         self.inner: dict[int, Inner] = {}  # of pairs that take many steps
         self.progress = [Progress(int(size)) for size in self.sizes]
         self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
-        self.end: float | None = None
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
         n = len(pairs)
         self.steps, self.n_steps, self.n_calls = (np.zeros(n, np.int64) for _ in range(3))
@@ -126,9 +125,8 @@ class PairSets:
         self.objective = self.sums(0.5 * v * (dual.target - g) + dual.losses(g, added))
         self.lower_bound = np.minimum(self.sums(dual.parts_of_value(v, g)), self.objective)
 
-    def solve(self, workspace: Array, end: float | None) -> list[Status]:
+    def solve(self, workspace: Array) -> list[Status]:
         """Steps until no pair needs more, or a limit is reached; what became of each."""
-        self.end = end
         found: list[Status | None] = [None] * len(self.tol)
         closing: dict[int, tuple[int, float]] = {}  # steps and a finer tolerance, of pairs that have met theirs
         try:
@@ -136,8 +134,10 @@ class PairSets:
                 self.improve(is_open, closing, workspace)
                 for k in is_open:
                     found[k] = self.ended(k, closing)
-                if end is not None and time.perf_counter() >= end:
+                if is_time_over():
                     return [status or Status.TIME_LIMIT for status in found]
+        except OutOfTimeError:
+            return [status or Status.TIME_LIMIT for status in found]
         except KeyboardInterrupt:
             return [status or Status.INTERRUPTED for status in found]
         return [status for status in found if status is not None]
@@ -178,7 +178,7 @@ class PairSets:
 
     def go_inside(self, k: int) -> None:
         """Solve for pair k by the interior-point method; its point is taken if it is better."""
-        part, tol, found = self.part(k), self.tol[k].now, self.inner[k].solve(self.tol[k].now, self.end)
+        part, tol, found = self.part(k), self.tol[k].now, self.inner[k].solve(self.tol[k].now)
         if found is None:
             return
         if found.violation <= tol or self.inner[k].dual.value(found.v, found.g) > self.lower_bound[k]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from slimsvm import core
+from slimsvm.core.clock import is_time_over
 from slimsvm.solvers.decomposition.dual import extremes, slopes
 from slimsvm.solvers.decomposition.leap import Leaps, leap
 
@@ -91,9 +91,8 @@ def solve_set(
     max_steps: int,
     workspace: Array | None = None,
     leaps: Leaps | None = None,
-    end: float | None = None,
 ) -> Solved:
-    """Maximise D(v) over the variables of a working set, in v and g.
+    """Maximise D(v) over the variables of a working set, in v and g; when the time is over, the steps so far are all.
 
     Parameters
     ----------
@@ -113,8 +112,6 @@ def solve_set(
         Memory to use again.
     leaps : Leaps or None
         When all free variables are moved at a time; None: never.
-    end : float or None
-        When `time.perf_counter` is past this, the steps so far are all.
 
     Returns
     -------
@@ -155,7 +152,7 @@ def solve_set(
         left, gain = left - made, gain + risen
         if leaps is not None:
             leaps.note(made * n)
-        is_over = not left or (end is not None and time.perf_counter() >= end)
+        is_over = not left or is_time_over()
         if made < asked and now > tol and not is_over:
             now = _grown(block, g, v, bounds, balanced, epsilon, tol) if made else tol
         elif made < asked or is_over:

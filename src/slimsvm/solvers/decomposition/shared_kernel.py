@@ -79,8 +79,7 @@ class SharedKernelRun(OneVsOneRun):
             for rows, pair in zip(some, self.pairs[first:last], strict=True)
         ]
         sets = PairSets(self.problem, pairs, self.states[first:last], K, self.kept)
-        seconds = self.problem.max_seconds
-        found = sets.solve(self.workspace, None if seconds is None else self.begun + seconds)
+        found = sets.solve(self.workspace)
         for k, status in enumerate(found):
             fit = sets.fit(k, status)
             self.fits.append(fit)

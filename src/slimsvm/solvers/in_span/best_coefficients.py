@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import time_left
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
@@ -43,7 +43,6 @@ def best_coefficients(
     model: KernelExpansion,
     tol_relative: Any,
     rng: np.random.Generator,
-    deadline: float = np.inf,
     tau: float | None = None,
     halfway: dict[str, Any] | None = None,
     after_step: Callable[[ConvexFinish], None] | None = None,
@@ -64,8 +63,6 @@ def best_coefficients(
         Gap to the bound within the basis, as a share of the objective: "auto" is `NEWTON_TOLERANCE` or
         `CUTS_TOLERANCE`. Small problems are solved to rounding.
     rng : numpy.random.Generator
-    deadline : float, default=inf
-        Cuts end at this value of `time.perf_counter`.
     tau : float or None
         What smoothed losses begin with, where it is known from a like problem.
     halfway, after_step
@@ -91,10 +88,8 @@ def best_coefficients(
         advice = None
     else:
         start = model.coef, model.intercept, model.plain
-        found = finish_by_cuts(problem, kernel_rows, model.basis, start, tol_relative, MAX_CUTS, deadline)
-        advice = (
-            "a larger max_seconds may bring it down" if time.perf_counter() > deadline else "rounding allows no less"
-        )
+        found = finish_by_cuts(problem, kernel_rows, model.basis, start, tol_relative, MAX_CUTS)
+        advice = "rounding allows no less" if time_left() else "a larger max_seconds may bring it down"
     whose, bound = "the coefficients' problem", found.bound_in_basis
     warn_of_a_gap(whose, found.objective, bound, tol_relative, kernel_rows.dtype, 7, advice)
     return found

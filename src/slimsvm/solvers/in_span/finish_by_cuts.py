@@ -8,12 +8,12 @@ is: the objective never rises above that of the start, and the QP's value bounds
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit
 from slimsvm.cuts import Cut, ExactOracle, Point, Solution
 from slimsvm.cuts.scorebooks import plain_products
 from slimsvm.kernels import KernelRows
@@ -114,12 +114,15 @@ def finish_by_cuts(
     start: Any,
     tol_relative: float,
     max_steps: int,
-    deadline: float = np.inf,
 ) -> Coefficients:
-    """Steps until the tolerance, ``max_steps`` or the ``deadline`` of `time.perf_counter`; see `FinishByCuts`."""
+    """Steps until the tolerance, ``max_steps`` or the end of time; see `FinishByCuts`."""
     run = FinishByCuts(problem, kernel_rows, basis, tol_relative, start)
     n_steps = 0
-    while n_steps < max_steps and not run.converged and time.perf_counter() < deadline:
-        run.step()
-        n_steps += 1
-    return run.found(n_steps)
+    try:
+        while n_steps < max_steps and not run.converged and not is_time_over():
+            run.step()
+            n_steps += 1
+    except OutOfTimeError:
+        pass
+    with no_limit():
+        return run.found(n_steps)

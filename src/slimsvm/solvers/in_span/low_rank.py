@@ -22,6 +22,7 @@ Parts: `bases`, `solvers.in_span.whitened_span` (coordinates, in memory or compu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from slimsvm.bases import get_basis
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
-from slimsvm.solvers.base import Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status, reported
 from slimsvm.solvers.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
 from slimsvm.solvers.halfway import Halfway, asked_of, generator_at
 from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, subspace
@@ -72,6 +73,7 @@ class LowRankRun:
         self.tolerances = problem.tolerances(solver.tol_relative, space.n_vectors)
         self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, halfway=newton)
         self.bound, self.converged = -np.inf, False
+        self.known: Best | None = None  # whose objective is that of all rows at the problem's price
 
     def distance(self, record: dict[str, Any]) -> float | None:
         """See `solvers.progress`."""
@@ -128,7 +130,7 @@ class LowRankRun:
         record["n_basis"] = self.finisher.whole.rank
         if gap is not None:
             record["training_error"] = self.finisher.training_error()
-            self.bound, self.converged = self.finisher.bound, self.finisher.converged
+            self.bound, self.converged, self.known = self.finisher.bound, self.finisher.converged, self.finisher.best
         return record
 
     @made_once
@@ -154,10 +156,11 @@ class LowRankRun:
         """The best point as a model, without the vectors that lie in the span of the others."""
         finisher, evals = self.finisher, self.kernel_rows.counter.n
         u = finisher.best.found.u
-        if status is Status.INTERRUPTED or finisher.on_the_way:
-            objective = self._objective(u)
-        else:
+        if finisher.best is self.known:
             objective = finisher.best.objective
+        else:
+            found = reported(self.kernel_rows, status, finisher.whole.rank, partial(self._objective, u))
+            objective = np.nan if found is None else found
         if self.converged:
             warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, 3)
         coef, intercept = finisher.whole.coefficients(u)

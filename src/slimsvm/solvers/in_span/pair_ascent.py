@@ -14,7 +14,6 @@ Parts: `core/ascent/linear.cc`, `solvers.in_span.whitened_span`.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,6 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.threads import run_tiles
-from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.in_span.smoothed_newton import subspace
@@ -54,7 +52,7 @@ class PairsInSpan:
     converged: bool
 
 
-def pair_coefficients(problem: Problem, basis: Any, end: float | None = None) -> PairsInSpan:
+def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     """The model of two classes, or of all pairs of several, over given vectors.
 
     Parameters
@@ -63,16 +61,10 @@ def pair_coefficients(problem: Problem, basis: Any, end: float | None = None) ->
         Of hinge losses: its task has `class_pairs`, or the labels -1 and +1. A free intercept is taken to be a
         regularised one.
     basis : raw vectors of shape (k, d)
-    end : float or None
-        When the time is over, by `time.perf_counter`.
 
     Returns
     -------
     PairsInSpan
-
-    Raises
-    ------
-    OutOfTimeError
     """
     kernel_rows, examples, pairs = problem.bind(), problem.examples, problem.task.class_pairs() or [(1, -1)]
     space = subspace(problem, kernel_rows, basis)
@@ -82,8 +74,6 @@ def pair_coefficients(problem: Problem, basis: Any, end: float | None = None) ->
 
     def solve(lo: int, hi: int) -> None:
         for k in range(lo, hi):
-            if end is not None and time.perf_counter() > end:
-                raise OutOfTimeError
             index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
             sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
             price = problem.C * examples.weights[index]

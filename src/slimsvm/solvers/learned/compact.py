@@ -38,23 +38,25 @@ import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
+from slimsvm.core.clock import OutOfTimeError, no_limit, share_of_time, time_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.kernels.kernel_rows import OutOfTimeError
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
-from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective
+from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective, nothing, reported
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
 from slimsvm.solvers.in_span.low_rank import LowRank, LowRankState
 from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.machines import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
-from slimsvm.solvers.learned.size_search import MAX_REFERENCE, CutShortError, Part, SizeSearch
+from slimsvm.solvers.learned.size_search import MAX_REFERENCE, SEARCH_SHARE, CutShortError, Part, SizeSearch
 from slimsvm.solvers.learned.trials import LAST_SHARE, Trial
 from slimsvm.tasks import Task, losses
 
@@ -156,7 +158,7 @@ class Compact(Solver):
         if self.learn_metric:
             check_smoothable(problem)
             check_kernel(problem.bind(), self.learn_metric)
-        with one_blas_thread():
+        with one_blas_thread(), time_limit(problem.max_seconds):
             return _Search(problem, self, None if state is None else state.size, tuple(callbacks)).run()
 
 
@@ -168,7 +170,8 @@ class _Search(SizeSearch):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                self.try_sizes()
+                with time_limit(share_of_time(SEARCH_SHARE)):
+                    self.try_sizes()
             if self.best is not None and self.best[0].will_do:
                 return self._small(*self.best)
         except CutShortError as end:
@@ -239,6 +242,8 @@ class _Search(SizeSearch):
 
     def _cut_short(self, status: Status) -> Fit:
         """The best of few vectors so far, or the exact machine of a part: what there is when a search is cut short."""
+        if not self.parts:
+            return self._end(nothing(self.problem, "Compact", self.begun))
         part = self.parts[0]
         if self.best is not None:
             trial, model, machine = self.best
@@ -251,12 +256,17 @@ class _Search(SizeSearch):
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             message = f"the search for few vectors ended early ({status}): {what} is returned"
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
-        if self.best is not None:
-            rows = replace(problem, precision="float64").bind()
-            fit.objective = exact_objective(problem, rows, fit.model)
-            fit.counters["report_kernel_evals"] = rows.counter.n
-        else:
-            fit.objective += self._losses_beside(part, problem)
+        with no_limit():
+            if self.best is not None:
+                rows = replace(problem, precision="float64").bind()
+                look: Any = partial(exact_objective, problem, rows, fit.model)
+            else:
+                rows = problem.bind()
+                look = partial(self._losses_beside, part, problem)
+            found = reported(rows, status, fit.model.n_basis, look)
+            if self.best is not None:
+                fit.counters["report_kernel_evals"] = rows.counter.n
+        fit.objective += np.nan if found is None else found
         fit.status = status
         if fit.basis_rows is not None:
             fit.basis_rows = part.index[fit.basis_rows]

@@ -52,8 +52,6 @@ class Mover:
     rng : numpy.random.Generator
         Draws the vectors they begin at.
     counter : EvalCounter
-    end : float or None
-        When the time is over, by `time.perf_counter`.
 
     Attributes
     ----------
@@ -61,8 +59,8 @@ class Mover:
         Kernel evaluations that the steps made so far took, or what takes as long.
     """
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter, end: float | None):
-        self.problem, self.rng, self.counter, self.end = problem, rng, counter, end
+    def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter):
+        self.problem, self.rng, self.counter = problem, rng, counter
         self.work = 0.0
 
     def distance(self, exact: KernelExpansion) -> Distance:
@@ -114,6 +112,4 @@ class Mover:
         return min(int(max(quick_evals(self.problem), room) / work), MORE_STEPS if have else FIRST_STEPS), work
 
     def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:
-        distance = Distance(exact, None, self.problem.n_jobs, self.counter, dtype)
-        distance.own.kernel_rows.end = self.end
-        return distance
+        return Distance(exact, None, self.problem.n_jobs, self.counter, dtype)

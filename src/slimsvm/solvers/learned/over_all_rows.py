@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status, exact_objective
+from slimsvm.solvers.base import Fit, Problem, Status, exact_objective, reported
 from slimsvm.solvers.in_span.best_coefficients import best_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
 
@@ -44,7 +44,7 @@ class OverAllRows:
         state_of: Callable[[Fit, KernelExpansion], Any],
     ):
         self.whole, self.run, self.tau, self.tol_relative, self.rng = whole, run, tau, tol_relative, rng
-        self.state_of, self.begun = state_of, time.perf_counter()
+        self.state_of = state_of
         self.kernel_rows: KernelRows = run.kernel_rows
         self.converged, self.doing = False, run.doing
         self.finished: tuple[KernelExpansion, Coefficients, Any] | None = None
@@ -62,8 +62,7 @@ class OverAllRows:
         if self.run.converged:
             fit = self.run.finish(Status.CONVERGED, [])
             rows = self._all_rows(fit.model)
-            deadline = np.inf if self.whole.max_seconds is None else self.begun + self.whole.max_seconds
-            found = best_coefficients(self.whole, rows, fit.model, self.tol_relative, self.rng, deadline, self.tau())
+            found = best_coefficients(self.whole, rows, fit.model, self.tol_relative, self.rng, self.tau())
             dtype = np.dtype(rows.dtype).name
             model = replace(fit.model, coef=found.coef, intercept=found.intercept, dtype=dtype)
             self.finished = model, found, self.state_of(fit, model)
@@ -87,7 +86,8 @@ class OverAllRows:
             fit = self.run.finish(status, history)
             rows, bound = self._all_rows(fit.model), None
             model = replace(fit.model, dtype=np.dtype(rows.dtype).name)
-            objective, state = exact_objective(self.whole, rows, model), self.state_of(fit, model)
+            known = reported(rows, status, model.n_basis, partial(exact_objective, self.whole, rows, model))
+            objective, state = np.nan if known is None else known, self.state_of(fit, model)
         counters = {
             "kernel_evals": evals,
             "report_kernel_evals": self.kernel_rows.counter.n - evals,

@@ -31,14 +31,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from slimsvm.core.clock import no_limit, present_limit
 from slimsvm.kernels import KernelRows
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status
+from slimsvm.solvers.base import Best, Fit, Problem, Solver, Status, reported
 from slimsvm.solvers.checks import check_count, check_number
 from slimsvm.solvers.halfway import Halfway, asked_of, generator_at
 from slimsvm.solvers.in_span.best_coefficients import (
@@ -73,6 +75,9 @@ DIVERGED = 2.0
 NEAR_ROWS = 100_000, LEARNING_ROWS
 # Of max_seconds, the share left for the finish.
 FINISH_SHARE = 0.15
+# Fewer sweeps are planned where all would take HOPELESS times what is left of max_seconds after LOOK_SHARE of it, or
+# more than is left after half of it: a limit that suffices changes nothing.
+LOOK_SHARE, HOPELESS = 0.1, 4.0
 
 
 def expected_evals(n_rows: int, k: int) -> float:
@@ -133,6 +138,7 @@ class RefineRun:
         self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, solver.averaging), n_epochs, 0
         self.best, self.n_restarts = Best(self.unit, self.descent.parameters.flat.copy()), 0
         self.record: dict[str, Any] = {}
+        self.first_sweep, self.is_hurried = 0.0, False
         # Where the sweeps ended, once coefficients are solved for: over which vectors, and the run that does.
         self.swept: dict[str, Any] | None = None
         self.solved_for: tuple[KernelExpansion, ConvexFinish] | None = None
@@ -149,6 +155,7 @@ class RefineRun:
 
     def step(self) -> dict[str, Any]:
         """One sweep, and after the last one the finish."""
+        self.first_sweep = self.first_sweep or time.perf_counter()
         if not self.schedule.done:
             self.record = self._sweep()
         if self.schedule.done:
@@ -156,7 +163,6 @@ class RefineRun:
         return self.record
 
     def _sweep(self) -> dict[str, Any]:
-        begun = time.perf_counter()
         factors, shares = self.schedule.sweep(self.n_batches)
         order = self.rng.permutation(self.problem.examples.n_examples)
         sweep = self.descent.sweep(order, factors, shares)
@@ -174,7 +180,7 @@ class RefineRun:
         }
         self.n_swept += 1
         self._watch(value)
-        self._fit_into_time(time.perf_counter() - begun)
+        self._fit_into_time()
         return record
 
     def _watch(self, value: float) -> None:
@@ -186,12 +192,20 @@ class RefineRun:
         self.descent.set(self.best.found)
         self.descent.slow_down()
 
-    def _fit_into_time(self, seconds: float) -> None:
-        """Plan the sweeps that max_seconds has time for, if each takes as long as the last; never more than before."""
-        if self.problem.max_seconds is None or self.schedule.done:
+    def _fit_into_time(self) -> None:
+        """Plan the sweeps that there is time for, if each takes as long as those so far, where all are too many."""
+        limit = present_limit()
+        if limit is None or limit.end == np.inf or self.schedule.done:
             return
-        left = (1 - FINISH_SHARE) * self.problem.max_seconds - (time.perf_counter() - self.begun)
-        self.schedule.left = int(np.clip(left / max(seconds, 1e-9), 1, self.n_epochs - self.n_swept))
+        now, n_left = time.perf_counter(), self.n_epochs - self.n_swept
+        whole, spent = limit.end - self.begun, now - self.begun
+        room, each = (1 - FINISH_SHARE) * whole - spent, (now - self.first_sweep) / self.n_swept
+        is_early = spent < 0.5 * whole
+        if not self.is_hurried and spent >= LOOK_SHARE * whole:
+            self.is_hurried = n_left * each > (HOPELESS if is_early else 1.0) * room
+        if self.is_hurried:
+            limit.note()
+            self.schedule.left = int(np.clip(room / max(each, 1e-9), 1, n_left))
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -209,7 +223,6 @@ class RefineRun:
             if self.problem is not self.whole:
                 self._leave_sample(model, rows)
             problem = replace(self.whole, kernel=model.kernel)
-            deadline = np.inf if problem.max_seconds is None else self.begun + problem.max_seconds
 
             def after_step(finish: ConvexFinish) -> None:
                 self.solved_for = model, finish
@@ -217,7 +230,7 @@ class RefineRun:
 
             options: Any = {"halfway": newton, "after_step": after_step}
             tol_relative = self.solver.tol_relative
-            found = best_coefficients(problem, rows, model, tol_relative, self.rng, deadline, tau, **options)
+            found = best_coefficients(problem, rows, model, tol_relative, self.rng, tau, **options)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
 
@@ -277,7 +290,8 @@ class RefineRun:
 
     def _pause(self) -> None:
         if self.between is not None:
-            self.between()
+            with no_limit():
+                self.between()
 
     def _where(self) -> dict[str, Any]:
         """Everything that `_go_back` needs between two sweeps."""
@@ -311,15 +325,20 @@ class RefineRun:
         """The model as it is, whose objective nobody has computed, and where the run is; see `Run`."""
         counters, newton = {"kernel_evals": self.kernel_rows.counter.n}, None
         if self.solved_for is not None:
-            model, finish = self.solved_for
-            coef, intercept = finish.whole.coefficients(finish.best.found.u)
-            model, newton = replace(model, coef=coef, intercept=intercept), finish.halfway()
+            model, newton = self._best_so_far(), self.solved_for[1].halfway()
         else:
             model = self._present()
         values = self._where() if self.swept is None else self.swept
         if newton is not None:
             values = values | {"newton": newton, "random": self.rng.bit_generator.state}
         return Fit(model, Status.STOPPED, np.nan, None, [], counters, Halfway(self._asked, values))
+
+    def _best_so_far(self) -> KernelExpansion:
+        """The model with the best coefficients that have been solved for."""
+        assert self.solved_for is not None
+        model, finish = self.solved_for
+        coef, intercept = finish.whole.coefficients(finish.best.found.u)
+        return replace(model, coef=coef, intercept=intercept)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """The model with its objective over all rows."""
@@ -328,8 +347,14 @@ class RefineRun:
             model, found = self.finished
             objective, bound = found.objective, found.bound_in_basis
         else:
-            model, rows = self._among_all(*self._learned())
-            objective, bound = self._objective(model, rows), None
+            if self.solved_for is not None:
+                model, rows = self._best_so_far(), self.kernel_rows
+                if model.kernel != rows.kernel:
+                    rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
+            else:
+                model, rows = self._among_all(*self._learned())
+            found, bound = reported(rows, status, model.n_basis, partial(self._objective, model, rows)), None
+            objective = np.nan if found is None else found
         used = model.coef.any(axis=1)
         if not used.all():
             model = replace(model, basis=model.basis[used], coef=model.coef[used])

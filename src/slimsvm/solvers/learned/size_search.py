@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.kernels.kernel_rows import OutOfTimeError
+from slimsvm.core.clock import Limit, OutOfTimeError, is_time_over, present_limit
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows, is_text
 from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status
@@ -109,9 +109,9 @@ class SizeSearch(SearchWork):
         super().__init__(problem, solver)
         self.callbacks, self.known = callbacks, known
         self.begun, self.rng = time.perf_counter(), problem.generator()
-        self.end = None if problem.max_seconds is None else self.begun + problem.max_seconds
+        self.limit = present_limit() or Limit(None, None)
         self.history: list[dict[str, Any]] = []
-        self.mover = Mover(problem, self.rng, self.counter, self.end)
+        self.mover = Mover(problem, self.rng, self.counter)
         self.splits = list[tuple[Array, Array]]()
         self.trials, self.tried = list[Trial](), list[Trial]()
         self.best: tuple[Trial, KernelExpansion, Machine] | None = None
@@ -216,7 +216,7 @@ class SizeSearch(SearchWork):
                 self.learns, self.leads = trial.extra_error < least, self.leads + 1 if trial.is_sure else 0
             if trial.will_do:
                 break
-        if self.end is not None and time.perf_counter() - self.begun > SEARCH_SHARE * (self.end - self.begun):
+        if is_time_over():
             raise OutOfTimeError
 
     def _trial(self, machine: Machine, k: int, first: Array | None) -> tuple[Trial, Array]:
@@ -325,7 +325,7 @@ class SizeSearch(SearchWork):
         self.other_work += self._solving(machine.task, problem, basis.shape[0])
         if pairs or self._may_ascend(task):
             price = PAIR_PRICE if pairs else PRICE
-            found = pair_coefficients(replace(problem, C=price * problem.C, random_state=self.seed()), basis, self.end)
+            found = pair_coefficients(replace(problem, C=price * problem.C, random_state=self.seed()), basis)
             self.counter.add(found.n_kernel_evals)
             if pairs or found.converged:
                 return found.model
@@ -340,8 +340,8 @@ class SizeSearch(SearchWork):
     def solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
         """One solver's fit, in a share of the time that is left; its records join the history."""
         seed, begun, before = self.seed(), time.perf_counter() - self.begun, self.counter.n
-        if problem.max_seconds is not None:
-            problem = replace(problem, max_seconds=max(1e-3, share * (problem.max_seconds - begun)))
+        seconds = share * (self.limit.end - time.perf_counter())
+        problem = replace(problem, max_seconds=max(1e-3, seconds) if np.isfinite(seconds) else None)
 
         def note(record: dict[str, Any]) -> bool:
             record["stage"] = stage

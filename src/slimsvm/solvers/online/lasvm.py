@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
+from slimsvm.core.clock import time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, reported, surely
@@ -403,7 +404,8 @@ class LASVM(Solver):
         with one_blas_thread():
             offered = np.arange(joined.n_earlier, joined.problem.rows.n_rows)
             run = LasvmRun(joined.problem, once, offered, joined.v, None if state is None else joined.kept)
-            status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
+            with time_limit(problem.max_seconds):
+                status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
             fit = surely(finite(run.finish(status, history), joined.problem), run)
         inside = np.flatnonzero(run.inside)
         fit.state, fit.basis_rows = joined.left(run.table.row[inside], run.v[inside]), None

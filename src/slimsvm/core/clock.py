@@ -1,0 +1,138 @@
+"""The time limit of a fit. Whatever takes long looks at it: calls into the core, passes over rows, loops in Python.
+
+    with time_limit(seconds) as limit:
+        ...                              # raises OutOfTimeError once the time is over
+    if limit.was_reached: ...            # the result depends on the clock
+
+A limit holds for the thread that sets it and for the helpers of its `core.threads`. It reaches into everything that is
+called, so that nothing has to be handed on. A limit that is not reached changes nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from math import inf
+
+# Shorter limits end a fit after an iteration, but not within this many seconds: small problems get a model.
+LEAST_SECONDS = 0.5
+
+
+class OutOfTimeError(Exception):
+    """The time limit was reached; what there is so far is as usable as after Ctrl-C."""
+
+
+class Limit:
+    """When the time is over.
+
+    Parameters
+    ----------
+    seconds : float or None
+        From now on; None: no limit but the outer one.
+    outer : Limit or None
+        What it lies in, and cannot outlast.
+
+    Attributes
+    ----------
+    seconds : float
+        As it was given, no more than the outer one's; infinite without.
+    end : float
+        By `time.perf_counter`.
+    was_reached : bool
+        Whether this limit, or one within it, ended something.
+    """
+
+    def __init__(self, seconds: float | None, outer: Limit | None) -> None:
+        begun = time.perf_counter()
+        self.seconds = inf if seconds is None else seconds
+        self.end, self.interrupts_at = begun + self.seconds, begun + max(self.seconds, LEAST_SECONDS)
+        self.outer, self.was_reached = outer, False
+        if outer is not None:
+            self.seconds, self.end = min(self.seconds, outer.seconds), min(self.end, outer.end)
+            self.interrupts_at = min(self.interrupts_at, outer.interrupts_at)
+
+    def note(self) -> None:
+        """Remember, here and in the outer ones, that the time ended something."""
+        limit: Limit | None = self
+        while limit is not None:
+            limit.was_reached, limit = True, limit.outer
+
+
+_here = threading.local()
+
+
+def present_limit() -> Limit | None:
+    """The innermost limit of this thread."""
+    return getattr(_here, "limit", None)
+
+
+@contextmanager
+def under(limit: Limit | None) -> Iterator[None]:
+    """Have this thread look at a limit; None: at none."""
+    before = present_limit()
+    _here.limit = limit
+    try:
+        yield
+    finally:
+        _here.limit = before
+
+
+@contextmanager
+def no_limit() -> Iterator[None]:
+    """Let what is done within come to its end; limits within are as long as they ask for."""
+    limit = present_limit()
+    if limit is not None:
+        limit, outer = copy(limit), limit
+        limit.end = limit.interrupts_at = inf
+        limit.outer = outer
+    with under(limit):
+        yield
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[Limit]:
+    """End what is done within after some seconds; None: only by the limits outside.
+
+    Examples
+    --------
+    >>> from slimsvm.core.clock import check_time, time_limit
+    >>> with time_limit(60.0) as limit:
+    ...     check_time()
+    >>> limit.was_reached
+    False
+    """
+    limit = Limit(seconds, present_limit())
+    with under(limit):
+        yield limit
+
+
+def share_of_time(share: float) -> float | None:
+    """Seconds that are this share of what is left; None without a limit."""
+    left = time_left()
+    return None if left == inf else share * left
+
+
+def time_left() -> float:
+    """Seconds that are left, infinite without a limit."""
+    limit = present_limit()
+    return inf if limit is None else max(0.0, limit.end - time.perf_counter())
+
+
+def is_time_over() -> bool:
+    """Whether the time is over, for what may end here."""
+    limit = present_limit()
+    if limit is None or time.perf_counter() < limit.end:
+        return False
+    limit.note()
+    return True
+
+
+def check_time() -> None:
+    """Raise `OutOfTimeError` if the time is over."""
+    limit = present_limit()
+    if limit is not None and time.perf_counter() >= limit.interrupts_at:
+        limit.note()
+        raise OutOfTimeError
