@@ -255,7 +255,7 @@ def test_the_other_estimators_take_blocks():
     for machine in (OneClassSVM(solver=BSCA(max_basis=10), random_state=0), OrdinalSVC(max_basis=5, random_state=0)):
         one, other = (clone(machine).fit(data, y).predict(data) for data in (X, rows))
         np.testing.assert_array_equal(other, one)
-    with pytest.raises(ValueError, match="Exact reads rows at random places all the time"):
+    with pytest.raises(ValueError, match="Exact needs all rows in memory"):
         OneClassSVM().fit(rows)
     with pytest.raises(TypeError, match="read block by block and not made into an array"):
         Condense().fit_resample(rows, y)

@@ -31,7 +31,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
     Parameters
     ----------
     kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
-        As in `SVC`.
+        As in `SVC`. With kernel "sigmoid" bound and gap mean nothing here, either.
     tol : float, default=1e-3
         LIBSVM's: the largest violation of the optimality conditions by a pair of rows. Up to 2,000 rows with
         ``precision="auto"`` the fit goes on to 1e-10, so that weights and repeated rows give the same model.

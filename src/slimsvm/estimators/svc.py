@@ -44,29 +44,23 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     ----------
     C : float or "validate", default=1.0
         Weight of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
-        rows, takes the value with the lowest error on the others, and trains on all rows with it. Trials train on at
-        most 5,000 rows, or as many as have 500 of the rarest class; values whose errors are at most a twentieth above
-        the lowest are then tried again with all of the four fifths, up to 50,000. Trials of the exact machine end at a
-        violation of 0.03, or at ``tol`` if that is larger.
+        rows, takes the value with the lowest error on the others, and trains on all rows with it. Trials train on
+        5,000 rows, more if needed to include 500 rows of the rarest class. Values with an error at most a twentieth
+        above the lowest are tried again with all of the four fifths, up to 50,000 rows. Trials of the exact machine end
+        at a violation of 0.03, or at ``tol`` if that is larger.
     kernel : str, Kernel or callable, default="rbf"
         A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
-        `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)).
+        `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is no inner product: its
+        objective has no unique optimum, so that ``lower_bound_``, ``gap_`` and certificates mean nothing there.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
-        "scale" is 1 / (n_features · X.var()), where a row of weight 2 counts twice (scikit-learn ignores weights
-        here). "auto" is 1 / n_features. An array gives each feature its own gamma (RBF and other kernels of x - z).
-        "learn" learns one gamma for each feature, of dense rows. With ``solver="refine"`` (or "auto", which takes it
-        then) they are learned together with the basis, for kernels with ``has_metric`` such as RBF, and start from
-        "scale" or from the gamma of an object given as ``kernel``. With other solvers, such as "exact", a model of 100
-        vectors learns their proportions first. The machine of all rows follows, with an RBF, Matérn or Laplacian kernel
-        and with gammas as large as "scale" is for features in these scales, or with the mean that an object given as
-        ``kernel`` has. "validate" tries "scale", or the gamma of an object given as ``kernel``, in
-        the same way as ``C="validate"``; then 4 and 16 times that, and a fourth and a sixteenth of it, on either side
-        as long as the lowest error is less than a twentieth above the lowest before. With both, every C is tried with
-        every gamma. With more rows than 5,000 the best gamma is then tried again, and 4 times that, and so on as long
-        as the error falls. For "learn" and "validate", "scale" leaves out rows that are far from all others, and where
-        features have offsets far apart it is about that of the features less their medians.
+        "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice (scikit-learn ignores weights here).
+        "auto": 1 / n_features.
+        An array: one gamma per feature, for RBF and other kernels of x - z.
+        "learn": one gamma per feature, learned from dense rows, for such kernels.
+        "validate": "scale" times the power of 4 with the lowest error on held-out rows.
+        The page "Which estimator, which solver" says how the last two search.
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size

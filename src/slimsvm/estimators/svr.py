@@ -23,7 +23,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     Parameters
     ----------
     kernel, degree, gamma, coef0, shrinking, cache_size, tol, verbose, max_iter
-        As in `SVC`.
+        As in `SVC`. With kernel "sigmoid" bound and gap mean nothing here, either.
     C : float or "validate", default=1.0
         Weight of one row's loss. "validate" chooses it as in `SVC`, by mean absolute error.
     epsilon : float, default=0.1

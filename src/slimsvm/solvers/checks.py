@@ -77,8 +77,8 @@ TWO_CLASSES = Need(
 
 RANDOM_ACCESS = Need(
     lambda problem: problem.rows.has_random_access,
-    "{solver} reads rows at random places all the time, found Blocks, which are read one after another: give max_basis "
-    "a number (with solver='auto', 'refine' or 'low-rank', or 'bsca' for one class), take solver='violated-cuts', or "
+    "{solver} needs all rows in memory, found Blocks, which are read one after another: give max_basis a number, such "
+    "as 100 (with solver='auto', 'refine' or 'low-rank', or 'bsca' for one class), take solver='violated-cuts', or "
     "load the rows into memory",
 )
 

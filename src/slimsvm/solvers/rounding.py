@@ -93,7 +93,7 @@ class Doubt:
 
     @made_once
     def size(self) -> Array:
-        """Of each row, r or s; next to nothing more where rows are kept folded."""
+        """Rounding error of each row's score. Costs little if folded rows are cached."""
         half = self.kernel_rows.half_norms
         if half is not None and -half.min(initial=0.0) < FAR[half.dtype]:
             return -2.0 * AS_KEPT * (half if self.rows is None else half[self.rows]).astype(np.float64)

@@ -229,7 +229,7 @@ class KernelBook:
         return int(np.count_nonzero(self.coef.any(axis=1)))
 
     def parameters(self) -> tuple[Array, ...]:
-        """What an average is taken of."""
+        """The averaged quantity: coefficients or planes."""
         return self.coef, self.plain, self.scores
 
     def set(self, parameters: tuple[Array, ...]) -> None:
@@ -343,7 +343,7 @@ class WeightBook:
         return int(np.count_nonzero(self.weights.any(axis=1)))
 
     def parameters(self) -> tuple[Array, ...]:
-        """What an average is taken of."""
+        """The averaged quantity: coefficients or planes."""
         return self.weights, self.bias, self.plain
 
     def set(self, parameters: tuple[Array, ...]) -> None:

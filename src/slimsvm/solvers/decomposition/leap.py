@@ -57,7 +57,7 @@ class Leaps:
         self.work += work
 
     def wait(self, n_rows: int, n_free: int) -> float:
-        """Numbers of lines to be gone through before the next leap in a set."""
+        """How many kernel rows to process before the next extrapolation."""
         if not 0 < n_free <= self.most_free:
             return np.inf
         return self.patience * max(n_rows**2, n_free**3 / FACTOR + OVERHEAD) - self.work

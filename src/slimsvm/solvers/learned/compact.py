@@ -163,7 +163,7 @@ class Compact(Solver):
 
 
 class _Search(SizeSearch):
-    """A search with its end."""
+    """The result of a search: the chosen size and why it stopped."""
 
     def run(self) -> Fit:
         """The model of the fewest vectors that will do, or the exact one."""

@@ -14,7 +14,7 @@ NEAR, SOLVED, LEARNED = "near", "solved", "learned"
 
 @dataclass(frozen=True)
 class Machine:
-    """What vectors and coefficients are those of.
+    """The problem that vectors and coefficients belong to, and how they were found.
 
     Parameters
     ----------
