@@ -278,6 +278,128 @@ assert code == 0, code
     subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_forked_in_the_middle_of_a_fit_has_all_blas_threads():
+    """Of fits by each solver in another thread, which waits after its first iteration for as long as the child lives.
+    In the child, in the parent after the fit, and in a child of the thread that fits itself, after the fit.
+    """
+    code = """
+import os
+import signal
+import sys
+import threading
+import warnings
+import numpy as np
+from threadpoolctl import threadpool_info
+from slimsvm import SVC
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(120, 2))
+y = (X[:, 0] * X[:, 1] > 0) * 1
+
+def blas():
+    return max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)
+
+def ended(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+class Wait:
+    def __init__(self, forks):
+        self.begun, self.ended, self.forks, self.child = threading.Event(), threading.Event(), forks, None
+    def setup(self, estimator, context):
+        pass
+    def teardown(self, estimator, context):
+        pass
+    def on_fit_task_begin(self, estimator, context, *, X=None):
+        pass
+    def on_fit_task_end(self, estimator, context, *, X=None):
+        if context.task_name == "iteration" and not self.begun.is_set():
+            if self.forks:
+                self.child = os.fork()
+            self.begun.set()
+            if self.child is None:
+                self.ended.wait(60)
+        return False
+
+before = blas()
+for name in sys.argv[1:]:
+    few = {"max_basis": 5} if name in ("refine", "cpsp", "low-rank", "bsca", "bsgd") else {}
+    clf = SVC(solver=name, C=10, max_iter=2, **few)
+    waits = Wait(False)
+    thread = threading.Thread(target=lambda: clf.set_callbacks(waits).fit(X, y))
+    thread.start()
+    assert waits.begun.wait(60), name
+    assert blas() == 1, name
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        found = blas()
+        SVC().fit(X, y).predict(X)
+        os._exit(0 if (found, blas()) == (before, before) else 1)
+    assert ended(child) == 0, name
+    waits.ended.set()
+    thread.join()
+    assert blas() == before, name
+    waits = Wait(True)
+    clf.set_callbacks(waits).fit(X, y)
+    if waits.child == 0:
+        os._exit(0 if blas() == before else 1)
+    assert ended(waits.child) == 0 and blas() == before, name
+"""
+    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
+    solvers = [
+        "exact",
+        "exact-cuts",
+        "uniform-cuts",
+        "violated-cuts",
+        "cpsp",
+        "refine",
+        "low-rank",
+        "bcfw",
+        "bsca",
+        "bsgd",
+        "lasvm",
+        "cvm",
+        "bvm",
+    ]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, *options, "-c", code, *solvers], env=environment, check=True, timeout=120)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_reads_blocks_that_another_thread_is_reading():
+    """The thread is within the function that makes a block for as long as the child lives."""
+    code = """
+import os
+import signal
+import threading
+import numpy as np
+from slimsvm import Blocks
+
+begun, ended, parent = threading.Event(), threading.Event(), os.getpid()
+
+def made():
+    if os.getpid() == parent and threading.current_thread() is not threading.main_thread():
+        begun.set()
+        ended.wait(60)
+    return np.ones((3, 2))
+
+rows = Blocks([made, made], n_rows=[3, 3], cache_bytes=0)
+thread = threading.Thread(target=lambda: rows.slice(3, 6, np.float64))
+thread.start()
+assert begun.wait(60)
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    os._exit(0 if rows.slice(3, 6, np.float64).sum() == 6 else 1)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+ended.set()
+thread.join()
+assert code == 0, code
+"""
+    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
+    subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+
+
 def test_what_is_made_once_is_one_thing_for_all_threads():
     class Thing:
         @made_once

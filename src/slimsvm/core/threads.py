@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -294,6 +295,13 @@ def _take_control() -> None:
         clear(force=True)
 
 
+def _give_blas_back() -> None:
+    """As many threads as before it was held."""
+    _take_control()
+    _blas_limiter.restore()
+    _take_control()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS (in the process) and OpenMP (in this thread) to one thread: results must not depend on their number.
@@ -329,18 +337,38 @@ def one_blas_thread() -> Iterator[None]:
         with _blas_lock:
             _blas_holders -= 1
             if _blas_holders == 0:
-                _take_control()
-                _blas_limiter.restore()
-                _take_control()
+                _give_blas_back()
+
+
+_locked: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def renew_lock_after_fork(owner: Any) -> None:
+    """Have the owner's ``_lock`` made anew in children: a thread that is not there may hold it."""
+    _locked.add(owner)
+
+
+def _before_fork() -> None:
+    """No thread is half-way through changing the number of BLAS threads."""
+    _blas_lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    _blas_lock.release()
 
 
 def _after_fork_in_child() -> None:
-    """Threads do not survive a fork: start afresh in the child."""
-    global _blas_lock
+    """Threads do not survive a fork: start afresh in the child, where only this thread may hold BLAS."""
+    global _blas_lock, _blas_holders
     _idle.clear()
     _blas_lock = threading.Lock()
+    for owner in list(_locked):
+        owner._lock = threading.Lock()
     _here.is_worker = False
+    others_held, _blas_holders = _blas_holders > 0, int(getattr(_here, "holds_blas", False))
+    if others_held and not _blas_holders:
+        _give_blas_back()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

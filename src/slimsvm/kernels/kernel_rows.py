@@ -13,7 +13,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.clock import check_time
-from slimsvm.core.threads import resolve_n_jobs, run_tiles
+from slimsvm.core.threads import renew_lock_after_fork, resolve_n_jobs, run_tiles
 from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centre, values_between
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
@@ -59,6 +59,7 @@ class EvalCounter:
     def __init__(self) -> None:
         self.n = 0
         self._lock = threading.Lock()
+        renew_lock_after_fork(self)
 
     def add(self, n: int) -> None:
         """Count n more (from any thread)."""

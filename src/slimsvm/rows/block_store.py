@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from slimsvm.core.threads import renew_lock_after_fork
 from slimsvm.rows.arrays import Rows
 
 # No block.
@@ -33,6 +34,7 @@ class BlockStore:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
+        renew_lock_after_fork(self)
         self._kept: dict[int, Rows] = {}
         self._bytes = 0
         self._last = self._before = NONE
