@@ -21,7 +21,7 @@ ORDER = [
     ["shapley"],
     ["tasks"],
     ["cuts", "bases", "budget"],
-    ["solvers.rounding", "solvers.progress"],
+    ["solvers.objectives", "solvers.progress", "solvers.rounding"],
     ["solvers.base"],
     ["solvers.checks", "solvers.chunks", "solvers.halfway"],
     ["solvers.cutting", "solvers.decomposition"],

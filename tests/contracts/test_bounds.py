@@ -12,7 +12,7 @@ from contracts.solver_cases import problem_of
 from slimsvm import BSCA, LASVM, SVC, SVR, OneClassSVM
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial
 from slimsvm.solvers import SOLVERS
-from slimsvm.solvers.rounding import PAIRS, Doubt, DualPoint, sure_value
+from slimsvm.solvers.rounding import Doubt, DualPoint, sure_value
 
 LONG = np.longdouble
 
@@ -148,18 +148,21 @@ def test_a_sum_in_doubt_is_not_under_the_truth(seed, name, dtype, offset, spread
     assert -2.0 * sure_value(kernel_rows, DualPoint(np.arange(40), V, 0.0, seen)) >= total
 
 
-def test_many_rows_are_sampled():
-    """More pairs than are summed up: the float32 sum is set right to what a sample tells."""
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_every_pair_of_rows_counts(name, form):
+    """Two far rows among many are all there is to the sum: float32 and a sample of the rows miss them."""
     rng = np.random.default_rng(0)
-    n = int(1.3 * np.sqrt(PAIRS))
-    X, V = rng.normal(size=(n, 4)) + 1.0, rng.normal(size=(n, 1))
-    kernel_rows = KernelRows(Polynomial(3, 0.5, 1.0), X, dtype=np.float32, n_jobs=1)
-    seen = float(np.sum(V * kernel_rows.scores(kernel_rows.points(np.arange(n)), V).astype(float)))
-    exact = KernelRows(kernel_rows.kernel, X, dtype=np.float64, n_jobs=1)
-    total = float(np.sum(V * exact.scores(exact.points(np.arange(n)), V)))
-    assert abs(seen - total) > 1e-8 * abs(total)
-    upper = -2.0 * sure_value(kernel_rows, DualPoint(np.arange(n), V, 0.0, seen))
-    assert total <= upper <= total + 5.0 * abs(seen - total) + 1e-5 * abs(total)
+    X, V = rng.normal(size=(1200, 4)), rng.normal(size=(1200, 1)) * 0.01
+    X[600] *= 1e3 / np.linalg.norm(X[600])
+    X[900] = X[600] + 0.1 * rng.normal(size=4)
+    V[[600, 900], 0] = 1.0, -1.0
+    kernel_rows = KernelRows(KERNELS[name], X if form == "dense" else sp.csr_array(X), dtype=np.float32, n_jobs=1)
+    seen = float(np.sum(V * kernel_rows.scores(kernel_rows.points(np.arange(1200)), V).astype(float)))
+    total = float(long_sum(KERNELS[name], X, V))
+    upper = -2.0 * sure_value(kernel_rows, DualPoint(np.arange(1200), V, 0.0, seen))
+    room = 1e-6 if name in ("rbf", "narrow", "linear") else np.inf
+    assert total <= upper <= total + room * abs(total)
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))

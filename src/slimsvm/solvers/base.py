@@ -20,13 +20,13 @@ from slimsvm.core.clock import LEAST_SECONDS, Limit, OutOfTimeError, is_time_ove
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import EvalCounter, Kernel, KernelRows
 from slimsvm.kernels.kernel import largest_entry
-from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.rows import Rows, as_rows, in_pieces
+from slimsvm.rows import Rows, as_rows
 from slimsvm.rows.widths import advice_to_scale
+from slimsvm.solvers.objectives import float64_objective
 from slimsvm.solvers.progress import Bar
-from slimsvm.solvers.rounding import sure_bound
-from slimsvm.tasks import Examples, Task, losses
+from slimsvm.solvers.rounding import sure_bound, warn_of_doubt
+from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
 Told = TypeVar("Told")
@@ -42,13 +42,18 @@ MAX_FLOAT32_RADIUS = 500.0
 # Kernel values above this are computed in float64 under precision="auto". Those that a type cannot work with: float32
 # holds 3e38, and sums are to have room.
 MAX_FLOAT32_VALUE = 1e15
-# And where they are so many times squared distances: all rows are on one side, far from the origin. From how many rows.
+# And where they are so many times squared distances: a few rows are far from the origin, or all, on one side. Distances
+# are those of how many rows.
 MAX_FLOAT32_OFFSET, OFFSET_ROWS = 1e4, 64
 MAX_VALUE = {"float32": 1e30, "float64": 1e150}
 # (C · sum of weights)² · largest kernel value, which no norm and no loss is above.
 MAX_NORM = 1e300
-# Kernel values of the basis vectors among themselves that are computed at a time for ‖w‖²: some 20 ms.
-NORM_PIECE = 1 << 22
+# Where float64 values of the kernel change the dual value by more than this share of the objective, the float32 ones of
+# a fit were too coarse for its model, too.
+TOO_COARSE = 1e-3
+# Gaps, as shares of the objective, that are rounding errors of the kernel values; objectives below the share NOTHING
+# of C₁ are rounding errors themselves.
+GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
 # Multiply-adds that a fit may take for its report when it is cut short: a tenth of a second. At the end of max_seconds
 # it may take this share of them, if that is more.
 REPORT_WORK, REPORT_SHARE = 1 << 32, 0.05
@@ -60,6 +65,7 @@ class Status(StrEnum):
     """Why a fit ended."""
 
     CONVERGED = "converged"
+    GAP = "gap above tolerance"
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
@@ -224,16 +230,18 @@ class Problem:
         return bound
 
     def _offset(self) -> float:
-        """Of some rows, the largest value of a kernel of inner products for the median squared distance of two."""
+        """The largest kernel value of all rows for the squared distance of two, of some the median."""
         folding, n = self.kernel.folding(self.rows.n_features), self.rows.n_rows
-        if folding is None or folding.shift_invariant:
+        if not n or (folding is not None and folding.shift_invariant):
             return 0.0
-        some = self.rows.take(np.arange(min(n, OFFSET_ROWS)) * n // min(n, OFFSET_ROWS), np.float64)
-        values = self.kernel.block(some, some)
+        rows = KernelRows(self.kernel, self.rows, dtype=np.float64, n_jobs=self.n_jobs, memory_limit=0)
+        some = np.arange(min(n, OFFSET_ROWS)) * n // min(n, OFFSET_ROWS)
+        values = rows.block(rows.points(some), rows=some)
         diagonal = np.diagonal(values)
         distances = diagonal[:, None] + diagonal - 2.0 * values
         positive = distances[distances > 0]
-        return float(diagonal.max() / np.median(positive)) if len(positive) else 0.0
+        largest = max(self.kernel.largest(self.rows), float(diagonal.max()))
+        return largest / float(np.median(positive)) if len(positive) else 0.0
 
     def check_range(self) -> None:
         """Refuse what leads to numbers beyond float64, or beyond float32 where that is asked for, and name it."""
@@ -283,6 +291,8 @@ class Fit:
         The problem that the model is of, where the solver had a choice; None: the one it was given.
     trials : list of dict
         What was tried on rows held out.
+    is_too_coarse : bool
+        Whether float32 kernel values were too coarse for the problem.
     """
 
     model: KernelExpansion
@@ -295,6 +305,7 @@ class Fit:
     basis_rows: Array | None = None
     solved: Problem | None = None
     trials: list[dict[str, Any]] = field(default_factory=list)
+    is_too_coarse: bool = False
 
     @property
     def n_iter(self) -> int:
@@ -391,10 +402,23 @@ class Solver(BaseEstimator):
             with no_limit():  # little is left to do where the time is over
                 fit = finite(run.finish(status, history), problem, getattr(self, "final_objective", True))
                 if problem.kept is None:
-                    fit = surely(fit, run)
+                    fit = surely(fit, run, may_go_on=problem.precision == "auto")
+            if fit.is_too_coarse and fit.status is Status.CONVERGED and problem.precision == "auto":
+                fit = self._in_float64(problem, fit, callbacks)
             fit = timed(fit, limit, type(self).__name__)
         fit.counters["seconds"] = time.perf_counter() - begun
         return fit
+
+    def _in_float64(self, problem: Problem, fit: Fit, callbacks: tuple[Callback, ...]) -> Fit:
+        """What becomes of a fit whose float32 kernel values were too coarse."""
+        most = None if problem.max_iter is None else max(problem.max_iter - fit.n_iter, 1)
+        finer = self.solve(replace(problem, precision="float64", max_iter=most), fit.state, callbacks)
+        if np.isnan(finer.objective):  # there was no time for an iteration
+            return replace(fit, status=finer.status)
+        finer.history[:0] = fit.history
+        for name in ("kernel_evals", "report_kernel_evals"):
+            finer.counters[name] = finer.counters.get(name, 0) + fit.counters.get(name, 0)
+        return finer
 
     def _of_few(self, problem: Problem, begun: float) -> Fit:
         """What a fit returns whose time was over before its first iteration: the model of a few rows, or where there
@@ -494,15 +518,53 @@ def reported(kernel_rows: KernelRows, status: Status, n_basis: int, looked: Call
         return None
 
 
-def surely(fit: Fit, run: Run) -> Fit:
-    """The fit with the bound that is sure; kernel evaluations for it are those of the report."""
+def surely(fit: Fit, run: Any, may_go_on: bool = False) -> Fit:
+    """The fit with the bound that is sure, the objective where that is in doubt, and "converged" only of a narrow gap.
+
+    ``may_go_on``: whether a fit whose kernel values are too coarse goes on with others. Kernel evaluations are those of
+    the report.
+    """
     if fit.lower_bound is None:
         return fit
-    before = run.kernel_rows.counter.n
-    fit.lower_bound = sure_bound(run, fit.lower_bound, fit.objective)
+    problem, before, value = run.problem, run.kernel_rows.counter.n, fit.lower_bound
+    size = max(abs(fit.objective), NOTHING * problem.C1)
+    is_cut_short = fit.status.is_cut
+    fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
+    fit.is_too_coarse = run.kernel_rows.dtype == np.float32 and change > TOO_COARSE * size
+    if not (fit.is_too_coarse and may_go_on and fit.status is Status.CONVERGED):
+        if fit.is_too_coarse and not is_cut_short and not problem.task.class_pairs():
+            fit.objective = float64_objective(problem, fit.model)
+            run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
+        fit.lower_bound = min(fit.lower_bound, fit.objective)
+        is_said = warn_of_doubt(run.kernel_rows, value, fit.lower_bound, size)
+        fit.status = told_of_gap(fit, run, is_said)
     if n_evals := run.kernel_rows.counter.n - before:
         fit.counters["report_kernel_evals"] = fit.counters.get("report_kernel_evals", 0) + n_evals
     return fit
+
+
+def told_of_gap(fit: Fit, run: Any, is_said: bool) -> Status:
+    """The fit's status; another one than "converged" where the gap is above what the run's tolerance allows.
+
+    A warning says why, unless one has said it.
+    """
+    if fit.status is not Status.CONVERGED or fit.lower_bound is None or not hasattr(run, "allowed"):
+        return fit.status
+    gap, dtype = fit.objective - fit.lower_bound, run.kernel_rows.dtype
+    size = max(abs(fit.objective), NOTHING * run.problem.C1)
+    if not gap > max(run.allowed(fit.objective), GAP_ROUNDING[dtype] * size):
+        return fit.status
+    if is_said or getattr(run, "has_said_of_gap", False):
+        return Status.GAP
+    advice = "precision='float64' or a lower C" if dtype == np.float32 else "a lower C, weights that are less apart"
+    warnings.warn(
+        f"the fit ended with an objective of {fit.objective:.6g} and a lower bound of {fit.lower_bound:.6g}, a wider "
+        f"gap than its tolerance: rounding or the steps that are allowed leave no less; {advice} or features scaled "
+        "to about 1 may",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+    return Status.GAP
 
 
 def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
@@ -556,17 +618,3 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             stacklevel=4,
         )
     return status, history
-
-
-def exact_objective(problem: Problem, rows: KernelRows, model: KernelExpansion) -> float:
-    """½‖w‖² + C Σ ω_e ℓ_e of the task itself, over all rows."""
-    scores = np.tile(model.intercept, (rows.n_rows, 1))
-    norm = float(model.intercept @ model.intercept) if problem.intercept == "regularized" else 0.0
-    if model.n_basis:
-        scores += rows.scores(rows.points_of(model.basis), model.coef)
-        basis = model.basis
-        for part in in_pieces(model.n_basis, NORM_PIECE // model.n_basis):
-            norm += float(np.sum(model.coef[part] * (between(rows, basis[part], basis) @ model.coef)))
-    plain = np.zeros(0)
-    augmented = problem.task.augment(scores, plain, problem.examples)
-    return 0.5 * norm + problem.C * float(problem.examples.weights @ losses(augmented, scores, plain, problem.examples))

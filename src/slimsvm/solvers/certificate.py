@@ -26,12 +26,11 @@ from slimsvm.solvers.base import Problem
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts
 from slimsvm.solvers.decomposition.block_ascent import BoxAscent, ClassAscent, DualAscent
 from slimsvm.solvers.decomposition.one_vs_one import problem_of_pair, rows_of_pair
+from slimsvm.solvers.objectives import SCORED_ROWS, float64_objective
 from slimsvm.solvers.rounding import sure_bound, warn_of_doubt
-from slimsvm.tasks import losses
 
 Array = np.ndarray
 
-SCORED_ROWS = 1 << 16
 # Cuts go on until no more than this share of the objective is open.
 GAP = 5e-4
 ASCENTS: dict[str, type[DualAscent]] = {"rows": BoxAscent, "classes": ClassAscent}
@@ -89,7 +88,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     scores = np.empty((problem.rows.n_rows, problem.task.n_outputs))
     for lo, hi in problem.rows.blocks(SCORED_ROWS):
         scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
-    objective = _objective(problem, model, scores)
+    objective = float64_objective(problem, model, scores)
     with one_blas_thread():
         if problem.task.class_pairs():
             bound, n_passes, evals = _bound_by_pairs(problem, model, scores, end)
@@ -99,20 +98,6 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
             bound, n_passes, evals = _bound_by_cuts(problem, model, scores, objective, end)
     bound = min(bound, objective)  # where the two cross, rounding is all there is between them
     return Certificate(objective, bound, n_passes, evals, time.perf_counter() - begun)
-
-
-def _objective(problem: Problem, model: KernelExpansion, scores: Array) -> float:
-    gram = None
-    if not problem.kernel.has_features:
-        gram = problem.rows.slice(0, problem.rows.n_rows, np.float64)
-    norm_squared = model.norm_squared(gram, problem.n_jobs)
-    if problem.intercept == "regularized":
-        norm_squared += float(np.sum(model.intercept**2))
-    loss = losses(problem.task.augment(scores, model.plain, problem.examples), scores, model.plain, problem.examples)
-    total = problem.C * float(problem.examples.weights @ loss)
-    if problem.task.intercept_price:
-        total += problem.task.intercept_price * problem.C1 * float(model.intercept[0])
-    return 0.5 * norm_squared + total
 
 
 def _bound_by_ascent(
@@ -146,7 +131,7 @@ def _bound_by_pairs(
         now = time.perf_counter()
         part_end = None if end is None else now + max(0.0, end - now) * float(work[k] / work[k:].sum())
         two, seen = problem_of_pair(problem, pair, index), scores[index][:, [k]]
-        part = _bound_by_ascent(two, own, seen, _objective(two, own, seen), part_end)
+        part = _bound_by_ascent(two, own, seen, float64_objective(two, own, seen), part_end)
         bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
     return bound, n_passes, evals
 
@@ -173,4 +158,6 @@ def _bound_by_cuts(
             n_cuts += 1
             bar.update()
             bar.set_postfix({"bound": run.lower_bound}, refresh=False)
-    return sure_bound(run, run.lower_bound, objective, anew=False), n_cuts, run.kernel_rows.counter.n
+    bound, _ = sure_bound(run, run.lower_bound, anew=False)
+    warn_of_doubt(run.kernel_rows, run.lower_bound, bound, objective)
+    return bound, n_cuts, run.kernel_rows.counter.n

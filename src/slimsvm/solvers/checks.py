@@ -12,11 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.rows import is_sparse
-from slimsvm.solvers.base import Problem
-
-# Gaps, as shares of the objective, that are rounding errors of the kernel values.
-GAP_ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
-
+from slimsvm.solvers.base import GAP_ROUNDING, Problem
 
 # A relative tolerance is one of the objective, or of this many times what the fit has gained over the model that is 0
 # everywhere, if that is less: where all there is to gain is a small share of the objective (rare classes under a loss

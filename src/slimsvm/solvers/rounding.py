@@ -1,14 +1,15 @@
 r"""What rounding can do to a bound from below.
 
 A dual point V, one number per row and output, bounds all objectives by D(V) = rest − ½ Σ_ij V_i k(x_i, x_j) V_j. Of D
-only the double sum is in doubt. It is summed up anew in float64 over all pairs of rows with V ≠ 0 where these are few;
-of many, where the fit's kernel values are float32, over some of them as the first of a pair, which tells what is amiss
-with the fit's own sum: the mean difference and five times its standard error. What is in doubt in float64 is then taken
-off (γ about ε d / 8 for sums of d products):
+only the double sum is in doubt. It is summed up anew in float64 over all pairs of rows with V ≠ 0, unless the fit's own
+sum is one of float64 values that little can have happened to; for the linear kernel it is ‖Σ V_i x_i‖². What is in
+doubt in float64 is then taken off (γ about ε d / 8 for sums of d products):
 
     inner products     |error of k(x, z)|  ≤  γ p s(x) s(z),  s(x)² = (γ_k ⟨x, x⟩ + |coef0|)^p
     distances          |error of k(x, z)|  ≤  γ (2.5 min(r(x), r(z)) + 2),  r the exponent of a row that is folded:
                        where r(x) and r(z) are far apart, k is next to 0
+
+No row is left out: a single far row can be all there is to a bound.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.far import FAR
 from slimsvm.lazy import made_once
-from slimsvm.rows import is_sparse
+from slimsvm.rows import as_rows, is_sparse
 
 Array = np.ndarray
 
-# Pairs of rows that are summed up in float64, and multiply-adds for them, some 4 ms; rows that are the first of a pair
-# where there are more, at least; standard errors.
-PAIRS, WORK, LEAST_ROWS, ERRORS = 1_000_000, 100_000_000, 128, 5.0
+# Rows that are the second of a pair at a time where pairs are summed up, and rows whose features are.
+AT_A_TIME, FEATURES_OF = 512, 1024
+# A fit that was cut short takes no more multiply-adds than this for its bound: a tenth of a second.
+CUT_SHORT_WORK = 1 << 32
 # A float64 sum of which no greater share is in doubt is not summed up anew: steps on the way to it, each of which
 # rounds, count as this many sums.
 LITTLE, ON_THE_WAY = 1e-6, 4.0
@@ -38,8 +41,6 @@ LITTLE, ON_THE_WAY = 1e-6, 4.0
 LANES, OTHERS = 8, 4
 # A warning says so where rounding takes more of a bound than this share of the objective.
 WORTH_SAYING = 0.01
-# Objectives below this share of C₁ are those of rounding.
-NOTHING = 1e-6
 ROWS_AT_ONCE = 1 << 12
 # Exponents of rows that are kept folded, in float32, are short of the true ones by less than this.
 AS_KEPT = 1.0 + 1e-5
@@ -60,15 +61,12 @@ class DualPoint:
         D without the double sum, which no kernel value has a part in.
     seen : float
         The double sum as the fit has it.
-    is_weights : bool
-        Whether it is the squared length of explicit weights instead.
     """
 
     rows: Array
     V: Array
     rest: float
     seen: float
-    is_weights: bool = False
 
 
 class Doubt:
@@ -138,97 +136,120 @@ class Doubt:
             return self.gamma * (self.power * largest**2 + 1.0)
         return self.gamma * (2.5 * largest + 2.0)
 
+    @property
+    def share_of_diagonal(self) -> float:
+        """What a kernel value of the fit's type can be wrong by at most, as a share of sqrt(k(x, x) k(z, z))."""
+        gamma = self.gamma * float(np.finfo(self.kernel_rows.dtype).eps / np.finfo(np.float64).eps)
+        return gamma * (2.5 * float(self.size.max(initial=0.0)) + 2.0 if self.is_distance else self.power)
+
     def of_weights(self, V: Array, norm_squared: float) -> float:
-        """The same of ‖Σ_i V_i x_i‖² by its features."""
+        """The same of ‖Σ_i V_i x_i‖² by its features, summed up in parts of FEATURES_OF rows."""
         a = np.abs(V).reshape(len(V), -1).sum(axis=1)
-        error = self.gamma * float(a @ self.size)
-        return 2.0 * np.sqrt(max(norm_squared, 0.0)) * error + error**2
+        gamma = float(np.finfo(np.float64).eps) * (FEATURES_OF + len(V) / FEATURES_OF + OTHERS)
+        error = gamma * float(a @ self.size)
+        return self.gamma * norm_squared + 2.0 * np.sqrt(max(norm_squared, 0.0)) * error + error**2
 
 
 def _sums(X: Any) -> Array:
     return np.asarray(X.sum(axis=1)).reshape(-1)
 
 
-def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True) -> float:
-    """What D of a dual point is at least; where ``anew`` is false its double sum is one of float64 values already."""
+def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True, is_cut_short: bool = False) -> float:
+    """What D of a dual point is at least.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    point : DualPoint
+    anew : bool
+        Whether to sum up again; otherwise the double sum is one of float64 values already.
+    is_cut_short : bool
+        Whether there is no time for many pairs of rows.
+    """
     rows, V = point.rows, point.V
     if not len(rows):
         return point.rest
-    doubt = Doubt(kernel_rows, rows)
-    if point.is_weights:
-        return point.rest - 0.5 * (point.seen + doubt.of_weights(V, point.seen))
-    amount = doubt.of(V)
-    if kernel_rows.dtype == np.float64 and (not anew or amount <= LITTLE * abs(point.seen)):
-        total, amount = point.seen, ON_THE_WAY * amount
-    elif len(rows) ** 2 <= most_pairs(kernel_rows):
-        total = float(np.sum(V * _products(kernel_rows, rows, V, None)))
-    elif kernel_rows.dtype == np.float64:
-        total = point.seen
+    doubt, is_double = Doubt(kernel_rows, rows), kernel_rows.dtype == np.float64
+    if anew and kernel_rows.kernel.has_weights:
+        total = _norm_of_weights(kernel_rows, rows, V)
+        return point.rest - 0.5 * (total + doubt.of_weights(V, total))
+    amount, total = doubt.of(V), point.seen
+    if is_double and (not anew or amount <= LITTLE * abs(total)):
+        amount *= ON_THE_WAY
+    elif is_cut_short and len(rows) ** 2 * (kernel_rows.n_features + 16) > CUT_SHORT_WORK:
+        amount *= ON_THE_WAY * float(np.finfo(kernel_rows.dtype).eps / np.finfo(np.float64).eps)
     else:
-        total = point.seen + _amiss(kernel_rows, rows, V)
+        total = _double_sum(kernel_rows, rows, V)
     return point.rest - 0.5 * (total + amount)
 
 
-def most_pairs(kernel_rows: KernelRows) -> int:
-    """Pairs of rows that are summed up in float64."""
-    return min(PAIRS, WORK // (kernel_rows.n_features + 16))
+def _norm_of_weights(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
+    """‖Σ_i V_i x_i‖² in float64; of sparse rows over the features that they have."""
+    total: Any = 0.0
+    if kernel_rows.rows.is_sparse:
+        X: Any = kernel_rows.rows.take(rows, np.float64)
+        columns, places = np.unique(X.indices, return_inverse=True)
+        X = sp.csr_array((X.data, places.reshape(-1), X.indptr), shape=(len(rows), len(columns)))
+        for lo in range(0, len(rows), FEATURES_OF):
+            total = total + X[lo : lo + FEATURES_OF].T @ V[lo : lo + FEATURES_OF]
+    else:
+        for lo in range(0, len(rows), FEATURES_OF):
+            X = kernel_rows.rows.take(rows[lo : lo + FEATURES_OF], np.float64)
+            total = total + X.T @ V[lo : lo + FEATURES_OF]
+    return float(np.sum(total**2))
 
 
-def _products(kernel_rows: KernelRows, rows: Array, V: Array, chosen: Array | None) -> Array:
-    """Σ_j k(x_i, x_j) V_j in float64 of rows, or those chosen of them."""
+def _double_sum(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
+    """Σ_ij V_i k(x_i, x_j) V_j in float64, every pair once."""
+    kernel, n, total = kernel_rows.kernel, len(rows), 0.0
+    data, of = kernel_rows.rows, rows
+    if kernel.has_features:
+        data, of = as_rows(data.take(rows, data.exact_dtype)), np.arange(n)
     exact = KernelRows(
-        kernel_rows.kernel,
-        kernel_rows.rows,
+        kernel,
+        data,
         dtype=np.float64,
         n_jobs=kernel_rows.n_jobs,
-        memory_limit=0,
         centre=kernel_rows.centre,
         counter=kernel_rows.counter,
     )
-    return exact.scores(exact.points(rows), V, rows=rows if chosen is None else rows[chosen])
+    for lo in range(0, n, AT_A_TIME):
+        hi = min(n, lo + AT_A_TIME)
+        scores = exact.scores(exact.points(of[lo:hi]), V[lo:hi], rows=(lo, n) if kernel.has_features else of[lo:])
+        total += float(np.sum(V[lo:hi] * scores[: hi - lo]) + 2.0 * np.sum(V[hi:] * scores[hi - lo :]))
+    return total
 
 
-def _amiss(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
-    """By how much the double sum of float32 values is too small at most, as a sample of rows tells."""
-    weight = np.abs(V).sum(axis=1)
-    share = weight / weight.sum()
-    n = max(LEAST_ROWS, most_pairs(kernel_rows) // len(rows))
-    chosen = np.random.default_rng(0).choice(len(rows), n, p=share)
-    least = kernel_rows.scores(kernel_rows.points(rows), V, rows=rows[chosen]).astype(np.float64)
-    change = np.sum(V[chosen] * (_products(kernel_rows, rows, V, chosen) - least), axis=1) / share[chosen]
-    return float(change.mean() + ERRORS * change.std() / np.sqrt(n))
-
-
-def sure_bound(run: Any, bound: float, objective: float, anew: bool = True) -> float:
-    """A fit's bound without what rounding can have added to it; says so where that is much.
+def sure_bound(run: Any, bound: float, anew: bool = True, is_cut_short: bool = False) -> tuple[float, float]:
+    """A fit's bound without what rounding can have added to it, and by how much its kernel values changed it.
 
     Parameters
     ----------
     run : Run
         With a method ``dual_point`` or ``sure_bound``, or nothing is known better.
-    bound, objective : float
-        As the run has them.
-    anew : bool
+    bound : float
+        As the run has it.
+    anew, is_cut_short : bool
         See `sure_value`.
     """
     point = run.dual_point() if hasattr(run, "dual_point") else None
     if point is not None:
-        sure = sure_value(run.kernel_rows, point, anew)
+        sure = sure_value(run.kernel_rows, point, anew, is_cut_short)
     elif hasattr(run, "sure_bound"):
         sure = run.sure_bound()
     else:
-        return bound
+        return bound, 0.0
+    change = abs(bound - sure)
     sure = min(bound, sure)
     if bound >= 0:  # no loss is below 0, nor is any objective
         sure = max(sure, 0.0)
-    if point is not None:
-        warn_of_doubt(run.kernel_rows, bound, sure, max(abs(objective), NOTHING * run.problem.C1))
-    return sure
+    return sure, change
 
 
-def warn_of_doubt(kernel_rows: KernelRows, value: float, sure: float, objective: float) -> None:
-    """Say so where a bound is much below the dual's value as it was computed."""
-    if value - sure > WORTH_SAYING * abs(objective):
+def warn_of_doubt(kernel_rows: KernelRows, value: float, sure: float, objective: float) -> bool:
+    """Say so, and return True, where a bound is much below the dual's value as it was computed."""
+    is_in_doubt = value - sure > WORTH_SAYING * abs(objective)
+    if is_in_doubt:
         largest = kernel_rows.kernel.largest(kernel_rows.rows)
         warnings.warn(
             f"kernel values as large as {largest:.3g} leave the dual value of {value:.6g} in doubt, the bound is "
@@ -236,3 +257,4 @@ def warn_of_doubt(kernel_rows: KernelRows, value: float, sure: float, objective:
             ConvergenceWarning,
             stacklevel=5,
         )
+    return is_in_doubt

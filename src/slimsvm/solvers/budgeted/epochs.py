@@ -21,7 +21,7 @@ from slimsvm.budget.steps import DUAL
 from slimsvm.core import HINGE
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status, exact_objective, reported
+from slimsvm.solvers.base import Fit, Problem, Status, reported
 from slimsvm.solvers.budgeted.box_dual import (
     BudgetState,
     dual_point,
@@ -35,6 +35,7 @@ from slimsvm.solvers.budgeted.box_dual import (
 from slimsvm.solvers.in_span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.refine import Refine
+from slimsvm.solvers.objectives import exact_objective
 from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Task
 

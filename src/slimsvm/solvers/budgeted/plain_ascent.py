@@ -24,7 +24,7 @@ from slimsvm import core
 from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.budget.steps import DUAL
 from slimsvm.core import EPSILON_INSENSITIVE
-from slimsvm.solvers.base import NEARLY_TOLERANCE, SMALL_TOLERANCE, Fit, Problem, Status, exact_objective, reported
+from slimsvm.solvers.base import NEARLY_TOLERANCE, SMALL_TOLERANCE, Fit, Problem, Status, reported
 from slimsvm.solvers.budgeted.box_dual import (
     BudgetState,
     dual_point,
@@ -36,7 +36,8 @@ from slimsvm.solvers.budgeted.box_dual import (
 )
 from slimsvm.solvers.in_span.smoothed_newton import fit_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
-from slimsvm.solvers.rounding import sure_value
+from slimsvm.solvers.objectives import exact_objective
+from slimsvm.solvers.rounding import Doubt, sure_value
 
 Array = np.ndarray
 
@@ -70,6 +71,7 @@ class PlainAscentRun:
             self._go_on(state.alpha, state.C)
         self.n_sweeps, self.lower_bound, self.converged = 0, -np.inf, False
         self.found: Coefficients | None = None
+        self.has_said_of_gap = False
 
     def _go_on(self, alpha: Array, C: float) -> None:
         self.alpha = alpha * min(1.0, self.problem.C / C)
@@ -133,6 +135,7 @@ class PlainAscentRun:
                     break
             record |= {"objective": best}
         elif not is_done:
+            self.has_said_of_gap = True
             gap = record["primal"] - record["dual"]
             warnings.warn(
                 f"{self.name}: coordinate ascent ended after {MAX_SWEEPS} sweeps with a gap of {gap:.2g} at an "
@@ -155,8 +158,13 @@ class PlainAscentRun:
         if self.found is not None:
             most = self.problem.C * float(self.problem.examples.weights @ np.sqrt(np.abs(self.kernel_rows.diag())))
             most *= 1 if self.beta.shape[1] == 1 else 2  # of all classes together
-            sure = max(sure, self.found.bound_in_basis - 0.5 * RANK_TOLERANCE[self.kernel_rows.dtype] * most**2)
+            share = max(RANK_TOLERANCE[self.kernel_rows.dtype], Doubt(self.kernel_rows).share_of_diagonal)
+            sure = max(sure, self.found.bound_in_basis - 0.5 * share * most**2)
         return sure
+
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which the fit has converged."""
+        return max(self.tolerance, NEARLY_TOLERANCE) * abs(objective)
 
     def _sign(self) -> Array:
         return signs(self.steps, np.arange(len(self.alpha)), self.alpha.shape[1])

@@ -211,9 +211,6 @@ class BCFWRun:
         if self.problem.intercept == "regularized":
             sure += float(np.sum(coef.sum(axis=0) ** 2))
         rest = self.planes.constants - 0.5 * sure
-        if isinstance(self.book, WeightBook):
-            seen = float(np.sum(self.book.features.gather(coef) ** 2))
-            return DualPoint(rows, coef[rows], rest, seen, is_weights=True)
         return DualPoint(rows, coef[rows], rest, 2.0 * (rest - self.lower_bound))
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:

@@ -136,6 +136,11 @@ class CuttingPlaneRun:
             allowed = min(allowed, allowed_gap(self.tol_relative, objective, self.at_zero))
         return gap / allowed if allowed > 0 else None
 
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which exact cuts have converged."""
+        relative = self.plan.tol_relative
+        return min(self.tol * self.problem.C1, np.inf if relative is None else relative * abs(objective))
+
     def make_book(self, intercept: bool) -> Any:
         """Where scores come from."""
         if not self.oracle.needs_all_scores:
@@ -369,8 +374,7 @@ class CuttingPlaneRun:
         sure = float(total.plain @ total.plain)
         if self.book.intercept:
             sure += float(total.intercept @ total.intercept)
-        rest, is_weights = total.c - 0.5 * sure, isinstance(self.book, WeightScores)
-        return DualPoint(total.rows[used], total.coef[used], rest, latest.norm_squared - sure, is_weights)
+        return DualPoint(total.rows[used], total.coef[used], total.c - 0.5 * sure, latest.norm_squared - sure)
 
     def state(self) -> CutsState:
         """What a later fit can go on from."""
@@ -411,10 +415,14 @@ class CuttingPlaneRun:
         C1, objective = self.problem.C1, solution.objective
         scores = solution.point.scores
         size = np.abs(total.coef).max(axis=1, initial=0.0)
-        allowed = TRIM_SHARE * min(
+        allowed = min(
             self.tol * C1,
             np.inf if self.tol_relative is None else allowed_gap(self.tol_relative, objective, self.at_zero),
         )
+        left = np.inf
+        if self.converged and self.lower_bound is not None:  # a gap within the tolerance stays so
+            left = max(0.0, self.lower_bound + allowed - objective)
+        allowed = min(TRIM_SHARE * allowed, left)
         for share in (1e-2, 1e-3, 1e-4, 1e-6):
             small = np.flatnonzero(size <= share * size.max(initial=0.0))
             if not len(small):

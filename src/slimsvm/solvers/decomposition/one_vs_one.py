@@ -14,6 +14,7 @@ from slimsvm.core.clock import OutOfTimeError, check_time, share_of_time
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Fit, Problem, Room, Solver, Status
+from slimsvm.solvers.decomposition.dual import GAP
 from slimsvm.tasks import Binary, Examples, Task
 from slimsvm.tasks.same_loss import check_same_loss
 
@@ -132,7 +133,10 @@ class OneVsOneRun:
 
     def fit_pair(self, k: int) -> PairFit:
         """Solve for pair k."""
-        fit = self.solver.solve(self.two_classes(self.pairs[k]), state=self.states[k])
+        problem = self.two_classes(self.pairs[k])
+        fit = self.solver.solve(problem, state=self.states[k])
+        if fit.is_too_coarse and self.problem.precision == "auto":
+            fit = self.solver.solve(replace(problem, precision="float64"), state=fit.state)
         if fit.state is None:  # there was no time for an iteration
             raise OutOfTimeError
         assert fit.basis_rows is not None
@@ -165,7 +169,7 @@ class OneVsOneRun:
     def told(self, k: int) -> dict[str, Any]:
         """The record of pair k; whether it was the last."""
         fit, self.is_last = self.fits[k], k + 1 == len(self.pairs)
-        self.converged = self.is_last and all(f.status == Status.CONVERGED for f in self.fits)
+        self.converged = self.is_last and all(f.status in (Status.CONVERGED, Status.GAP) for f in self.fits)
         return {
             "objective": None,
             "lower_bound": None,
@@ -175,6 +179,10 @@ class OneVsOneRun:
             "n_basis": int(np.count_nonzero(fit.v)),
             "iterations": fit.n_iter,
         }
+
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which all pairs together have converged."""
+        return max(GAP, self.problem.tol) * abs(objective)
 
     @property
     def spent(self) -> str | None:

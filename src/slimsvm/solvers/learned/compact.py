@@ -49,7 +49,7 @@ from slimsvm.core.clock import OutOfTimeError, no_limit, share_of_time, time_lim
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import is_sparse
-from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, exact_objective, nothing, reported
+from slimsvm.solvers.base import Callback, Fit, Problem, Solver, Status, nothing, reported
 from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
 from slimsvm.solvers.cutting.cut_solvers import ExactCuts, ViolatedCuts
 from slimsvm.solvers.decomposition.dual import DualState
@@ -58,6 +58,7 @@ from slimsvm.solvers.learned.batch_gradient import check_kernel
 from slimsvm.solvers.learned.machines import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
 from slimsvm.solvers.learned.size_search import MAX_REFERENCE, SEARCH_SHARE, CutShortError, Part, SizeSearch
 from slimsvm.solvers.learned.trials import LAST_SHARE, Trial
+from slimsvm.solvers.objectives import exact_objective
 from slimsvm.tasks import Task, losses
 
 # The fewest rows there is a search for.

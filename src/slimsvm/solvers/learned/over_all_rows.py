@@ -11,9 +11,10 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers.base import Fit, Problem, Status, exact_objective, reported
+from slimsvm.solvers.base import Fit, Problem, Status, reported
 from slimsvm.solvers.in_span.best_coefficients import best_coefficients
 from slimsvm.solvers.in_span.whitened_span import Coefficients
+from slimsvm.solvers.objectives import exact_objective
 
 
 class OverAllRows:

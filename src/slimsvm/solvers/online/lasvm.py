@@ -280,6 +280,11 @@ class LasvmRun:
             self.is_settled = False
         return seen
 
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which the fit has converged."""
+        relative = self.solver.tol_relative
+        return relative * abs(objective) if self.solver.finish and relative is not None else np.inf
+
     def dual_point(self) -> DualPoint | None:
         """The last point that was judged."""
         return None if self.judged is None else self.dual.point(self.judged.v, self.judged.g)

@@ -1,0 +1,138 @@
+"""No bound is above a model's primal value, and "converged" is said of narrow gaps only: far rows, wild weights."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from contracts.bound_cases import LONG, N_PROBLEMS, check, losses
+from slimsvm import SVC, SVR, OneClassSVM, OrdinalSVC, RankSVM
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_bound_is_above_a_model(seed):
+    assert check(seed, sizes=(100, 300), max_iter=20) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+def test_no_bound_is_above_a_model_of_many_rows(seed):
+    assert check(seed) == []
+
+
+def fit(estimator, *data, **more):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        estimator.fit(*data, **more)
+    return estimator, [str(one.message) for one in said]
+
+
+def many_rows(kind, n=2100):
+    """More rows than are float64 by their number; a few are far."""
+    rng = np.random.default_rng(5)
+    X = np.c_[rng.normal(size=(n, 3)), np.zeros(n)]
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1, -1)
+    far = rng.choice(n, 4, replace=False)
+    if kind == "far rows":
+        X[far, 3] = 1e5
+    elif kind == "one far row":
+        X[far[0]] *= 1e6
+    else:
+        X[far[0]] = [1e4, 1e4, 1e4, 0.0]
+        X[far[1]] = X[far[0]] + [0.1, -0.1, 0.0, 0.0]
+        y[far[0]], y[far[1]] = 1, -1
+    return X, y
+
+
+MANY = {
+    "linear": SVC(kernel="linear"),
+    "poly": SVC(kernel="poly", degree=1, gamma=1.0),
+    "exact-cuts": SVC(kernel="linear", solver="exact-cuts", intercept="none"),
+    "lasvm": SVC(kernel="linear", solver="lasvm", intercept="free", random_state=0),
+    "regression": SVR(kernel="linear"),
+}
+
+
+@pytest.mark.parametrize("kind", ["far rows", "one far row", "near-duplicates"])
+@pytest.mark.parametrize("name", sorted(MANY))
+def test_a_few_far_rows_among_many(name, kind):
+    """The upper bound is the model's own value by explicit weights."""
+    X, y = many_rows(kind)
+    model, said = fit(MANY[name].set_params(max_iter=50), X, y)
+    w = model.basis_vectors_.T @ model.basis_coef_
+    w = np.asarray(w, LONG)[:, 0]
+    epsilon = 0.1 if name == "regression" else None
+    own = float(w @ w / 2 + losses(X.astype(LONG) @ w + LONG(np.ravel(model.intercept_)[0]), y, epsilon).sum())
+    assert model.lower_bound_ <= own * (1 + 1e-9)
+    assert model.objective_ == pytest.approx(own, rel=1e-3) or said
+    assert model.precision_ == "float64"
+
+
+def ranks(X):
+    return (X[:, 0] > 0) * 1 + (X[:, 1] > 0.5)
+
+
+HEAVY = {
+    "classes": (SVC(gamma=0.3), lambda X: X[:, 2] + 0.5 * X[:, 0] > 0),
+    "regularized": (SVC(gamma=0.3, solver="exact", intercept="regularized"), lambda X: X[:, 2] > 0),
+    "three classes": (SVC(gamma=0.3), ranks),
+    "crammer-singer": (SVC(gamma=0.3, multi_class="crammer-singer", solver="exact-cuts", max_iter=200), ranks),
+    "lasvm": (SVC(gamma=0.3, solver="lasvm", intercept="free", random_state=0), lambda X: X[:, 2] > 0),
+    "bcfw": (SVC(gamma=0.3, solver="bcfw", intercept="none", max_iter=50), lambda X: X[:, 2] > 0),
+    "targets": (SVR(gamma=0.3), lambda X: X[:, 0]),
+    "large targets": (SVR(gamma=0.3, C=1e3), lambda X: 1e10 * X[:, 0]),
+    "one class": (OneClassSVM(gamma=0.3), None),
+    "ordinal": (OrdinalSVC(gamma=0.3, max_iter=200), ranks),
+}
+
+
+@pytest.mark.parametrize("n_heavy", [1, 3])
+@pytest.mark.parametrize("name", sorted(HEAVY))
+def test_converged_is_said_of_a_narrow_gap(name, n_heavy):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X[:, 2] = X[:, 0] + 0.8 * rng.normal(size=60)
+    weights = np.ones(60)
+    weights[:n_heavy] = 1e12
+    estimator, target = HEAVY[name]
+    data = (X,) if target is None else (X, target(X))
+    model, said = fit(estimator, *data, sample_weight=weights)
+    gap = model.objective_ - model.lower_bound_
+    assert gap >= 0
+    assert gap <= 0.0101 * abs(model.objective_) or (model.status_ != "converged" and said)
+
+
+@pytest.mark.parametrize("C", [1e6, 1e10])
+def test_large_prices(C):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + 0.8 * rng.normal(size=60) > 0
+    for estimator in (SVC(gamma=0.3, C=C), SVC(gamma=0.3, class_weight={True: C, False: 1.0})):
+        model, said = fit(estimator, X, y)
+        assert model.gap_ <= 0.0101 or (model.status_ != "converged" and said)
+    query = np.repeat(np.arange(6), 10)
+    model, said = fit(RankSVM(gamma=0.3, C=C, max_iter=100), X, ranks(X), groups=query)
+    assert model.gap_ <= 0.0101 or (model.status_ != "converged" and said)
+
+
+def test_one_heavy_row_leaves_no_gap():
+    """The intercept is the one that gives the heavy row no loss."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model, said = fit(
+        SVC(gamma=0.3), X, X[:, 0] + 0.8 * rng.normal(size=60) > 0, sample_weight=np.r_[1e12, np.ones(59)]
+    )
+    assert not said
+    assert model.gap_ <= 1e-3
+    assert model.status_ == "converged"
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_an_objective_that_is_rounding_is_in_doubt(degree, offset):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = X[:, 0] + 0.7 * rng.normal(size=150) > 0
+    model, said = fit(SVC(kernel="poly", degree=degree, max_iter=20), X + offset, y)
+    assert model.gap_ <= 1e-3 or (said and model.status_ != "converged")
+    assert model.lower_bound_ <= 150.0
