@@ -233,3 +233,68 @@ def test_a_search_for_few_vectors_that_keeps_the_machine_has_its_order():
     assert not hasattr(small, "support_")
     assert not hasattr(small, "dual_coef_")
     assert small.n_iter_.dtype == np.int32
+
+
+# ---- parameters and weights that scikit-learn takes
+
+
+SIGNED = np.random.default_rng(3).normal(size=len(X))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])
+@pytest.mark.parametrize("name", ["two classes", "three classes", "regression", "one class"])
+def test_gamma_may_be_zero(kernel, name):
+    kind, params, rows, y, _ = FITS[name]
+    own, known = (
+        fitted(cls, params | {"gamma": 0.0, "kernel": kernel}, rows, y, None)
+        for cls in (OURS[kind], getattr(svm, kind))
+    )
+    method = "predict" if kind == "SVR" else "decision_function"
+    np.testing.assert_allclose(getattr(own, method)(rows), getattr(known, method)(rows), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "regression"])
+def test_c_may_be_infinite(name):
+    kind, _, rows, y, _ = FITS[name]
+    own, known = (cls(C=np.inf, gamma=2.0).fit(rows, y) for cls in (OURS[kind], getattr(svm, kind)))
+    assert np.mean(np.abs(own.predict(rows) - known.predict(rows)) < 2e-3) == 1
+    np.testing.assert_array_equal(own.predict(rows), OURS[kind](C=1e10, gamma=2.0).fit(rows, y).predict(rows))
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "CSR", "precomputed", "regression", "one class"])
+def test_rows_of_negative_weight_are_left_out(name):
+    kind, params, rows, y, _ = FITS[name]
+    own, known = (fitted(cls, {"gamma": 0.4} | params, rows, y, SIGNED) for cls in (OURS[kind], getattr(svm, kind)))
+    zero = fitted(OURS[kind], {"gamma": 0.4} | params, rows, y, np.maximum(SIGNED, 0))
+    np.testing.assert_array_equal(own.support_, zero.support_)
+    np.testing.assert_array_equal(plain(own.dual_coef_), plain(zero.dual_coef_))
+    np.testing.assert_allclose(plain(own.dual_coef_), plain(known.dual_coef_), atol=2e-3)
+    with pytest.raises(ValueError, match="Invalid input - all samples have zero or negative weights"):
+        fitted(OURS[kind], params, rows, y, -np.abs(SIGNED))
+
+
+def test_weights_must_leave_two_classes():
+    y = classes_of(X, 2)
+    with pytest.raises(ValueError, match="all samples with positive weights belong to the same class"):
+        SVC().fit(X, y, sample_weight=2 * y - 1)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["two classes", "three classes", "regression", "one class"])
+def test_no_iteration_at_all(name):
+    kind, params, rows, y, _ = FITS[name]
+    own, known = (fitted(cls, params, rows, y, None, max_iter=0) for cls in (OURS[kind], getattr(svm, kind)))
+    np.testing.assert_array_equal(own.n_iter_, known.n_iter_)
+    assert (own.fit_status_, own.status_) == (1, "iteration limit")
+    assert name == "one class" or len(own.support_) == len(known.support_) == 0
+    assert np.isfinite(own.predict(rows)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("cache_size", -1), ("cache_size", 0), ("max_iter", -2), ("C", -np.inf), ("gamma", -1.0)]
+)
+@pytest.mark.parametrize("kind", ["SVC", "SVR"])
+def test_what_scikit_learn_refuses_is_refused(kind, name, value):
+    for cls in (OURS[kind], getattr(svm, kind)):
+        with pytest.raises(ValueError, match=name):
+            cls(**{name: value}).fit(X, classes_of(X, 2))

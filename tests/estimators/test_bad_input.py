@@ -212,12 +212,11 @@ def test_what_a_users_kernel_returns(name, kernel, words, error):
     [
         ({"C": 0}, ("C must be a positive number", "0")),
         ({"C": -1.0}, ("C must be a positive number", "-1.0")),
-        ({"C": np.inf}, ("C must be a positive number", "inf")),
+        ({"C": -np.inf}, ("C must be a positive number", "-inf")),
         ({"C": np.nan}, ("C must be a positive number", "nan")),
         ({"C": "1"}, ("C must be a positive number", "'1'")),
         ({"C": True}, ("C must be a positive number", "True")),
         ({"tol": 0}, ("tol must be a positive number", "0")),
-        ({"gamma": 0}, ("gamma must be a positive finite number", "0.0")),
         ({"gamma": -0.5}, ("gamma must be a positive finite number", "-0.5")),
         ({"gamma": np.nan}, ("gamma must be a positive finite number", "nan")),
         ({"gamma": "wide"}, ("gamma must be one of 'scale', 'auto'", "'wide'")),
@@ -235,7 +234,8 @@ def test_what_a_users_kernel_returns(name, kernel, words, error):
         ({"intercept": "free", "solver": "exact-cuts"}, ("intercept='regularized' or 'none'", "'free'")),
         ({"intercept": True}, ("intercept must be one of", "True")),
         ({"precision": "float16"}, ("precision must be one of 'auto', 'float32', 'float64'", "'float16'")),
-        ({"max_iter": 0}, ("max_iter must be a positive integer", "0")),
+        ({"max_iter": -2}, ("max_iter must be a positive integer", "-2")),
+        ({"cache_size": -1}, ("cache_size must be a positive number", "-1")),
         ({"max_iter": 1.5}, ("max_iter must be a positive integer", "1.5")),
         ({"max_seconds": -1}, ("max_seconds must be a positive number", "-1")),
         ({"memory_limit": 0}, ("memory_limit must be a positive number", "0")),
@@ -287,13 +287,14 @@ def test_an_option_of_SVC():
     [
         (np.ones(39), ("40 rows", "39 weights")),
         (np.ones((40, 1)), ("Sample weights must be 1D",)),
-        (np.append(np.ones(39), -1.0), ("finite and >= 0", "-1.0", "row 39")),
-        (np.append(np.ones(39), np.nan), ("finite and >= 0", "nan", "row 39")),
-        (np.append(np.ones(39), np.inf), ("finite and >= 0", "inf", "row 39")),
+        (np.append(np.ones(39), np.nan), ("must be finite", "nan", "row 39")),
+        (np.append(np.ones(39), np.inf), ("must be finite", "inf", "row 39")),
+        (np.append(np.ones(39), -np.inf), ("must be finite", "-inf", "row 39")),
         (np.zeros(40), ("zero for every row",)),
+        (-np.ones(40), ("zero or negative weights",)),
         (["heavy"] * 40, ("sample_weight",)),
     ],
-    ids=["short", "2-D", "negative", "NaN", "infinite", "zero", "text"],
+    ids=["short", "2-D", "NaN", "infinite", "-infinite", "zero", "negative", "text"],
 )
 def test_sample_weights(name, weights, words):
     X, y = problem(name)

@@ -245,7 +245,7 @@ def test_a_line_along_C_takes_less_work_than_its_fits_alone(monkeypatch):
         ({"C": [1.0, -1.0]}, "C in param_grid must be a positive number, found -1.0"),
         ({"C": [np.nan]}, "C in param_grid must be a positive number, found nan"),
         ({"C": ["best"]}, "C in param_grid must be a positive number, found 'best'"),
-        ({"gamma": [0.0]}, "gamma in param_grid must be a positive number, found 0.0"),
+        ({"gamma": [-0.5]}, "gamma in param_grid must be a positive number, found -0.5"),
     ],
 )
 def test_a_bad_grid_is_refused_before_any_fit(grid, message, monkeypatch):

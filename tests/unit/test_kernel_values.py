@@ -73,10 +73,22 @@ def test_kernels_are_compared_and_hashed_by_their_parameters():
 @pytest.mark.parametrize(
     "kernel", [RBF, Laplacian, lambda gamma: Polynomial(gamma=gamma), lambda gamma: Sigmoid(gamma=gamma)]
 )
-@pytest.mark.parametrize("gamma", [0, -1.0, np.inf, np.nan, [1.0, -2.0], [[1.0]], []])
+@pytest.mark.parametrize("gamma", [-1e-300, -1.0, np.inf, np.nan, [1.0, -2.0], [1.0, 0.0], [[1.0]], []])
 def test_gamma_must_be_positive(kernel, gamma):
     with pytest.raises(ValueError, match="gamma must be a positive finite number"):
         kernel(gamma)
+
+
+def test_a_gamma_of_zero_makes_a_kernel_constant():
+    rows = np.random.default_rng(0).normal(size=(5, 3))
+    for kernel, value in (
+        (RBF(0), 1.0),
+        (Laplacian(0.0), 1.0),
+        (Polynomial(2, 0.0, 3.0), 9.0),
+        (Sigmoid(0.0, 0.5), np.tanh(0.5)),
+    ):
+        for X in (rows, sp.csr_array(rows)):
+            np.testing.assert_allclose(kernel.block(X, X), np.full((5, 5), value), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,13 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.choosing import PRICES, WIDTHS
 from slimsvm.estimators._shared.cross_validation import CrossValidation
-from slimsvm.estimators._shared.validation import check_positive, check_sample_weight, is_chosen, typical_gamma
+from slimsvm.estimators._shared.validation import (
+    check_positive,
+    check_price,
+    check_sample_weight,
+    is_chosen,
+    typical_gamma,
+)
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.sparse_parts import check_sparse
@@ -217,10 +223,10 @@ class MachineSearch(GridSearchCV):
             machine = clone(self._template).set_params(**clone(candidate, safe=False))
             for name in ("C", "gamma", "epsilon"):
                 value = candidate.get(name)
-                if isinstance(value, Real) and not (name == "epsilon" and value == 0):
-                    check_positive(f"{name} in param_grid", value)
+                if isinstance(value, Real) and not (name != "C" and value == 0):
+                    (check_price if name == "C" else check_positive)(f"{name} in param_grid", value)
             if not is_chosen(machine.C):
-                check_positive("C in param_grid" if "C" in candidate else "C", machine.C)
+                check_price("C in param_grid" if "C" in candidate else "C", machine.C)
 
     @available_if(_has("predict"))
     def predict(self, X):

@@ -71,6 +71,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
 
     _y_numeric = False
     _takes_blocks = True
+    _takes_objects = True
     # What the problem has and the user does not choose.
     C, intercept, max_basis = 1.0, "free", None
     _solvers = ONE_CLASS_SOLVERS
@@ -127,10 +128,11 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or objects for a kernel function
+            As in `SVC.fit`.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
+            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
 
         Returns
         -------

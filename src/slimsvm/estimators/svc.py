@@ -43,11 +43,11 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Weight of one row's loss, as in LIBSVM and scikit-learn. "validate" tries 0.1, 1, … 1000 on four fifths of the
-        rows, takes the value with the lowest error on the others, and trains on all rows with it. Trials train on
-        5,000 rows, more if needed to include 500 rows of the rarest class. Values with an error at most a twentieth
-        above the lowest are tried again with all of the four fifths, up to 50,000 rows. Trials of the exact machine end
-        at a violation of 0.03, or at ``tol`` if that is larger.
+        Weight of one row's loss, as in LIBSVM and scikit-learn; ``inf``, the hard margin, is taken as 1e10. "validate"
+        tries 0.1, 1, … 1000 on four fifths of the rows, takes the value with the lowest error on the others, and trains
+        on all rows with it. Trials train on 5,000 rows, more if needed to include 500 rows of the rarest class. Values
+        with an error at most a twentieth above the lowest are tried again with all of the four fifths, up to 50,000
+        rows. Trials of the exact machine end at a violation of 0.03, or at ``tol`` if that is larger.
     kernel : str, Kernel or callable, default="rbf"
         A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
         `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is no inner product: its
@@ -64,7 +64,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     coef0 : float, default=0.0
         Constant of the polynomial and the sigmoid kernel.
     shrinking, cache_size
-        Accepted for compatibility with scikit-learn, and ignored.
+        Accepted for compatibility with scikit-learn, and ignored; ``cache_size`` must be positive.
     probability : False
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
     tol : float, default=1e-3
@@ -200,6 +200,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
 
     _y_numeric = False
     _takes_blocks = True
+    _takes_objects = True
     _takes_labels = True
     multilabel_ = False
 
@@ -274,12 +275,14 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Any real dtype; memory maps are read in blocks. For ``kernel="precomputed"`` the kernel matrix.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a sequence of n_samples objects
+            Any real dtype; memory maps are read in blocks. For ``kernel="precomputed"`` the kernel matrix. If
+            ``kernel`` is a function, also texts, lists, graphs or whatever it takes, as in scikit-learn: the function
+            gets them in their container, and the matrix of its values is held in memory. ``max_basis`` chooses rows.
         y : array-like of shape (n_samples,), or array-like or sparse matrix of shape (n_samples, n_labels)
             Class labels, numbers or strings; or an indicator matrix of 0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
+            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
 
         Returns
         -------
@@ -315,7 +318,12 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         machine = self._machine_of_classes()
         self.multi_class_ = "ovo" if machine == "either" else machine
         if len(self.classes_) < 2:
-            raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
+            found = f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}"
+            if weights is not None:
+                found = (
+                    f"Invalid input - all samples with positive weights belong to the same class. Among them {found}"
+                )
+            raise ValueError(found)
         self.class_weight_ = self._class_weights(y, weights)
         task = self._task(or_scores=machine == "either")
         examples = task.encode(codes, self._row_weights(codes, weights))
@@ -329,7 +337,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
     def _iterations(self, n_iter, history):
         """See `KernelMachine`: as in scikit-learn one number for each problem that was solved."""
         of_pairs = [record["iterations"] for record in history if "pair" in record]
-        if not of_pairs:
+        if not of_pairs and (n_iter or getattr(self, "multi_class_", None) != "ovo"):
             return np.array([n_iter], np.int32)
         not_reached = self.model_.coef.shape[1] - len(of_pairs)
         return np.array(of_pairs + [0] * not_reached, np.int32)
@@ -493,5 +501,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             return (self._scores(X) > 0).astype(np.int64)
         if len(self.classes_) > 2 and self.multi_class_ == "ovo":
             shape, break_ties = self.decision_function_shape, self.break_ties
+            if break_ties and shape == "ovo":
+                raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
             return self.classes_[pair_labels(self._scores(X), len(self.classes_), shape, break_ties)]
         return self._classes_of(X, self.classes_)

@@ -56,6 +56,7 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
 
     _y_numeric = True
     _takes_blocks = True
+    _takes_objects = True
 
     def __init__(
         self,
@@ -109,11 +110,12 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or objects for a kernel function
+            As in `SVC.fit`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
+            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
 
         Returns
         -------

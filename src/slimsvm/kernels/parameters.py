@@ -9,8 +9,8 @@ import numpy as np
 
 
 def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
-    """Gamma as a float, or a read-only array for one per feature; an error otherwise."""
-    if isinstance(gamma, float) and 0.0 < gamma < inf:
+    """Gamma as a float, or a read-only array for one per feature; an error otherwise. 0 makes a kernel constant."""
+    if isinstance(gamma, float) and 0.0 <= gamma < inf:
         return float(gamma)
     kind = "a positive finite number" + (", or a 1-D array of them (one per feature)" if per_feature else "")
     try:
@@ -21,11 +21,11 @@ def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
         raise TypeError(f"gamma must be {kind}, got {gamma!r}")
     if values.ndim > per_feature or values.size == 0:
         raise ValueError(f"gamma must be {kind}, got an array of shape {values.shape}")
-    wrong = ~(np.isfinite(values) & (values > 0))
+    wrong = ~(np.isfinite(values) & ((values >= 0) if not values.ndim else (values > 0)))
     if wrong.any():
         found = float(values.flat[np.argmax(wrong)])
         where = f" for feature {int(np.argmax(wrong))}" if values.ndim else ""
-        raise ValueError(f"gamma must be {kind}, got {found!r}{where}")
+        raise ValueError(f"gamma must be {kind}, got {found!r}{where or '; one number may be 0, too'}")
     if not values.ndim:
         return float(values)
     values = values.copy()

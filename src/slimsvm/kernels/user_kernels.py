@@ -105,20 +105,38 @@ class CallableKernel(Kernel):
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
         """What the function returns, checked."""
-        values = self.function(X, Z)
+        return self.checked(self.function(X, Z), (X.shape[0], Z.shape[0])).astype(dtype)
+
+    def checked(self, values: Any, expected: tuple[int, int]) -> np.ndarray:
+        """What the function returned as an array, or an error where it is no finite numbers of this shape."""
         values = values.toarray() if is_sparse(values) else np.asarray(values)
-        expected = (X.shape[0], Z.shape[0])
         if values.shape != expected:
             raise ValueError(f"the kernel function must return an array of shape {expected}, got {values.shape}")
         if values.dtype.kind not in "buif":
             raise TypeError(f"the kernel function must return real numbers, got dtype {values.dtype}")
         if not np.isfinite(values).all():
             raise ValueError("the kernel function must return finite numbers, got NaN or infinity")
-        return values.astype(dtype)
+        return values
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """There is none: a model file holds no code."""
         raise TypeError("a model whose kernel is a function of yours cannot be saved: a model file holds no code")
+
+
+@dataclass(frozen=True)
+class CallableValues(Precomputed):
+    """The values of a user's function between rows that are no numbers; a vector is a row's position.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    function: Callable[[Any, Any], Any]
+
+    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """See `CallableKernel.to_header`."""
+        return CallableKernel(self.function).to_header()
 
 
 KERNELS = Precomputed, CallableKernel

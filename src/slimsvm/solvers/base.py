@@ -572,7 +572,8 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
     history: list[dict[str, Any]] = []
     most = getattr(run, "most_records", problem.max_iter)
     bar = Bar(run, name, most, problem.max_seconds) if problem.verbose > 0 else None
-    status = spent = None
+    spent = None
+    status = Status.ITERATION_LIMIT if most == 0 else None
     try:
         while status is None:
             record = run.step()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 # What a fit leaves under private names. What a warm start goes on from stays for the fit itself.
-PRIVATE = ("_support", "_sparse", "_centre", "_stream", "_stream_parts")
+PRIVATE = ("_objects", "_support", "_sparse", "_centre", "_stream", "_stream_parts")
 
 
 def forget(estimator: Any, kept: Iterable[str] = ()) -> None:

@@ -25,6 +25,7 @@ from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric,
 from slimsvm.estimators._shared.every_row import EveryRow
 from slimsvm.estimators._shared.explained import Explained
 from slimsvm.estimators._shared.learned_scales import with_learned_scales
+from slimsvm.estimators._shared.objects import Objects, are_objects, n_rows, target_of
 from slimsvm.estimators._shared.partial_fit import has_partial_fit
 from slimsvm.estimators._shared.support import LikeScikitLearn, Support, Trained
 from slimsvm.estimators._shared.validation import (
@@ -34,6 +35,7 @@ from slimsvm.estimators._shared.validation import (
     check_numbers,
     check_option,
     check_positive,
+    check_price,
     check_sample_weight,
     checked_target,
     is_chosen,
@@ -112,6 +114,9 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
     _takes_labels = False
     # Whether rows may be `Blocks`.
     _takes_blocks = False
+    # Whether rows may be what only the user's kernel function understands, and those of this fit.
+    _takes_objects = False
+    _objects: Objects | None = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -148,6 +153,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """X as an array or CSR matrix of numbers, finite unless that is left to others, and y where given; `Blocks`,
         which check their numbers themselves, as they are.
         """
+        if self._takes_objects and (are_objects(self.kernel, X) if reset else self._objects is not None):
+            return self._check_objects(X, reset, y)
         if not reset and isinstance(y, str) and self._is_plain(X):
             if finite:
                 check_finite(X)
@@ -181,6 +188,22 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             self.shape_fit_ = X.shape
         return X if isinstance(y, str) else (X, y)
 
+    def _check_objects(self, X: Any, reset: bool, y: Any) -> Any:
+        """The kernel's values between rows and those of the fit, or the model's, and y where given."""
+        name = type(self).__name__
+        has_y = not isinstance(y, str)
+        if has_y:
+            several = self._takes_labels and is_multilabel(y)
+            y = target_of(checked_target(y), n_rows(X, name), self._y_numeric, several)
+            dense: Any = y
+            y = dense.toarray() if sp.issparse(y) else y
+        if reset:
+            self.shape_fit_ = np.shape(X) if hasattr(X, "shape") else (n_rows(X, name),)
+            self._objects = Objects(X, kernels.CallableKernel(self.kernel))
+        assert self._objects is not None
+        values = self._objects.values(X, name)
+        return (values, y) if has_y else values
+
     def _is_plain(self, X: Any) -> bool:
         """Whether scikit-learn's checks, which take longer than a row's scores, would let X pass as it is."""
         has_names = hasattr(self, "feature_names_in_")
@@ -195,7 +218,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         if isinstance(self.kernel, kernels.Kernel):
             return self.kernel
         if callable(self.kernel):
-            return kernels.CallableKernel(self.kernel)
+            return kernels.CallableKernel(self.kernel) if self._objects is None else self._objects.kernel_of_values
         if isinstance(self.gamma, str):
             names = ("scale", "auto", "learn", "validate")
             check_option("gamma", self.gamma, names, "a positive number", "an array with one for each feature")
@@ -249,15 +272,15 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return solver
 
     def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array | EveryRow]:
-        """Rows of positive weight, with their positions in X: a row of weight 0 is as if it were not there."""
-        weights = check_sample_weight(sample_weight, X.shape[0])
+        """Rows of positive weight, with their positions in X: another row is as if it were not there."""
+        weights = check_sample_weight(sample_weight, X.shape[0], negative_is_zero=True)
         if weights is None or weights.all():
             return X, y, weights, EveryRow(len(y))
         index = np.flatnonzero(weights)
         if isinstance(X, Rows):
             return ChosenRows(X, index), y[index], weights[index], index
         kept = X[index]
-        if self._is_precomputed:
+        if self._is_precomputed or self._objects is not None:
             kept = kept[:, index]
         return kept, y[index], weights[index], index
 
@@ -265,6 +288,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
+        check_positive("cache_size", getattr(self, "cache_size", 1))
         if not isinstance(self.random_state, np.random.Generator):
             check_random_state(self.random_state)
         rows = as_rows(X)
@@ -276,11 +300,11 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             examples=examples,
             task=task,
             kernel=self.kernel_,
-            C=1.0 if is_chosen(self.C) else check_positive("C", self.C, " or 'validate'"),
+            C=1.0 if is_chosen(self.C) else check_price("C", self.C, " or 'validate'"),
             intercept=asked if task.has_threshold else "none",
             tol=check_positive("tol", self.tol),
             precision=self.precision,
-            max_iter=check_limit("max_iter", self.max_iter, integer=True),
+            max_iter=check_limit("max_iter", self.max_iter, integer=True, least=0),
             max_seconds=check_limit("max_seconds", self.max_seconds, integer=False),
             random_state=self.random_state,
             memory_limit=int(1e6 * check_positive("memory_limit", self.memory_limit)),
@@ -388,8 +412,10 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
         if not fit.model.kernel.has_features:
             fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
-        self.model_, self.kernel_ = fit.model, fit.model.kernel
         self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
+        if self._objects is not None and getattr(self.solver_, "max_basis", None) is not None:
+            self._objects, fit.model = self._objects.of_basis(fit.model)
+        self.model_, self.kernel_ = fit.model, fit.model.kernel
         self.n_basis_ = fit.model.n_basis
         self.intercept_ = fit.model.intercept
         self.objective_, self.lower_bound_ = fit.objective, fit.lower_bound
@@ -483,6 +509,11 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         True
         """
         check_is_fitted(self, "model_")
+        if self._objects is not None and self._objects.are_vectors:
+            raise ValueError(
+                "a certificate needs the kernel's values between all rows, and a machine of few texts, lists or other "
+                "objects keeps those alone: train it with kernel='precomputed' on the matrix of these values"
+            )
         X, y = self._check_X(X, reset=False, y=y)
         limit = check_limit("max_seconds", max_seconds, integer=False)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)

@@ -22,8 +22,6 @@ def pair_labels(scores: Array, n_classes: int, shape: str, break_ties: bool) -> 
     """Codes of the classes with most votes, or with ``break_ties`` of the largest decision value."""
     if not break_ties:
         return tasks.OneVsOne(n_classes).decode(scores, np.zeros(0))
-    if shape == "ovo":
-        raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
     return np.argmax(pair_scores(scores, n_classes, shape), axis=1)
 
 

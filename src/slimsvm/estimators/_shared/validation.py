@@ -31,6 +31,8 @@ from slimsvm.rows import (
 from slimsvm.sparse_parts import check_sparse
 
 BLOCK_VALUES = 1 << 20
+# What C=inf stands for. scikit-learn's is as good as this, too.
+HARD_MARGIN = 1e10
 # How many times the features' own variance that of all entries together may be, where gamma is only begun with.
 APART = 4.0
 
@@ -42,11 +44,19 @@ def check_positive(name: str, value: Any, otherwise: str = "") -> float:
     return float(value)
 
 
-def check_limit(name: str, value: Any, integer: bool) -> Any:
-    """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number."""
+def check_price(name: str, value: Any, otherwise: str = "") -> float:
+    """A number > 0; `HARD_MARGIN` for an infinite one."""
+    is_infinite = isinstance(value, Real) and float(value) == np.inf
+    return HARD_MARGIN if is_infinite else check_positive(name, value, otherwise)
+
+
+def check_limit(name: str, value: Any, integer: bool, least: int = 1) -> Any:
+    """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number; or ``least``, if it is 0."""
     if value is None or (integer and value == -1):
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral if integer else Real) or not float(value) > 0:
+    is_least = least == 0 and value == 0
+    is_number = isinstance(value, Integral if integer else Real) and not isinstance(value, bool)
+    if not is_number or not (is_least or float(value) > 0):
         none = "None or -1" if integer else "None"
         raise ValueError(f"{name} must be a positive {'integer' if integer else 'number'}, or {none}; found {value!r}")
     return value
@@ -193,9 +203,11 @@ def _is_numeral(value: str | bytes) -> bool:
     return True
 
 
-def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.ndarray | None:
+def check_sample_weight(
+    sample_weight: Any, n: int, noun: str = "row", negative_is_zero: bool = False
+) -> np.ndarray | None:
     """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones. What else than a row a
-    weight may be of (``noun``) must have a positive one.
+    weight may be of (``noun``) must have a positive one. ``negative_is_zero``: a row of negative weight is left out.
     """
     if sample_weight is None:
         return None
@@ -209,13 +221,18 @@ def check_sample_weight(sample_weight: Any, n: int, noun: str = "row") -> np.nda
         raise ValueError(f"Sample weights must be 1D array or scalar, found {weights.ndim} dimensions")
     if len(weights) != n:
         raise ValueError(f"sample_weight must have one entry per {noun}: {n} {noun}s, found {len(weights)} weights")
-    least = ">= 0" if noun == "row" else "> 0"
-    bad = np.flatnonzero(~(np.isfinite(weights) & ((weights >= 0) if noun == "row" else (weights > 0))))
+    least = "" if negative_is_zero else " and >= 0" if noun == "row" else " and > 0"
+    is_right = weights > 0 if noun != "row" else weights >= (-np.inf if negative_is_zero else 0)
+    bad = np.flatnonzero(~(np.isfinite(weights) & is_right))
     if len(bad):
-        raise ValueError(f"sample_weight must be finite and {least}; found {weights[bad[0]]} at {noun} {bad[0]}")
-    if not weights.any():
-        raise ValueError("sample_weight is zero for every row: there is nothing to learn from")
-    return weights
+        raise ValueError(f"sample_weight must be finite{least}; found {weights[bad[0]]} at {noun} {bad[0]}")
+    if not (weights > 0).any():
+        found = "negative or zero" if weights.any() else "zero"
+        raise ValueError(
+            f"Invalid input - all samples have zero or negative weights. sample_weight is {found} for every row: there "
+            "is nothing to learn from"
+        )
+    return np.maximum(weights, 0.0) if negative_is_zero else weights
 
 
 def check_labels(y: np.ndarray) -> None:

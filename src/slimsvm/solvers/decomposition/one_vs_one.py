@@ -98,7 +98,6 @@ class OneVsOneRun:
     """
 
     doing = "exact machine, pairs of classes"
-    most_records = None  # max_iter is the limit of each pair
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         self.problem, self.solver, self.pairs = problem, solver, problem.task.class_pairs()
@@ -109,6 +108,11 @@ class OneVsOneRun:
         self.fits: list[PairFit] = []
         self.converged = self.is_last = False
         self.room = Room()
+
+    @property
+    def most_records(self) -> int | None:
+        """``max_iter`` is the limit of each pair; with 0 none begins."""
+        return 0 if self.problem.max_iter == 0 else None
 
     @property
     def share_done(self) -> float:
