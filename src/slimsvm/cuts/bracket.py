@@ -20,8 +20,11 @@ class Bracket:
     side: int = 0  # The end that the last value took the place of: -1 is low, 1 is high.
 
     def secant(self) -> float:
-        """Where the line through both ends is 0."""
-        return (self.low * self.value_high - self.high * self.value_low) / (self.value_high - self.value_low)
+        """Where the line through both ends is 0; the middle where their values are too near to 0 to tell."""
+        rise = self.value_high - self.value_low
+        if not rise > 0.0:
+            return self.middle()
+        return (self.low * self.value_high - self.high * self.value_low) / rise
 
     def middle(self) -> float:
         """The middle; what comes after it is as at the beginning."""

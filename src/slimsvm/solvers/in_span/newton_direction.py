@@ -178,7 +178,10 @@ def _conjugate_gradients(apply, precondition, right: Array, tolerance: float) ->
         if rz <= target:
             break
         Hp = apply(p)
-        step = rz / float(np.sum(p * Hp))
+        curvature = float(np.sum(p * Hp))
+        if not curvature > 0.0:  # squares of tiny numbers are 0
+            break
+        step = rz / curvature
         x += step * p
         residual -= step * Hp
         z = precondition(residual)

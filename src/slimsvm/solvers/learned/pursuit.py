@@ -325,7 +325,7 @@ class PursuitRun:
         self.gained = 0.0
         if self.n_added:
             self.newton.widen(self.n_added)
-            self.gained = float(np.sum(self.newton.values.gradient[rank:-1] ** 2)) / self.newton.problem.C1**2
+            self.gained = float(np.sum((self.newton.values.gradient[rank:-1] / self.newton.problem.C1) ** 2))
         self.refused = 0 if self.n_added else self.refused + 1
         self.growing = space.rank < self.plan.max_basis and self.refused < MAX_REFUSED
 
