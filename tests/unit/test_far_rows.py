@@ -105,12 +105,31 @@ def test_far_rows_at_prediction(container, tmp_path):
     assert one[0] == clf.decision_function(given)[5]
 
 
-def test_more_far_groups_than_are_looked_at_are_said():
+def test_more_far_groups_than_centres_have_their_values():
     X = rng.normal(size=(MOST_CENTRES + 40, 1))
     X[20:, 0] = 1e9 * 2.0 ** np.arange(1, MOST_CENTRES + 21)
+    X[-1] = X[-2] + 1e-3
+    X[-3] = 1e200
     kernel_rows = KernelRows(RBF(1.0), X, dtype=np.float64, n_jobs=1, centre=np.zeros(1))
-    with pytest.warns(UserWarning, match=f"in more than {MOST_CENTRES} places: kernel values of 20 of them are taken"):
-        kernel_rows.block(kernel_rows.points(np.arange(len(X))))
+    block = kernel_rows.block(kernel_rows.points(np.arange(len(X))))
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(block, np.exp(-((X - X.T) ** 2)), atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["exact", "lasvm", "exact-cuts"])
+def test_no_bound_is_above_a_model_where_far_rows_are_in_many_places(solver):
+    X, y = rng.normal(size=(500, 2)), np.where(rng.random(500) > 0.5, 1, -1)
+    X[: MOST_CENTRES + 44, 0] = 1e8 * (1 + np.arange(MOST_CENTRES + 44))
+    clf = SVC(gamma=1.0, solver=solver, intercept="none", random_state=0, max_iter=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(X, y)
+    coef = clf.basis_coef_[:, 0]
+    norm = coef @ values(1.0, clf.basis_vectors_, clf.basis_vectors_) @ coef
+    scores = values(1.0, X, clf.basis_vectors_) @ coef
+    own = 0.5 * norm + np.maximum(0.0, 1.0 - y * scores).sum()
+    assert clf.lower_bound_ <= own
+    assert clf.objective_ == pytest.approx(own, rel=1e-6)
 
 
 # ---- ordinary rows

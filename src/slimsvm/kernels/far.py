@@ -8,7 +8,6 @@ have others of its kind next to it, as where a large number stands for "missing"
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +30,8 @@ BLOCK_VALUES = 1 << 20
 # exponents to 4e-6, float32 to 0.06; and how many such centres there are at most.
 FAR = {np.dtype(np.float32): 2.0**20, np.dtype(np.float64): 2.0**34}
 MOST_CENTRES = 256
+# Differences of features that are computed at a time.
+DIFFERENCES = 1 << 18
 
 
 def exponents(folding: Folding, X: Any, centre: np.ndarray) -> np.ndarray:
@@ -134,7 +135,7 @@ def far_from_centre(folding: Folding, half: np.ndarray) -> np.ndarray:
 
 
 def values_between(kernel: Any, X: Any, Z: Any) -> np.ndarray:
-    """Kernel values of far rows, float64, about centres among the Z: 0 where two are near no common one."""
+    """Kernel values of far rows, float64, about centres among the Z; by their differences where there are too many."""
     from slimsvm.kernels.kernel_rows import KernelRows
 
     X, Z = (np.asarray(part.toarray() if is_sparse(part) else part, np.float64) for part in (X, Z))
@@ -148,11 +149,11 @@ def values_between(kernel: Any, X: Any, Z: Any) -> np.ndarray:
         rows = KernelRows(kernel, X, dtype=np.float64, n_jobs=1, memory_limit=0, centre=centre)
         values[:, left[near]] = rows.block(rows.points_of(Z[left[near]]))
         left = left[~near]
-    if len(left):
-        warnings.warn(
-            f"rows far from all others are in more than {MOST_CENTRES} places: kernel values of {len(left)} of them "
-            "are taken as 0, with themselves too; scale X, or look for values that stand for a missing one",
-            UserWarning,
-            stacklevel=2,
-        )
+    step = max(1, DIFFERENCES // max(1, X.size))
+    for lo in range(0, len(left), step):
+        part = left[lo : lo + step]
+        with np.errstate(over="ignore"):
+            differences = (X[:, None] - Z[part]) * folding.row_scale
+            halves = -0.5 * np.einsum("ijk,ijk->ij", differences, differences)
+        values[:, part] = folding.map_with_slopes(halves)[0]
     return values
