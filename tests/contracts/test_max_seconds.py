@@ -13,6 +13,7 @@ from slimsvm import (
     SVC,
     SVR,
     CrossTrainedSVC,
+    LowRank,
     OneClassSVM,
     OrdinalSVC,
     RankSVM,
@@ -152,3 +153,14 @@ def test_a_limit_ends_the_fit_and_one_that_is_not_reached_changes_nothing(case, 
         assert looks[0] <= limit + 100
         assert all(np.isfinite(part).all() for part in arrays_of(cut)[1:])
         assert np.isnan(cut.objective_) or cut.lower_bound_ is None or cut.lower_bound_ <= cut.objective_ * (1 + 1e-9)
+
+
+def test_k_means_looks_at_the_clock_after_each_batch(looks):
+    """Of many rows centres take longer than all that follows."""
+    rows = np.random.default_rng(1).normal(size=(10_000, 2))
+    y, counts = (rows[:, 0] > 0) * 1, {}
+    for basis in ("nystrom", "kmeans"):
+        looks[0] = 0
+        SVC(solver=LowRank(4, basis, tol_relative=0.5), gamma=0.5, max_seconds=1e9, random_state=0).fit(rows, y)
+        counts[basis] = looks[0]
+    assert counts["kmeans"] > counts["nystrom"] + 10

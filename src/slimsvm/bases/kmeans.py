@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
+from slimsvm.core.clock import check_time
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import KernelRows
 from slimsvm.rows import is_sparse
@@ -183,11 +184,19 @@ def _of_batches(block: Any, k: int, seed: int) -> Array:
     from sklearn.cluster import MiniBatchKMeans  # 0.04 s: only where there are many rows
     from sklearn.exceptions import ConvergenceWarning
 
+    class Timed(MiniBatchKMeans):
+        """It looks at the clock after each batch."""
+
+        def _mini_batch_convergence(self, *known):
+            check_time()
+            return super()._mini_batch_convergence(*known)
+
     if is_sparse(block) and block.indptr.dtype != np.int32:
         small = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
         block = sp.csr_array(small, shape=block.shape)
     size = max(3 * k, INIT_SIZE)
-    model = MiniBatchKMeans(k, batch_size=BATCH_SIZE, init_size=size, n_init=1, max_iter=PASSES, random_state=seed)
+    limits = {"batch_size": BATCH_SIZE, "init_size": size, "n_init": 1, "max_iter": PASSES}
+    model = Timed(k, **limits, compute_labels=False, random_state=seed)
     with warnings.catch_warnings():
         # Rows that differ by rounding errors only: clusters may coincide, and fewer centres come back.
         warnings.simplefilter("ignore", ConvergenceWarning)
