@@ -139,6 +139,10 @@ DAMAGE = {
     "an objective that is a text": lambda h, a: h["fitted"].update(objective_="x"),
     "a width that is a text": lambda h, a: h["kernel"].update(gamma="x"),
     "two arrays of one name": lambda h, a: a["plain"].update(name="coef"),
+    "an objective without its name": lambda h, a: h["fitted"].update(x_=h["fitted"].pop("objective_")),
+    "a number of steps that is a text": lambda h, a: h["fitted"].update(n_iter_="x"),
+    "no width": lambda h, a: h["kernel"].pop("gamma"),
+    "names of other features": lambda h, a: h["fitted"].update(feature_names_in_=["a"]),
     "no estimator": lambda h, a: h.update(estimator=["SVC"]),
     "a parameter that there is not": lambda h, a: h["params"].update(predict=1),
 }

@@ -16,7 +16,7 @@ import numpy as np
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
 from slimsvm.deploy.c_text import array, classes_array, number
-from slimsvm.deploy.csr import as_rows, check_finite, dense_rows
+from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import ON_BOUNDARY, PREDICTORS
 from slimsvm.deploy.probes import (
@@ -113,14 +113,15 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     Raises
     ------
     ValueError
-        A header does not support the kernel or the labels, the name is not one of C, a number exceeds the type, or
-        float32 cannot hold rows.
+        A header does not support the kernel or the labels, the name is not one of C, a number exceeds the type, rows
+        have other columns, or float32 cannot hold rows.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
     name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
+    check_names(rows, model.feature_names, "rows")
     text, n_bytes, error, dtype = c_header(model, name, dtype, rows)
     write_whole(path, [text])
     said = f"; {error}" if error else ""

@@ -46,6 +46,18 @@ def as_rows(X: Any, name: str = "X") -> Array | CsrRows:
     return rows
 
 
+def check_names(X: Any, names: list[str] | None, name: str = "X") -> None:
+    """A ValueError where rows have names of features, the model too, and they are not the same in the same order."""
+    found = list(getattr(X, "columns", ()))
+    if not all(isinstance(column, str) for column in found):
+        found = list(getattr(X, "column_names", ()))  # as Arrow calls them; numbers are no names
+    if names is None or not found or found == names:
+        return
+    lacking, others = ([each for each in a if each not in b] for a, b in ((names, found), (found, names)))
+    difference = "in another order" if not (lacking or others) else f"without {lacking[:20]}, with {others[:20]}"
+    raise ValueError(f"{name} must have the columns of training in their order, {names[:20]}; found them {difference}")
+
+
 def dense_rows(rows: Array | CsrRows, lo: int, hi: int) -> Array:
     """The rows lo, …, hi − 1 as a float64 array."""
     return rows.dense(lo, hi) if isinstance(rows, CsrRows) else np.asarray(rows[lo:hi], np.float64)

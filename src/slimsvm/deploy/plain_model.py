@@ -61,6 +61,8 @@ class PlainModel:
         What is done to a row first; the kernel and its vectors know scaled rows only.
     examples : ndarray of shape (n, n_features) or None, default=None
         Some vectors of a linear model that has its weights from vectors: they tell the range of rows.
+    feature_names : list of str or None, default=None
+        What the features of a row are called, before any scaling.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class PlainModel:
     options: dict[str, Any]
     scaling: Scaling | None = None
     examples: Array | None = None
+    feature_names: list[str] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -206,6 +209,7 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         classes=classes,
         options={option: params[option] for option in names if option in params},
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
+        feature_names=_feature_names(header),
     )
     if model.scaling is not None and (model.kind == "sequences" or name == "precomputed"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {name}")
@@ -228,6 +232,8 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
     for entry, number in (("gamma", kernel.get("gamma", 1.0)), ("coef0", kernel.get("coef0", 0.0))):
         if type(number) not in (int, float) or not math.isfinite(number):
             raise ValueError(f"{entry} must be a finite number, found {number!r}")
+    if kernel["kernel"] not in ("linear", "precomputed") and not ("gamma" in kernel or "kernel_gamma" in arrays):
+        raise ValueError("the kernel has no gamma")
     width = 1 if kernel["kernel"] == "precomputed" else fitted["n_features_in_"] * (2 * window + 1)
     shape: Any = arrays["basis"].shape if "basis" in arrays else header.get("basis_shape", header.get("weights"))
     if shape[1] != width:
@@ -267,6 +273,22 @@ def _kind(header: dict[str, Any], classes: Array | None) -> str:
     if classes is None or len(classes) == 2:
         return "binary"
     return "pairs" if multi_class_of(header) == "ovo" else "classes"
+
+
+def _feature_names(header: dict[str, Any]) -> list[str] | None:
+    """The names of features that the first step with names was fitted with."""
+    fits = [*(step["fitted"] for step in header.get("scaling", {"steps": ()})["steps"]), header["fitted"]]
+    names = next((fitted["feature_names_in_"] for fitted in fits if "feature_names_in_" in fitted), None)
+    if names is not None:
+        check_feature_names(names, header["fitted"]["n_features_in_"])
+    return names
+
+
+def check_feature_names(names: Any, n_features: int) -> None:
+    """A ValueError where these are no names of so many features."""
+    is_right = isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)
+    if not is_right:
+        raise ValueError(f"feature_names_in_ is no list of {n_features} names")
 
 
 def multi_class_of(header: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import as_rows, check_finite, dense_rows, sequences_of
+from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows, sequences_of
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.modelfile import damage_named
 
@@ -80,6 +80,8 @@ class Predictor:
     ----------
     n_features_in_ : int
         Number of features of a row, before any scaling that the file contains.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only of a model whose training rows had names. A data frame must have the same columns in the same order.
     classes_ : ndarray
         Only for classifiers.
 
@@ -96,6 +98,8 @@ class Predictor:
     def __init__(self, model: PlainModel) -> None:
         self._model = model
         self.n_features_in_ = model.n_features
+        if model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
         if model.classes is not None:
             self.classes_ = model.classes
 
@@ -117,13 +121,14 @@ class Predictor:
         Raises
         ------
         ValueError
-            X has another number of features, or a value that is not finite.
+            X has another number of features, other columns, or a value that is not finite.
         """
         return self._scores(X)[:, 0]
 
     def _scores(self, X: Any) -> Array:
         """All scores (n, n_outputs), block by block."""
         rows, model = as_rows(X), self._model
+        check_names(X, model.feature_names)
         if rows.shape[1] != model.n_features:
             raise ValueError(f"X must have {model.n_features} features as in training, found {rows.shape[1]}")
         scores, step = np.empty((rows.shape[0], model.n_outputs)), model.block_rows

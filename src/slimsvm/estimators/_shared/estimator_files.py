@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from slimsvm.deploy.plain_model import check_parts, multi_class_of
+from slimsvm.deploy.plain_model import check_feature_names, check_parts, multi_class_of
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.scaling import read_scaling
 from slimsvm.estimators._shared.scalers import Steps, pack_scalers, scaling_of, unpack_scalers
@@ -102,7 +102,7 @@ def read_estimator(path, by_name: dict[str, type]):
         if "scaling" not in header:
             return estimator
     with damage_named(f"{path}: not a scaling this version knows"):
-        steps = unpack_scalers(header["scaling"], arrays)
+        steps = unpack_scalers(header["scaling"], arrays, estimator.n_features_in_)
         _check_scaling(steps, arrays, estimator.n_features_in_)
         name = header["scaling"]["machine"]
         if not all(isinstance(step, str) for step in (name, *(step for step, _ in steps))):
@@ -125,6 +125,8 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
     if "halfway" in header:
         estimator._state = unpack(header["halfway"], arrays)
     later = {name: fitted.pop(name) for name in (*LISTS, "_sparse") if name in fitted}
+    if lacking := {"objective_", "lower_bound_", "status_"} - set(fitted):
+        raise ValueError(f"a fit leaves {', '.join(sorted(lacking))}")
     for name, value in fitted.items():
         if not re.fullmatch(r"[A-Za-z]\w*_", name) or hasattr(getattr(type(estimator), name, None), "__get__"):
             raise ValueError(f"a fit leaves no attribute {name!r}")
@@ -153,9 +155,9 @@ def _check_fitted(name: str, value: Any, n_features: int) -> None:
         is_right = isinstance(value, str)
     elif name in NUMBERS:
         is_right = value in (None, UNSAVED) or type(value) in (int, float)
-    elif name == "feature_names_in_":
-        is_right = isinstance(value, list) and len(value) == n_features and all(isinstance(item, str) for item in value)
     else:
+        if name == "feature_names_in_":
+            check_feature_names(value, n_features)
         return
     if not is_right:
         raise ValueError(f"{name} is {value!r}, which no fit leaves")

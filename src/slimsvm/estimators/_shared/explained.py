@@ -50,8 +50,8 @@ class Explained:
         TypeError
             The kernel is the user's function, about whose features nothing is known.
         ValueError
-            X or background has another number of features or non-finite values, the kernel is a matrix of
-            values, or the model is a `SequenceSVM` or `StructuredSVM`.
+            X or background has another number of features, other columns or non-finite values, the kernel is a matrix
+            of values, or the model is a `SequenceSVM` or `StructuredSVM`.
 
         Notes
         -----
@@ -79,6 +79,7 @@ class Explained:
 
 def explained(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> Explanation:
     """See `Explained.explain`; a pipeline of scalers and an estimator, too."""
+    from slimsvm.deploy.csr import check_names
     from slimsvm.estimators._shared.pipelines import parts_of, plain_model_of
     from slimsvm.shapley.explaining import explain_scores
 
@@ -92,4 +93,7 @@ def explained(model: Any, X: Any, background: Any, n_permutations: int, random_s
     columns = getattr(X, "columns", None)
     names = columns if columns is not None else getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    return explain_scores(plain_model_of(model), X, background, n_permutations, check_random_state(random_state), names)
+    plain = plain_model_of(model)
+    for name, rows in (("X", X), ("background", background)):
+        check_names(rows, plain.feature_names, name)
+    return explain_scores(plain, X, background, n_permutations, check_random_state(random_state), names)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from slimsvm.deploy.plain_model import check_feature_names
 from slimsvm.deploy.scaling import Scaling
 
 Array = np.ndarray
@@ -84,7 +85,7 @@ def pack_scalers(steps: Steps, machine: str, arrays: dict[str, Array]) -> dict[s
     return {"steps": packed, "machine": machine}
 
 
-def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array]) -> list[tuple[str, Any]]:
+def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array], n_features: int) -> list[tuple[str, Any]]:
     """The steps that `pack_scalers` was given; KeyError, TypeError or ValueError where the header is another."""
     steps = []
     for k, step in enumerate(header["steps"]):
@@ -97,7 +98,9 @@ def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array]) -> list[tup
         for attribute, value in fitted.items():
             if not re.fullmatch(r"[a-z]\w*_", attribute):
                 raise ValueError(f"a scaler has no attribute {attribute!r}")
-            value = np.array(value, dtype=object) if attribute == "feature_names_in_" else value
+            if attribute == "feature_names_in_":
+                check_feature_names(value, n_features)
+                value = np.array(value, dtype=object)
             setattr(scaler, attribute, value)
         steps.append((step["name"], scaler))
     return steps

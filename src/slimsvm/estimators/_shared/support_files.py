@@ -33,6 +33,8 @@ def unpack_support(
     What is set here is taken out of ``fitted``.
     """
     n_iter = fitted.pop("n_iter_")
+    if type(n_iter) not in (int, list):
+        raise ValueError(f"n_iter_ is {n_iter!r}, which no fit leaves")
     estimator.n_iter_ = np.array(n_iter, np.int32) if isinstance(n_iter, list) else estimator._iterations(n_iter, [])
     if "shape_fit_" in fitted:
         estimator.shape_fit_ = tuple(fitted.pop("shape_fit_"))
