@@ -243,20 +243,15 @@ class Dual(RowDual):
         """Largest u and smallest d; 0 is among both unless the intercept is free."""
         return extremes(up, down, self.balanced)
 
-    def intercept(self, v: Array, g: Array, tol: float = np.inf) -> float:
-        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows.
-
-        The one of the lowest objective where rows violate by more than ``tol``: a mean of what differs says little.
-        """
+    def intercept(self, v: Array, g: Array) -> float:
+        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
         if not self.balanced:
             return self.offset * float(v.sum())
-        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
-        if highest - lowest > tol:
-            return self.best_intercept(g)
         free = np.flatnonzero((v > self.lo) & (v < self.hi) & (v != 0))
         if len(free):
             up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
             return float(up.sum() / len(free))
+        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0
 

@@ -96,7 +96,6 @@ class ExactRun:
         self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
-        self.sides: tuple[float, float] | None = None  # objective and intercept of v
         self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
         if state is not None:
             self.go_on(state)
@@ -198,7 +197,7 @@ class ExactRun:
     def improve(self, places: Array, tol: float, max_steps: int) -> float:
         """Solve for a working set of active rows, and move them; the violation that is left in the set."""
         found = self.active.solve(places, tol, max_steps)
-        self.g_of_all, self.sides = False, None
+        self.g_of_all = False
         self.v[self.active.rows[places]] = found.v
         self.active.move(found)
         self.stalled = self.stalled + 1 if found.gain <= ROUNDING * abs(self.value) else 0
@@ -216,7 +215,7 @@ class ExactRun:
             found.violation <= self.tol.now or self.dual.value(found.v, found.g) > max(self.value, 0.0)
         ):
             return
-        self.g_of_all, self.sides, self.stalled = False, None, 0
+        self.g_of_all, self.stalled = False, 0
         self.begin(found.v, found.g)
         self.active.collect(self.v, self.g)
         self.g_of_all = True
@@ -268,13 +267,13 @@ class ExactRun:
             self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
         else:
             self.look()
-            objective, intercept = self.evaluate()
             if len(self.active) == len(self.g):
                 violation = gap  # that of all rows is known
             else:
                 highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
                 violation = highest - lowest
             is_met = violation <= self.tol.now
+            objective, intercept = self.evaluate(at_best=is_met)
             closes = self.problem.is_small and len(self.active) <= self.active.size
             n = len(self.v) if closes else None
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.active.n_steps, n)
@@ -305,24 +304,29 @@ class ExactRun:
             before = self.active.n_steps
             violation = self.improve(everything, tol, most)
             self.look()
-            objective, intercept = self.evaluate()
+            objective, intercept = self.evaluate(at_best=True)
             most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.active.n_steps, n)
             if not most or self.active.n_steps == before:
                 return objective, intercept
 
-    def evaluate(self) -> tuple[float, float]:
-        """Objective and intercept, from g of all rows."""
+    def evaluate(self, at_best: bool) -> tuple[float, float]:
+        """Objective and intercept, from g of all rows.
+
+        ``at_best``: where the gap is wide take the intercept of the lowest objective, for which rows are sorted. A mean
+        over free rows says little where these differ, or where a row of a huge weight has a loss.
+        """
         dual = self.dual
         norm_squared = float(self.v @ (dual.target - self.g))
-        intercept = dual.intercept(self.v, self.g, self.problem.tol)
-        added = intercept if dual.balanced else 0.0
-        objective = 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added)
-        if dual.balanced and objective - self.value > self.allowed(objective):  # a row of a huge weight has a loss
+
+        def objective_at(added: float) -> float:
+            return 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added)
+
+        intercept = dual.intercept(self.v, self.g)
+        objective = objective_at(intercept if dual.balanced else 0.0)
+        if at_best and dual.balanced and objective - dual.value(self.v, self.g) > self.allowed(objective):
             best = dual.best_intercept(self.g)
-            at_best = 0.5 * norm_squared + dual.total * best + dual.penalty(self.g, best)
-            objective, intercept = min((objective, intercept), (at_best, best))
-        self.sides = objective, intercept
-        return self.sides
+            objective, intercept = min((objective, intercept), (objective_at(best), best))
+        return objective, intercept
 
     def training_error(self, intercept: float) -> float:
         """Share of the rows that the model errs on, or what the task has in its place, from g of all rows."""
@@ -378,7 +382,6 @@ class ExactRun:
         takes_long, objective = status.is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
         if takes_long and self.looked is not None:
             self.v, self.g = self.looked
-            self.sides = None
         elif takes_long:
             objective = self._estimate()
         elif not self.g_of_all:
@@ -387,9 +390,9 @@ class ExactRun:
         coef = self.v[rows, None]
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         if objective is None:
-            objective, intercept = self.sides or self.evaluate()
+            objective, intercept = self.evaluate(at_best=True)
         else:
-            intercept = self.dual.intercept(self.v, self.g, self.problem.tol)
+            intercept = self.dual.intercept(self.v, self.g)
         model = KernelExpansion(
             basis=self.kernel_rows.basis(rows),
             coef=coef,
