@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
-from contracts.bound_cases import LONG, N_PROBLEMS, check, losses
+from contracts.bound_cases import LONG, N_PROBLEMS, SOLVERS, check, losses
 from slimsvm import SVC, SVR, OneClassSVM, OrdinalSVC, RankSVM
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [k + len(SOLVERS) * (k % 3) for k in range(len(SOLVERS))])
 def test_no_bound_is_above_a_model(seed):
     assert check(seed, sizes=(100, 300), max_iter=20) == []
 
@@ -66,6 +66,31 @@ def test_a_few_far_rows_among_many(name, kind):
     assert model.lower_bound_ <= own * (1 + 1e-9)
     assert model.objective_ == pytest.approx(own, rel=1e-3) or said
     assert model.precision_ == "float64"
+
+
+@pytest.mark.parametrize("precision", ["auto", "float32"])
+@pytest.mark.parametrize("name", ["own", "precomputed", "clusters"])
+def test_kernels_whose_largest_value_a_sample_misses(name, precision):
+    """Rows of two far clusters have a median distance that is large: only the sums tell that float32 is too coarse."""
+    X, y = many_rows("near-duplicates")
+    X /= 3.0
+    if name == "clusters":
+        X = X[:, :3] + np.where(np.arange(len(X)) % 2, 3e3, -3e3)[:, None]
+    clf = SVC(kernel="linear", precision=precision, max_iter=50)
+    rows = X
+    if name == "own":
+        clf.set_params(kernel=lambda A, B: A @ B.T)
+    elif name == "precomputed":
+        clf.set_params(kernel="precomputed")
+        rows = X @ X.T
+    model, said = fit(clf, rows, y)
+    w = X[model.support_].astype(LONG).T @ np.asarray(model.dual_coef_[0], LONG)
+    scores = X.astype(LONG) @ w + LONG(model.intercept_[0])
+    own = float(w @ w / 2 + clf.C * losses(scores, y, None).sum())
+    assert model.lower_bound_ <= own * (1 + 1e-9)
+    assert model.objective_ == pytest.approx(own, rel=1e-3)
+    assert model.precision_ == ("float64" if precision == "auto" else "float32")
+    assert model.gap_ <= 1e-3 or (said and model.status_ != "converged")
 
 
 def ranks(X):

@@ -240,7 +240,7 @@ class Problem:
         diagonal = np.diagonal(values)
         distances = diagonal[:, None] + diagonal - 2.0 * values
         positive = distances[distances > 0]
-        largest = max(self.kernel.largest(self.rows), float(diagonal.max()))
+        largest = self.kernel.largest(self.rows) or float(rows.diag().max())
         return largest / float(np.median(positive)) if len(positive) else 0.0
 
     def check_range(self) -> None:

@@ -250,7 +250,7 @@ def warn_of_doubt(kernel_rows: KernelRows, value: float, sure: float, objective:
     """Say so, and return True, where a bound is much below the dual's value as it was computed."""
     is_in_doubt = value - sure > WORTH_SAYING * abs(objective)
     if is_in_doubt:
-        largest = kernel_rows.kernel.largest(kernel_rows.rows)
+        largest = kernel_rows.kernel.largest(kernel_rows.rows) or float(np.abs(kernel_rows.diag()).max(initial=0.0))
         warnings.warn(
             f"kernel values as large as {largest:.3g} leave the dual value of {value:.6g} in doubt, the bound is "
             f"{sure:.6g}: centre the features and scale them to about 1",
