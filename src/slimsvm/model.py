@@ -21,6 +21,8 @@ from slimsvm.kernels import (
 )
 from slimsvm.lazy import made_once
 from slimsvm.rows import Block, Rows, as_csr, is_sparse, plain_floats
+from slimsvm.rows.columns import Columns
+from slimsvm.sparse_parts import WIDE_FEATURES
 
 DTYPES = ("float32", "float64")
 CSR_PARTS = ("data", "indices", "indptr")
@@ -79,6 +81,8 @@ class KernelExpansion:
     dtype: str
     # By kind and width of the rows, from when it is first asked for. Two threads may both make it: they make the same.
     _prepared: dict[tuple[bool, int], _Prepared] = field(default_factory=dict, init=False, repr=False)
+    # Of wide sparse rows: the model of its own columns, from when it is first asked for.
+    _narrow: list[tuple[Columns, KernelExpansion]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self):
         basis = as_csr(self.basis) if is_sparse(self.basis) else np.asarray(self.basis)
@@ -97,7 +101,10 @@ class KernelExpansion:
 
     def __getstate__(self) -> dict[str, Any]:
         """What the model is; what was prepared from it is made again."""
-        return {name: value for name, value in vars(self).items() if name != "weights"} | {"_prepared": {}}
+        return {name: value for name, value in vars(self).items() if name != "weights"} | {
+            "_prepared": {},
+            "_narrow": [],
+        }
 
     @property
     def n_basis(self) -> int:
@@ -140,6 +147,12 @@ class KernelExpansion:
             return self._scores_in_parts(X, n_jobs, check is not None)
         if check is not None:
             check(X)
+        narrow = self._narrowed(X)
+        if narrow is not None:
+            scores = narrow[0].scores(narrow[1], n_jobs)
+            if check is not None:
+                self._check_scores(X, scores)
+            return scores
         centre, points, _ = self._prepare(X)
         rows = KernelRows.for_basis(self.kernel, X, self.basis, dtype=self.dtype, n_jobs=n_jobs, centre=centre)
         scores = rows.scores(points, self.coef) + self.intercept
@@ -149,11 +162,26 @@ class KernelExpansion:
 
     def _scores_in_parts(self, rows: Rows, n_jobs: int | None, has_check: bool) -> np.ndarray:
         scores = np.empty((rows.n_rows, self.coef.shape[1]))
-        for lo, hi in rows.blocks(max(1, PART_VALUES // max(1, rows.n_features))):
+        width = rows.n_stored // max(1, rows.n_rows) if rows.is_sparse else rows.n_features
+        for lo, hi in rows.blocks(max(1, PART_VALUES // max(1, width))):
             scores[lo:hi] = self.scores(rows.slice(lo, hi, rows.exact_dtype), n_jobs)
         if has_check:
             self._check_scores(rows, scores)
         return scores
+
+    def _narrowed(self, X: Block) -> tuple[Any, Block] | None:
+        """The model of its own columns, and wide sparse rows as it sees them; None of others."""
+        if not is_sparse(X) or X.shape[1] <= WIDE_FEATURES or X.shape[1] != self.basis.shape[1]:
+            return None
+        foreign = others_by(self.kernel, X.shape[1])
+        if foreign is None:
+            return None
+        if not self._narrow:
+            basis: Any = self.basis if is_sparse(self.basis) else sp.csr_array(self.basis)
+            columns = Columns(np.unique(basis.indices).astype(np.int64), basis.shape[1])
+            self._narrow.append((columns, replace(self, basis=columns.seen(basis, foreign))))
+        columns, model = self._narrow[0]
+        return model, columns.seen(X, foreign)
 
     def _check_scores(self, X: Block | Rows, scores: np.ndarray) -> None:
         """An error where finite rows have scores that are not."""
@@ -355,8 +383,10 @@ class LinearModel(KernelExpansion):
             check(X)
         if X.shape[1] != self.basis.shape[1]:
             raise ValueError(f"the rows have {X.shape[1]} features, the basis has shape {self.basis.shape}")
+        narrow = self._narrowed(X)
+        model, rows = (self, X) if narrow is None else narrow
         with one_blas_thread():
-            scores = FeatureRows(X, n_jobs).scores(self.weights, self.intercept)
+            scores = FeatureRows(rows, n_jobs).scores(model.weights, self.intercept)
         if check is not None:
             self._check_scores(X, scores)
         return scores
@@ -385,6 +415,21 @@ class LinearModel(KernelExpansion):
             raise ValueError(f"features must be increasing numbers from 0 to {n_features - 1}")
         basis = _unit_vectors(features, n_features)
         return cls(basis, arrays["coef"], arrays["intercept"], arrays["plain"], Linear(), header["dtype"])
+
+
+def others_by(kernel: Kernel, n_features: int) -> str | None:
+    """What columns that no vector has are to a kernel (see `seen_by`); None where it knows columns by their numbers."""
+    folding = kernel.folding(n_features) if kernel.has_features else None
+    if folding is None or np.ndim(folding.row_scale) or np.ndim(folding.point_scale):
+        return None
+    return "absolute" if folding.manhattan else "squares" if folding.norms else "products"
+
+
+def columns_between(model: KernelExpansion, *rows: Any) -> Columns | None:
+    """The columns that a model's vectors and sparse rows have; None where these are not wide (see `Columns.of`)."""
+    if others_by(model.kernel, model.basis.shape[1]) is None:
+        return None
+    return Columns.of(model.basis, *rows)
 
 
 def _without_zeros(basis: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Sparse matrices whose index arrays contradict each other: compiled code reads beyond memory by them."""
+"""The arrays of sparse matrices: whether they contradict each other, by which compiled code reads beyond memory; and
+wide rows by the columns that a model's vectors have.
+"""
 
 from typing import Any
 
@@ -63,3 +65,56 @@ def _check_range(values: np.ndarray, n: int, name: str) -> None:
     if len(values) and (values.min() < 0 or values.max() >= n):
         at = int(np.argmax((values < 0) | (values >= n)))
         raise ValueError(f"{name} must lie between 0 and {n - 1}, found {values[at]} at position {at}")
+
+
+# Beyond so many columns memory goes by those that occur.
+WIDE_FEATURES = 1 << 20
+# Squares of what stands for other columns must be finite.
+LARGEST = 1e150
+
+
+def seen_by(
+    columns: np.ndarray, foreign: str, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSR rows as vectors that have only some columns see them: data, indices and indptr in the order of these columns.
+
+    Parameters
+    ----------
+    columns : int64 ndarray, increasing
+    foreign : {"products", "squares", "absolute"}
+        What other columns are to the kernel: nothing to inner products; to distances they are one more column, the last
+        one, of the same sum of squares or of absolute values.
+    data, indices, indptr
+        Of rows with distinct columns, increasing in each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.sparse_parts import seen_by
+    >>> [part.tolist() for part in seen_by(np.array([2, 9]), "squares", np.array([1.0, 3.0, 4.0]), np.array([2, 5, 7]),
+    ...                                    np.array([0, 3]))]
+    [[1.0, 5.0], [0, 2], [0, 2]]
+    """
+    n, end = len(indptr) - 1, int(indptr[-1])
+    data, indices = data[:end].astype(np.float64), indices[:end]
+    places = np.searchsorted(columns, indices)
+    known = np.zeros(end, bool)
+    if len(columns):
+        known = columns[np.minimum(places, len(columns) - 1)] == indices
+    row = np.repeat(np.arange(n), np.diff(indptr))
+    rest = np.zeros(n)
+    if foreign != "products" and not known.all():
+        others, of = np.minimum(np.abs(data[~known]), LARGEST), row[~known]
+        largest = np.zeros(n)
+        np.maximum.at(largest, of, others)
+        unit = np.where(largest > 0, largest, 1.0)
+        sums = np.bincount(of, (others / unit[of]) ** (2 if foreign == "squares" else 1), n)
+        rest = np.minimum(unit * (np.sqrt(sums) if foreign == "squares" else sums), LARGEST)
+    order = np.lexsort(
+        (np.concatenate([np.zeros(int(known.sum())), np.ones(n)]), np.concatenate([row[known], np.arange(n)]))
+    )
+    kept = np.concatenate([np.ones(int(known.sum()), bool), rest > 0])[order]
+    values = np.concatenate([data[known], rest])[order][kept]
+    numbers = np.concatenate([places[known], np.full(n, len(columns))])[order][kept]
+    lengths = np.bincount(row[known], minlength=n) + (rest > 0)
+    return values, numbers.astype(np.int32), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slimsvm.sparse_parts import check_sparse
+from slimsvm.sparse_parts import WIDE_FEATURES, check_sparse
 
 Array = np.ndarray
 
@@ -39,6 +39,9 @@ def as_rows(X: Any, name: str = "X") -> Array | CsrRows:
         check_sparse(X, name)
         X = X.tocsr()
         check_sparse(X, name)
+        if X.shape[1] > WIDE_FEATURES and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         return CsrRows(X.data, X.indices, X.indptr, X.shape)
     rows = np.asarray(X)
     if rows.ndim != 2:

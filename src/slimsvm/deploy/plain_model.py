@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows, dense_rows
+from slimsvm.deploy.csr import CsrRows, check_finite, dense_rows
 from slimsvm.deploy.scaling import Scaling, read_scaling
 from slimsvm.modelfile import damage_named, read_model
+from slimsvm.sparse_parts import WIDE_FEATURES, seen_by
 
 Array = np.ndarray
 
@@ -63,6 +64,8 @@ class PlainModel:
         Some vectors of a linear model that has its weights from vectors: they tell the range of rows.
     feature_names : list of str or None, default=None
         What the features of a row are called, before any scaling.
+    columns : (int64 ndarray, int) or None, default=None
+        Of wide sparse rows: the columns that the features but the last are, and the number of all (`seen`).
 
     Examples
     --------
@@ -87,6 +90,7 @@ class PlainModel:
     scaling: Scaling | None = None
     examples: Array | None = None
     feature_names: list[str] | None = None
+    columns: tuple[Array, int] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -105,6 +109,28 @@ class PlainModel:
     def block_rows(self) -> int:
         """Rows to be scored at a time."""
         return max(1, BLOCK_NUMBERS // max(1, self.n_features, len(self.coef)))
+
+    @property
+    def row_features(self) -> int:
+        """Number of features of a row as users have it."""
+        return self.n_features if self.columns is None else self.columns[1]
+
+    def seen(self, rows: Array | CsrRows) -> Array | CsrRows:
+        """Rows as users have them by the model's columns; see `slimsvm.sparse_parts.seen_by`."""
+        if self.columns is None:
+            return rows
+        if not isinstance(rows, CsrRows):
+            check_finite(rows)
+            row, column = np.nonzero(rows)
+            rows = CsrRows(rows[row, column], column, np.searchsorted(row, np.arange(len(rows) + 1)), rows.shape)
+        elif not np.isfinite(rows.data).all():
+            at = int(np.argmin(np.isfinite(rows.data)))
+            where = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+            raise ValueError(
+                f"X must hold finite numbers, found {rows.data[at]} in row {where}, column {rows.indices[at]}"
+            )
+        parts = seen_by(self.columns[0], foreign_to(self.kernel), rows.data, rows.indices, rows.indptr)
+        return CsrRows(*parts, (rows.shape[0], self.n_features))
 
     def dense_vectors(self) -> Array:
         """All vectors as one float64 array."""
@@ -164,8 +190,15 @@ def _absolute_distances(X: Array, Z: Array) -> Array:
     return np.stack([np.abs(X - z).sum(axis=1) for z in Z], axis=1)
 
 
-def read_plain_model(path: Any) -> PlainModel:
-    """The model of a file that an estimator's ``save`` wrote.
+def foreign_to(kernel: str) -> str:
+    """What columns that no vector has are to a kernel; see `slimsvm.sparse_parts.seen_by`."""
+    if kernel == "laplacian":
+        return "absolute"
+    return "squares" if kernel in ("rbf", "matern32") else "products"
+
+
+def read_plain_model(path: Any, by_columns: bool = False) -> PlainModel:
+    """The model of a file that an estimator's ``save`` wrote; ``by_columns`` of wide sparse vectors by their columns.
 
     Raises
     ------
@@ -178,7 +211,29 @@ def read_plain_model(path: Any) -> PlainModel:
     """
     header, arrays = read_model(path)
     with damage_named(f"{path}: not a model this version knows"):
-        return plain_model(header, arrays)
+        check_parts(header, arrays)
+        narrow = _narrowed(header, arrays) if by_columns else None
+        if narrow is None:
+            return plain_model(header, arrays)
+        return replace(plain_model(*narrow[1:]), columns=(narrow[0], header["fitted"]["n_features_in_"]))
+
+
+def _narrowed(
+    header: dict[str, Any], arrays: dict[str, Array]
+) -> tuple[Array, dict[str, Any], dict[str, Array]] | None:
+    """The columns of wide sparse vectors or weights, and the file's parts with these alone; None of others."""
+    width, name = header["fitted"]["n_features_in_"], "features" if "weights" in header else "basis_indices"
+    is_plain = "scaling" not in header and "kernel_gamma" not in arrays and not header["params"].get("window", 0)
+    if width <= WIDE_FEATURES or name not in arrays or not is_plain:
+        return None
+    found = arrays[name]
+    if len(found) and not (found.min() >= 0 and found.max() < width):
+        raise ValueError(f"{name} must lie between 0 and {width - 1}")
+    columns = np.unique(found).astype(np.int64)
+    shape = "weights" if "weights" in header else "basis_shape"
+    header = header | {shape: [header[shape][0], len(columns) + 1]}
+    header["fitted"] = header["fitted"] | {"n_features_in_": len(columns) + 1}
+    return columns, header, arrays | {name: np.searchsorted(columns, found)}
 
 
 def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:

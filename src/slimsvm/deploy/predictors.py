@@ -13,13 +13,14 @@ import numpy as np
 from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows, sequences_of
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.modelfile import damage_named
+from slimsvm.sparse_parts import WIDE_FEATURES
 
 Array = np.ndarray
 
 # One-class scores of at most this share of the offset are 0, as `OneClassSVM.decision_function` has it.
 ON_BOUNDARY = 1e-8
 # A file that was read is tried on a row of at most so many features.
-TRIED_FEATURES = 1 << 22
+TRIED_FEATURES = WIDE_FEATURES
 
 
 def load_predictor(path: Any) -> Predictor:
@@ -54,10 +55,10 @@ def load_predictor(path: Any) -> Predictor:
     >>> slimsvm.load_predictor(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    model = read_plain_model(path)
+    model = read_plain_model(path, by_columns=True)
     with damage_named(f"{path}: not a model this version knows"):
         predictor = PREDICTORS[model.kind](model)
-        if model.n_features < TRIED_FEATURES:
+        if predictor.n_features_in_ <= TRIED_FEATURES:
             try_row(predictor.predict, np.zeros((1, predictor.n_features_in_)), model.kind == "sequences")
         return predictor
 
@@ -97,7 +98,7 @@ class Predictor:
 
     def __init__(self, model: PlainModel) -> None:
         self._model = model
-        self.n_features_in_ = model.n_features
+        self.n_features_in_ = model.row_features
         if model.feature_names is not None:
             self.feature_names_in_ = np.array(model.feature_names, dtype=object)
         if model.classes is not None:
@@ -105,7 +106,7 @@ class Predictor:
 
     def __repr__(self) -> str:
         model = self._model
-        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel}, {model.n_features} features>"
+        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel}, {model.row_features} features>"
 
     def predict(self, X: Any) -> Array:
         """Labels or numbers, as the estimator predicts them.
@@ -129,8 +130,9 @@ class Predictor:
         """All scores (n, n_outputs), block by block."""
         rows, model = as_rows(X), self._model
         check_names(X, model.feature_names)
-        if rows.shape[1] != model.n_features:
-            raise ValueError(f"X must have {model.n_features} features as in training, found {rows.shape[1]}")
+        if rows.shape[1] != model.row_features:
+            raise ValueError(f"X must have {model.row_features} features as in training, found {rows.shape[1]}")
+        rows = model.seen(rows)
         scores, step = np.empty((rows.shape[0], model.n_outputs)), model.block_rows
         for lo in range(0, len(scores), step):
             block = dense_rows(rows, lo, min(lo + step, len(scores)))
@@ -256,7 +258,7 @@ class SequencesPredictor(ScoringPredictor):
         k = len(self.classes_)
         self._after, self._start, self._end = np.split(model.plain, [k * k, k * k + k])
         self._window = int(model.options.get("window", 0))
-        self.n_features_in_ = model.n_features // (2 * self._window + 1)
+        self.n_features_in_ = model.row_features // (2 * self._window + 1)
 
     def decision_function(self, X: Any, lengths: Any = None) -> Any:  # an own form of X
         """Scores of every row and label, without transitions.
@@ -297,6 +299,8 @@ class SequencesPredictor(ScoringPredictor):
             return np.zeros((0, len(self.classes_)))
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"every sequence must have {self.n_features_in_} features, found {rows.shape[1]}")
+        if not w:
+            return self._scores(rows)
         own = dense_rows(rows, 0, n)
         padded = np.concatenate([np.zeros((w, own.shape[1])), own, np.zeros((w, own.shape[1]))])
         return self._scores(np.hstack([padded[step : step + n] for step in range(2 * w + 1)]))

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs, run_tiles
+from slimsvm.rows.columns import Columns
 
 Array = np.ndarray
 
@@ -37,6 +38,9 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None,
     """
     own = queries is None
     queries = X if own else queries
+    columns = Columns.of(X, queries) if index is None else None
+    if columns is not None:
+        X, queries = columns.narrow(X), columns.narrow(queries)
     with one_blas_thread():
         index = (NearestNeighbors(n_jobs=1) if index is None else clone(index)).fit(X)
     n = queries.shape[0]

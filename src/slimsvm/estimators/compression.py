@@ -18,7 +18,7 @@ from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.kernels import get_kernel
-from slimsvm.model import KernelExpansion
+from slimsvm.model import KernelExpansion, columns_between
 from slimsvm.rows import as_csr, is_sparse
 from slimsvm.sparse_parts import check_sparse
 
@@ -141,8 +141,14 @@ def compress(
     expansion = _expansion(model)
     rows = None if X is None else _check_rows(X, model, expansion)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    columns = columns_between(expansion, *([] if rows is None else [rows]))
+    if columns is not None:
+        expansion = replace(expansion, basis=columns.narrow(expansion.basis))
+        rows = None if rows is None else columns.narrow(rows)
     found = reduce_model(expansion, int(max_basis), rows, preimage=preimage, max_iter=max_iter, rng=rng, n_jobs=n_jobs)
     report = Compression(expansion.n_basis, found.model.n_basis, found.residual_norm, found.norm, found.score_error)
+    if columns is not None:
+        found = replace(found, model=replace(found.model, basis=columns.widen(found.model.basis)))
     smaller: Any = found.model
     if not isinstance(model, KernelExpansion):
         smaller = _of_sklearn(model, expansion) if isinstance(model, (svm.SVC, svm.SVR)) else copy.copy(model)

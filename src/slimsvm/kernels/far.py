@@ -56,6 +56,7 @@ class Bulk:
     folding : Folding
         Units of the features.
     centre : float64 ndarray of shape (d,)
+        Of sparse rows nothing: they are taken about 0.
     limit : float
         Exponent about the centre up to which rows are in it.
     apart : float
@@ -72,7 +73,7 @@ class Bulk:
         """That of some rows, in the units that a kernel takes features in (None: as they are)."""
         folding = Folding(core.IDENTITY) if folding is None else folding
         some: Any = rows.take(_drawn(rows.n_rows, MEDIAN_OF), np.float64)
-        centre = np.zeros(rows.n_features) if is_sparse(some) else np.median(some, axis=0)
+        centre = np.zeros(0) if is_sparse(some) else np.median(some, axis=0)
         distance, limit, apart = exponents(folding, some, centre), np.inf, 1.0
         if distance.any():
             limit = FARTHER * np.quantile(distance[distance > 0.0], MOST, method="lower")
@@ -84,7 +85,8 @@ class Bulk:
 
     def holds(self, X: Any) -> np.ndarray:
         """Which of some rows are in it."""
-        parts = in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, X.shape[1])))
+        width = X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
+        parts = in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, width)))
         return np.concatenate([exponents(self.folding, X[part], self.centre) <= self.limit for part in parts])
 
 

@@ -47,7 +47,9 @@ from slimsvm.estimators._shared.validation import (
     typical_gamma,
 )
 from slimsvm.estimators._shared.written import Written, remember_files
+from slimsvm.model import columns_between, others_by
 from slimsvm.rows import ChosenRows, Rows, as_rows
+from slimsvm.rows.columns import Columns
 from slimsvm.solvers.base import timed
 from slimsvm.solvers.progress import reading
 from slimsvm.sparse_parts import check_sparse
@@ -318,6 +320,27 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         self.intercept_kind_ = problem.intercept
         return problem
 
+    def _by_columns(self, problem: solvers.Problem) -> solvers.Problem:
+        """The problem of the columns that occur, where rows are sparse and wide. Warm starts, and vectors that are
+        given, know columns by their numbers.
+        """
+        given = any(hasattr(value, "shape") or hasattr(value, "basis") for value in vars(self.solver_).values())
+        self._columns = None
+        if self.warm_start or given or others_by(problem.kernel, problem.rows.n_features) is None:
+            return problem
+        self._columns = Columns.of_rows(problem.rows)
+        if self._columns is None:
+            return problem
+        rows = problem.rows.slice(0, problem.rows.n_rows, problem.rows.dtype)
+        return replace(problem, rows=as_rows(self._columns.narrow(rows)))
+
+    def _widened(self, model: KernelExpansion) -> KernelExpansion:
+        """A model of the columns that occur with the rows' own."""
+        columns = getattr(self, "_columns", None)
+        if columns is None or model.basis.shape[1] == columns.n_features:
+            return model
+        return replace(model, basis=columns.widen(model.basis))
+
     def _with_metric(self, problem: solvers.Problem, X: Any, weights: Array | None) -> solvers.Problem:
         """The problem in the scales that ``gamma="learn"`` finds for solvers that learn none themselves."""
         if not self._learns_metric or learns_with_vectors(self.solver_):
@@ -358,12 +381,13 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """
         trained = Trained(index, codes)
         with reading(X, self.verbose):
-            problem = self._set_up(X, examples, task, weights)
+            before = getattr(self, "_columns", None)
+            problem = self._by_columns(self._set_up(X, examples, task, weights))
             limit = Limit(problem.max_seconds, present_limit())
             with under(limit):
                 problem = self._with_chosen(self._with_metric(problem, X, weights))
             self.C_ = problem.C
-            state = getattr(self, "_state", None) if self.warm_start else None
+            state = getattr(self, "_state", None) if self.warm_start and before is None else None
             earlier = self.__dict__.pop("_earlier", None)
             has_own_kernel = is_chosen(self.gamma) or self._learns_metric
             if earlier is not None and isinstance(self.solver_, solvers.Exact) and not has_own_kernel:
@@ -381,6 +405,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             with under(limit):
                 fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, trained))
             fit = timed(fit, limit, type(self).__name__)
+        fit.model = self._widened(fit.model)
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:
@@ -408,6 +433,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
     def _keep(self, fit: solvers.Fit, trained: Trained) -> None:
         """Fitted attributes."""
         index, codes = trained
+        fit.model = self._widened(fit.model)
         if self._centre:
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
         if not fit.model.kernel.has_features:
@@ -454,6 +480,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         state = super().__getstate__().copy()
         # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.
         state.pop("_state", None)
+        state.pop("_columns", None)
         return state
 
     # -- how good it is -----------------------------------------------------------------------------------------
@@ -532,6 +559,9 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
     ) -> solvers.Certificate:
         """The certificate of a model for the problem that was trained."""
         C: Any = getattr(self, "C_", self.C)
+        columns = None if isinstance(X, Rows) else columns_between(model, X)
+        if columns is not None:
+            X, model = columns.narrow(X), replace(model, basis=columns.narrow(model.basis))
         problem = solvers.Problem(
             rows=as_rows(X),
             examples=examples,

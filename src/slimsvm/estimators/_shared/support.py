@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared.pairwise import lines_of_pairs
 from slimsvm.lazy import made_once
+from slimsvm.model import columns_between
 from slimsvm.rows import as_csr, is_sparse
 
 if TYPE_CHECKING:
@@ -174,6 +175,12 @@ class LikeScikitLearn:
         check_is_fitted(self, "model_")
         if not self.model_.kernel.has_weights:
             raise AttributeError(f"coef_ exists only for kernel='linear', found {self.kernel_!r}")
+        columns = columns_between(self.model_)
+        if columns is not None:
+            narrow = np.asarray(self.model_.coef.T @ columns.narrow(self.model_.basis))
+            found = as_sparse(columns.widen(narrow))
+            found.data.flags.writeable = False
+            return found
         coef = np.asarray(self.model_.coef.T @ self.model_.basis)
         if getattr(self, "_sparse", False):
             found = as_sparse(sp.csr_array(coef))
