@@ -1,0 +1,114 @@
+"""Defects on purpose, and whether the suite sees them: `python tests/planted_defects.py [--tests PATH …] [NAME …]`.
+
+`planted_defects.toml` lists texts of the package and the core with a wrong text for each. A copy of the checkout gets
+one of them, and the tests that should fail are run on it; the defect is caught where one does. A text is looked for in
+the whole tree, so that code may move. All defects take some two hours of two cores: compile and run them before and
+after a large move, not in `make test`, which only sees to it that every text is still there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+NOT_COPIED = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".mypy_cache", ".hypothesis")
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A text in place of another one, and the tests of which one should fail."""
+
+    name: str
+    before: str
+    after: str
+    tests: list[str]
+    core: bool = False
+
+    def place(self, root: Path) -> Path:
+        """The file that has the text; an error where it does not stand exactly once."""
+        folder, endings = (root / "core", (".cc", ".h")) if self.core else (root / "src/slimsvm", (".py",))
+        paths = [path for path in sorted(folder.rglob("*")) if path.suffix in endings]
+        found = [path for path in paths for _ in range(path.read_text(encoding="utf-8").count(self.before))]
+        if len(found) != 1:
+            raise ValueError(f"{self.name}: its text stands {len(found)} times in {folder.name}, not once")
+        return found[0]
+
+    def plant(self, root: Path) -> None:
+        """Put it into the tree at ``root``."""
+        path = self.place(root)
+        path.write_text(path.read_text(encoding="utf-8").replace(self.before, self.after), encoding="utf-8")
+
+
+def defects() -> list[Defect]:
+    """All that are listed."""
+    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return [Defect(**entry) for entry in listed["defects"]]
+
+
+def caught_by(defect: Defect, tests: list[str]) -> str:
+    """Return the line of the first test that fails on a copy of the checkout with the defect; "" where none does."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "checkout"
+        shutil.copytree(ROOT, root, ignore=NOT_COPIED, symlinks=True)
+        defect.plant(root)
+        run: dict[str, Any] = {"cwd": root, "env": {**os.environ, "PYTHONPATH": str(root / "src")}, "text": True}
+        if defect.core:
+            compile_core(root, run)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", *tests]
+        ended = subprocess.run(command, capture_output=True, check=False, **run)
+    failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if ended.returncode and not failed:
+        raise RuntimeError(f"{defect.name}: pytest ended with {ended.returncode}: {ended.stdout[-2000:]}")
+    return failed[0] if failed else ""
+
+
+def compile_core(root: Path, run: dict[str, Any]) -> None:
+    """Compile the core and the runtime of a tree, for one instruction set and quickly."""
+    build, tools = root / "build/planted", Path(sys.executable).parent
+    settings = {
+        "CMAKE_BUILD_TYPE": "None",
+        "CMAKE_CXX_FLAGS": "-O1",
+        "CMAKE_MAKE_PROGRAM": str(tools / "ninja"),
+        "SLIMSVM_ISAS": "avx2",
+        "SLIMSVM_RUNTIME": "ON",
+    }
+    options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
+    for command in (
+        [tools / "cmake", "-G", "Ninja", "-S", root / "core", "-B", build, *options],
+        [tools / "ninja", "-C", build, "all", "slimsvm_predict"],
+    ):
+        subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, **run)
+    shutil.copy(next(build.rglob("libslimsvm.so")), root / "src/slimsvm/core/libslimsvm.so")
+    for built in (root / "build/runtime/lib").glob("libslimsvm_predict.*"):
+        shutil.copy(next(build.rglob(built.name)), built)
+
+
+def main() -> int:
+    """Plant the defects named, or all, one after another; 1 where one was missed."""
+    parser = argparse.ArgumentParser(
+        description="Plant defects, one at a time, and run the tests that should see them."
+    )
+    parser.add_argument("names", nargs="*", help="parts of names of defects; without any all are planted")
+    parser.add_argument("--tests", nargs="+", help="tests to run in place of those that each defect names")
+    options = parser.parse_args()
+    missed = 0
+    for defect in defects():
+        if options.names and not any(name in defect.name for name in options.names):
+            continue
+        found = caught_by(defect, options.tests or defect.tests)
+        missed += not found
+        print(f"{'caught' if found else 'MISSED'}  {defect.name}  {found}", flush=True)
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
