@@ -253,6 +253,7 @@ def test_gamma_may_be_zero(kernel, name):
     np.testing.assert_allclose(getattr(own, method)(rows), getattr(known, method)(rows), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the fit ended with an objective")
 @pytest.mark.parametrize("name", ["two classes", "three classes", "regression"])
 def test_c_may_be_infinite(name):
     kind, _, rows, y, _ = FITS[name]

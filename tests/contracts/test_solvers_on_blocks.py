@@ -52,7 +52,7 @@ def test_same_bits_wherever_blocks_end_or_a_refusal(name, form, kernel, data, tm
     whole = sp.csr_array(X) if form == "csr" else np.load(tmp_path / "rows.npy", mmap_mode="r")
     monkeypatch.setattr("slimsvm.model.PART_VALUES", 5 * 700)
     if name in NO_BLOCKS or (name == "exact-cuts" and (form, kernel) == ("csr", "linear")):
-        why = "random places" if name in NO_BLOCKS else "explicit weights keep sparse rows in memory"
+        why = "needs all rows in memory" if name in NO_BLOCKS else "explicit weights keep sparse rows in memory"
         with pytest.raises(ValueError, match=f"{why}.*load the rows into memory"):
             fitted(solver, in_blocks(whole, 10), y, kernel=kernel)
         return
@@ -75,7 +75,7 @@ def test_the_others_say_why_they_take_no_blocks(data):
     X, y = data
     for solver in (Compact(), Ramp()):
         problem = Problem(in_blocks(X, 3), Binary().encode(2 * y - 1), Binary(), RBF(0.5), intercept="free")
-        with pytest.raises(ValueError, match="random places"):
+        with pytest.raises(ValueError, match="needs all rows in memory"):
             solver.solve(problem)
         assert solve_anyhow(solver, Problem(as_rows(X[:300]), Binary().encode(2 * y[:300] - 1), Binary(), RBF(0.5),
                                             intercept="free"))  # fmt: skip
@@ -84,7 +84,7 @@ def test_the_others_say_why_they_take_no_blocks(data):
 @pytest.mark.parametrize("options", [{}, {"max_basis": "auto"}, {"gamma": "learn", "max_basis": "auto"}])
 def test_the_machines_that_auto_stands_for_say_so(options, data):
     X, y = data
-    with pytest.raises(ValueError, match=r"random places.*max_basis"):
+    with pytest.raises(ValueError, match=r"needs all rows in memory.*max_basis"):
         SVC(**options).fit(in_blocks(X, 3), y)
 
 

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -122,7 +124,7 @@ def test_a_warm_start_goes_on_from_the_dual_point(change):
 
 def test_small_problems_are_solved_to_the_last_digits():
     problem, _, _ = problem_of("sequence", Linear(), precision="auto")
-    fit = ExactCuts(weights=True).solve(problem)
+    fit = ExactCuts(weights=True).solve(replace(problem, tol=1e-3))
     assert fit.objective - fit.lower_bound <= 1e-10 * fit.objective
 
 

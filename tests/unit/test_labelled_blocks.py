@@ -93,6 +93,7 @@ def test_what_is_wrong_names_the_block(bad):
         Blocks.with_labels([GOOD, GOOD, part], names=["a", "b", "c"])
 
 
+@pytest.mark.filterwarnings("ignore:Refine stopped")
 def test_other_things_that_are_wrong():
     with pytest.raises(ValueError, match=r"block 0 has weights of dtype <U1, accepted are numbers$"):
         Blocks.with_labels([(*GOOD, np.full(10, "a"))])
@@ -103,8 +104,7 @@ def test_other_things_that_are_wrong():
     weights = WEIGHTS.copy()
     weights[74] = -1.0
     blocks = Blocks.with_labels([(X[i : i + 10], Y[i : i + 10], weights[i : i + 10]) for i in range(0, 300, 10)])
-    with pytest.raises(ValueError, match="sample_weight"):
-        machine().fit(*blocks)
+    assert machine().fit(*blocks).n_basis_ > 0  # a row of negative weight is left out
 
 
 @pytest.mark.filterwarnings("ignore:Refine stopped")

@@ -270,6 +270,7 @@ def test_same_bits_for_any_number_of_threads(precision, max_length, monkeypatch)
         assert fit.objective == fits[0].objective
 
 
+@pytest.mark.filterwarnings("ignore:Refine had less time")
 def test_a_time_limit_ends_the_cuts(monkeypatch):
     looks = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: 0.01 * next(looks))

@@ -332,7 +332,7 @@ def _kind(header: dict[str, Any], classes: Array | None) -> str:
 
 def _feature_names(header: dict[str, Any]) -> list[str] | None:
     """The names of features that the first step with names was fitted with."""
-    fits = [*(step["fitted"] for step in header.get("scaling", {"steps": ()})["steps"]), header["fitted"]]
+    fits = [*(step["fitted"] for step in header.get("scaling", {}).get("steps", ())), header["fitted"]]
     names = next((fitted["feature_names_in_"] for fitted in fits if "feature_names_in_" in fitted), None)
     if names is not None:
         check_feature_names(names, header["fitted"]["n_features_in_"])

@@ -358,7 +358,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
                 f"class for all rows would be right on {100 * most:.1f} %; {len(self.classes_)} classes need more "
                 'vectors: raise max_basis, or give max_basis="auto", which finds a number that is enough',
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
 
     def _class_weights(self, y, weights):

@@ -54,6 +54,8 @@ TOO_COARSE = 1e-3
 # Gaps, as shares of the objective, that are rounding errors of the kernel values; objectives below the share NOTHING
 # of C₁ are rounding errors themselves.
 GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
+# Gaps below this share of the objective are met by a tolerance of the steps: no more is said of them.
+GAP_WORTH_SAYING = 0.01
 # Multiply-adds that a fit may take for its report when it is cut short: a tenth of a second. At the end of max_seconds
 # it may take this share of them, if that is more.
 REPORT_WORK, REPORT_SHARE = 1 << 32, 0.05
@@ -552,7 +554,7 @@ def told_of_gap(fit: Fit, run: Any, is_said: bool) -> Status:
         return fit.status
     gap, dtype = fit.objective - fit.lower_bound, run.kernel_rows.dtype
     size = max(abs(fit.objective), NOTHING * run.problem.C1)
-    if not gap > max(run.allowed(fit.objective), GAP_ROUNDING[dtype] * size):
+    if not gap > max(run.allowed(fit.objective), GAP_WORTH_SAYING * size):
         return fit.status
     if is_said or getattr(run, "has_said_of_gap", False):
         return Status.GAP

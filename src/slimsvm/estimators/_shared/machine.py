@@ -164,6 +164,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         if reset:
             remember_files(self, X)
         if isinstance(X, Rows):
+            if reset:
+                self.shape_fit_ = X.n_rows, X.n_features
             return check_blocks(self, X, reset, y)
         check_sparse(X)
         check_sparse(y, "y")
