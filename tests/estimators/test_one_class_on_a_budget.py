@@ -73,6 +73,7 @@ def test_on_a_budget_it_is_near_the_optimum(solver, container, tmp_path):
     ],
     ids=["zeros", "around the origin", "duplicates", "one row"],
 )
+@pytest.mark.filterwarnings("ignore:kernel values as large")
 def test_odd_rows_have_an_answer(max_basis, X, options, objective):
     clf = machine(BSCA(max_basis, maintenance="remove"), **options).fit(X)
     assert clf.objective_ == pytest.approx(objective, abs=1e-9)

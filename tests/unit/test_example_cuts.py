@@ -1,8 +1,7 @@
 """Exact cuts with a slack for each example."""
 
-from functools import partial
-
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
