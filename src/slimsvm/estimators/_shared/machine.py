@@ -165,7 +165,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             remember_files(self, X)
         if isinstance(X, Rows):
             if reset:
-                self.shape_fit_ = X.n_rows, X.n_features
+                self.shape_fit_: tuple[int, ...] = (X.n_rows, X.n_features)
             return check_blocks(self, X, reset, y)
         check_sparse(X)
         check_sparse(y, "y")

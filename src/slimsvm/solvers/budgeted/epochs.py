@@ -289,12 +289,12 @@ class BudgetedRun:
         if self.solver.finish:
             model = self._expansion()
             tol = self.problem.tolerances(self.solver.tol_relative, model.n_basis)[1]
-            operands: Any = self.problem, self.kernel_rows, model.basis
+            problem, rows = self.problem, self.kernel_rows
 
             def after_step(finish: ConvexFinish) -> None:
                 self.solved_for = model, finish
 
-            found = fit_coefficients(*operands, None, tol, rng=self.rng, after_step=after_step)
+            found = fit_coefficients(problem, rows, model.basis, None, tol, rng=self.rng, after_step=after_step)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept), found.bound_in_basis
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
             if self.solver.descent_epochs:

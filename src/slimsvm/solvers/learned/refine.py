@@ -353,8 +353,8 @@ class RefineRun:
                     rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
             else:
                 model, rows = self._among_all(*self._learned())
-            found, bound = reported(rows, status, model.n_basis, partial(self._objective, model, rows)), None
-            objective = np.nan if found is None else found
+            seen, bound = reported(rows, status, model.n_basis, partial(self._objective, model, rows)), None
+            objective = np.nan if seen is None else seen
         used = model.coef.any(axis=1)
         if not used.all():
             model = replace(model, basis=model.basis[used], coef=model.coef[used])
