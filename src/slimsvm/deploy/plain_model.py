@@ -224,7 +224,7 @@ def _narrowed(
     """The columns of wide sparse vectors or weights, and the file's parts with these alone; None of others."""
     width, name = header["fitted"]["n_features_in_"], "features" if "weights" in header else "basis_indices"
     is_plain = "scaling" not in header and "kernel_gamma" not in arrays and not header["params"].get("window", 0)
-    if width <= WIDE_FEATURES or name not in arrays or not is_plain:
+    if width <= WIDE_FEATURES or name not in arrays or not is_plain or _feature_names(header) is not None:
         return None
     found = arrays[name]
     if len(found) and not (found.min() >= 0 and found.max() < width):
