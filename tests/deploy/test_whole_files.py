@@ -34,7 +34,7 @@ WRITERS = {
     "lines.txt": "command('predict', 'other.slim', 'many.npz', '--output', 'lines.txt', '--scores', '--quiet')",
 }
 BEGINNING = """
-import resource, signal
+import resource, signal, sys
 import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -54,6 +54,7 @@ model.save("other.slim")
 np.savez("rows.npz", X=X, y=y)
 np.savez("many.npz", X=np.resize(X, (2000, 20)), y=np.resize(y, 2000))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # Python would leave the package's compiled modules cut off at the limit
 resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
 """
 TRIED = """

@@ -288,6 +288,7 @@ LIMITED = """
 import resource, sys
 import numpy as np
 from slimsvm.modelfile import write_model
+sys.dont_write_bytecode = True  # Python would leave compiled modules cut off at the limit
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     write_model(sys.argv[1], {"new": True}, {"big": np.zeros(1_000_000)})

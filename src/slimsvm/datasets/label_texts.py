@@ -37,12 +37,12 @@ def labels_of(texts: list[str], name: str, lines: Sequence[int]) -> np.ndarray:
         All labels are numbers, and one is not finite.
     """
     different = set(texts)
-    values = {text: number(text) for text in different}
-    if None in values.values():
+    values = {text: value for text in different if (value := number(text)) is not None}
+    if len(values) < len(different):
         return np.array(texts)
-    for text, line in zip(texts, lines) if not all(map(math.isfinite, values.values())) else ():  # type: ignore[arg-type]
-        if not math.isfinite(values[text]):  # type: ignore[arg-type]
-            raise DataError(f"{name}, line {line}: found {quote(text)} as the label, which must be finite")
+    if not all(map(math.isfinite, values.values())):
+        at = next(k for k, text in enumerate(texts) if not math.isfinite(values[text]))
+        raise DataError(f"{name}, line {lines[at]}: found {quote(texts[at])} as the label, which must be finite")
     if not are_texts(different, name):
         exact = as_whole(different)
         if exact is not None:

@@ -54,7 +54,7 @@ TOO_COARSE = 1e-3
 # Gaps, as shares of the objective, that are rounding errors of the kernel values; objectives below the share NOTHING
 # of C₁ are rounding errors themselves.
 GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
-# Gaps below this share of the objective are met by a tolerance of the steps: no more is said of them.
+# Gaps up to this share of the objective have a status of their own, but no warning.
 GAP_WORTH_SAYING = 0.01
 # Multiply-adds that a fit may take for its report when it is cut short: a tenth of a second. At the end of max_seconds
 # it may take this share of them, if that is more.
@@ -548,15 +548,14 @@ def surely(fit: Fit, run: Any, may_go_on: bool = False) -> Fit:
 def told_of_gap(fit: Fit, run: Any, is_said: bool) -> Status:
     """The fit's status; another one than "converged" where the gap is above what the run's tolerance allows.
 
-    A warning says why, unless one has said it.
+    A warning says why where the gap is wide, unless one has said it.
     """
     if fit.status is not Status.CONVERGED or fit.lower_bound is None or not hasattr(run, "allowed"):
         return fit.status
     gap, dtype = fit.objective - fit.lower_bound, run.kernel_rows.dtype
-    size = max(abs(fit.objective), NOTHING * run.problem.C1)
-    if not gap > max(run.allowed(fit.objective), GAP_WORTH_SAYING * size):
+    if not gap > run.allowed(fit.objective):
         return fit.status
-    if is_said or getattr(run, "has_said_of_gap", False):
+    if is_said or getattr(run, "has_said_of_gap", False) or gap <= GAP_WORTH_SAYING * abs(fit.objective):
         return Status.GAP
     advice = "precision='float64' or a lower C" if dtype == np.float32 else "a lower C, weights that are less apart"
     warnings.warn(
