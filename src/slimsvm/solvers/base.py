@@ -49,7 +49,7 @@ MAX_VALUE = {"float32": 1e30, "float64": 1e150}
 # (C · sum of weights)² · largest kernel value, which no norm and no loss is above.
 MAX_NORM = 1e300
 # Where float64 values of the kernel change the dual value by more than this share of the objective, the float32 ones of
-# a fit were too coarse for its model, too.
+# a fit were too coarse for its model, too; by more than a hundredth of that, for the digits of its objective.
 TOO_COARSE = 1e-3
 # Gaps, as shares of the objective, that are rounding errors of the kernel values; objectives below the share NOTHING
 # of C₁ are rounding errors themselves.
@@ -534,7 +534,8 @@ def surely(fit: Fit, run: Any, may_go_on: bool = False) -> Fit:
     fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
     fit.is_too_coarse = run.kernel_rows.dtype == np.float32 and change > TOO_COARSE * size
     if not (fit.is_too_coarse and may_go_on and fit.status is Status.CONVERGED):
-        if fit.is_too_coarse and not is_cut_short and not problem.task.class_pairs():
+        is_in_doubt = run.kernel_rows.dtype == np.float32 and change > 0.01 * TOO_COARSE * size
+        if is_in_doubt and not is_cut_short and not problem.task.class_pairs():
             fit.objective = float64_objective(problem, fit.model)
             run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
         fit.lower_bound = min(fit.lower_bound, fit.objective)
