@@ -7,7 +7,8 @@ import scipy.sparse as sp
 import naive
 from slimsvm.kernels import RBF, KernelRows
 from slimsvm.solvers.decomposition import kernel_cache
-from slimsvm.solvers.decomposition.kernel_cache import KernelCache
+from slimsvm.solvers.base import Room
+from slimsvm.solvers.decomposition.kernel_cache import KernelCache, Recomputed
 
 
 @pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])
@@ -45,3 +46,27 @@ def test_lines_are_computed_once_as_long_as_they_fit():
     cache.lines(np.arange(40, 45))  # in place of five of those not used last
     cache.lines(np.arange(10))
     assert kernel_rows.counter.n == 20 * 50 + 10 * 10 + 5 * 60
+
+
+@pytest.mark.parametrize("is_dear", [False, True])
+def test_a_block_is_computed_once_for_the_same_rows(is_dear):
+    X = np.random.default_rng(0).normal(size=(60, 70 if is_dear else 3))
+    kernel_rows, truth = KernelRows(RBF(0.01), X, dtype=np.float64), naive.kernel_matrix(RBF(0.01), X, X)
+    everything = np.arange(60)
+    if is_dear:
+        cache = KernelCache(kernel_rows, 1 << 20, everything)
+    else:
+        cache = Recomputed(kernel_rows, 1 << 20, everything, None, Room())
+    evaluations = []
+    for places in (everything, everything[:20], everything[:20], everything[10:30], everything, everything[10:30]):
+        block = cache.block(places)
+        if block.growing is not None:
+            block.growing.make(places)
+        columns = np.arange(len(places)) if block.places is None else block.places
+        found = block.lines[block.slots][:, columns]
+        np.testing.assert_allclose(found, truth[np.ix_(places, places)], rtol=1e-12)
+        evaluations.append(kernel_rows.counter.n)
+    assert evaluations[0] + 400 == evaluations[1] == evaluations[2] < evaluations[3]
+    cache.keep(everything[5:])
+    np.testing.assert_allclose(cache.block(everything[5:25]).lines, truth[10:30, 10:30], rtol=1e-12)
+    assert kernel_rows.counter.n == evaluations[-1]

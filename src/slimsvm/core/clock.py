@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from math import inf
 
 # Shorter limits end a fit after an iteration, but not within this many seconds: small problems get a model.
@@ -69,27 +68,27 @@ def present_limit() -> Limit | None:
     return getattr(_here, "limit", None)
 
 
-@contextmanager
-def under(limit: Limit | None) -> Iterator[None]:
-    """Have this thread look at a limit; None: at none."""
-    before = present_limit()
-    _here.limit = limit
-    try:
-        yield
-    finally:
-        _here.limit = before
+class under:
+    """Have this thread look at a limit within a ``with`` statement; None: at none."""
+
+    def __init__(self, limit: Limit | None) -> None:
+        self.limit = limit
+
+    def __enter__(self) -> None:
+        self.before, _here.limit = present_limit(), self.limit
+
+    def __exit__(self, *error: object) -> None:
+        _here.limit = self.before
 
 
-@contextmanager
-def no_limit() -> Iterator[None]:
+def no_limit() -> under:
     """Let what is done within come to its end; limits within are as long as they ask for."""
-    limit = present_limit()
-    if limit is not None:
-        limit, outer = copy(limit), limit
-        limit.end = limit.interrupts_at = inf
-        limit.outer = outer
-    with under(limit):
-        yield
+    outer = present_limit()
+    if outer is None:
+        return under(None)
+    limit = Limit(None, None)
+    limit.seconds, limit.outer = outer.seconds, outer
+    return under(limit)
 
 
 @contextmanager

@@ -587,8 +587,10 @@ def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback,
             if record.get("objective") is not None and np.isnan(record["objective"]):
                 status = Status.STOPPED  # `finite` says why
                 break
-            with no_limit():
-                stopped = any([callback(record) for callback in callbacks])
+            stopped = False
+            if callbacks:
+                with no_limit():
+                    stopped = any([callback(record) for callback in callbacks])
             spent = getattr(run, "spent", None)
             if run.converged:
                 status = Status.CONVERGED

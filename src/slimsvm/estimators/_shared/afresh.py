@@ -14,9 +14,10 @@ PRIVATE = ("_objects", "_support", "_sparse", "_centre", "_stream", "_stream_par
 
 def forget(estimator: Any, kept: Iterable[str] = ()) -> None:
     """Take out the attributes of an earlier fit, except those that are kept."""
-    of_fit = [name for name in vars(estimator) if name in PRIVATE or (name.endswith("_") and not name.startswith("_"))]
-    for name in set(of_fit) - set(kept):
-        delattr(estimator, name)
+    attributes = vars(estimator)
+    for name in [name for name in attributes if name in PRIVATE or name[-1] == "_" != name[0]]:
+        if name not in kept:
+            del attributes[name]
 
 
 def unchanged_by_failure(method: Method) -> Method:

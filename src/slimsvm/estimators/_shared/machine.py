@@ -326,8 +326,10 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """The problem of the columns that occur, where rows are sparse and wide. Warm starts, and vectors that are
         given, know columns by their numbers.
         """
-        given = any(hasattr(value, "shape") or hasattr(value, "basis") for value in vars(self.solver_).values())
         self._columns = None
+        if not problem.rows.is_sparse:
+            return problem
+        given = any(hasattr(value, "shape") or hasattr(value, "basis") for value in vars(self.solver_).values())
         if self.warm_start or given or others_by(problem.kernel, problem.rows.n_features) is None:
             return problem
         self._columns = Columns.of_rows(problem.rows)

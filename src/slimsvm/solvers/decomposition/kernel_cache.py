@@ -93,6 +93,7 @@ class Recomputed:
         self.kernel_rows, self.active, self.kept, self.room = kernel_rows, active, kept, room
         self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
         self._lines: GrowingLines | None = None  # of all active rows
+        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block
 
     @property
     def best_size(self) -> int:
@@ -128,9 +129,11 @@ class Recomputed:
         if k < len(self.active):
             self._lines = None  # its memory is used again
             rows = self.active[places]
-            out = self.room.array((k, k), self.kernel_rows.dtype)
-            values = self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
-            return KernelBlock(values, np.arange(k))
+            if self._latest is None or not np.array_equal(rows, self._latest[0]):
+                out = self.room.array((k, k), self.kernel_rows.dtype)
+                self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
+            return KernelBlock(self._latest[1], np.arange(k))
+        self._latest = None
         if self._lines is None:
             if self.kept is not None and k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k)):
                 self._lines = self.kept.once("lines", lambda: GrowingLines(self.kernel_rows, self.active, Room()))
@@ -170,6 +173,7 @@ class KernelCache:
         self.kernel_rows = kernel_rows
         self.memory_limit = memory_limit
         self.room = Room() if room is None else room
+        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
         self._restart(active)
 
     @property
@@ -296,7 +300,9 @@ class KernelCache:
         """Kernel values among the active rows at places."""
         if len(places) < len(self.active) and self._computes_blocks:
             rows = self.active[places]
-            return KernelBlock(self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows), np.arange(len(places)))
+            if self._latest is None or not np.array_equal(rows, self._latest[0]):
+                self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
+            return KernelBlock(self._latest[1], np.arange(len(places)))
         values, slots = self.values, self.lines(self.active[places])
         if len(places) == len(self.active):
             return KernelBlock(values, slots)
