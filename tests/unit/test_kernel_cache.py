@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 import naive
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.solvers.decomposition import kernel_cache
 from slimsvm.solvers.base import Room
+from slimsvm.solvers.decomposition import kernel_cache
 from slimsvm.solvers.decomposition.kernel_cache import KernelCache, Recomputed
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from slimsvm import SVC
 from slimsvm.kernels import RBF
-from slimsvm.solvers.decomposition import exact
-from slimsvm.solvers.decomposition.leap import Leaps, leap
+from slimsvm.solvers.decomposition import exact, row_set
+from slimsvm.solvers.decomposition.leap import FIRST, STEP, Leaps, leap
 from slimsvm.solvers.decomposition.row_set import KernelBlock
 
 
@@ -32,8 +32,9 @@ def dual(K, target, v, epsilon, offset):
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 @pytest.mark.parametrize(("balanced", "offset"), [(True, 0.0), (False, 0.0), (False, 1.0)])
 @pytest.mark.parametrize("is_part", [False, True])
-def test_a_leap_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is_part):
-    K, target, lo, hi, v = problem(C=C, epsilon=epsilon, balanced=balanced)
+@pytest.mark.parametrize("n", [20, 60])
+def test_a_leap_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is_part, n):
+    K, target, lo, hi, v = problem(n=n, C=C, epsilon=epsilon, balanced=balanced)
     n = len(v)
     rows = np.random.default_rng(1).permutation(2 * n)[:n] if is_part else np.arange(n)
     lines = np.full((2 * n, 2 * n), np.nan)
@@ -60,6 +61,60 @@ def test_a_leap_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is
     np.testing.assert_allclose(slopes, reference, atol=1e-6 * max(1.0, np.abs(v).max()))
 
 
+def test_few_variables_meet_one_bound_after_the_other():
+    """To put all that would go beyond their bounds on them at a time is no rise here: D falls on the way."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(8, 3)) * [1.0, 30.0, 900.0]
+        K, target = X @ X.T + 1e-6 * np.eye(8), np.where(rng.random(8) < 0.5, 1.0, -1.0)
+        v, C = rng.uniform(0.2, 0.8, size=8) * target, 1.0
+        bounds = np.where(target > 0, 0.0, -C), np.where(target > 0, C, 0.0)
+        g, before = target - K @ v, v.copy()
+        gain = leap(KernelBlock(K, np.arange(8)), g, v, bounds, np.arange(8), balanced=False, offset=0.0, epsilon=0.0)
+        along = np.linalg.solve(K, target - K @ before)
+        reach = np.where(along > 0, bounds[1] - before, bounds[0] - before) / along
+        first = before + min(1.0, reach.min()) * along
+        start = dual(K, target, before, 0.0, 0.0)
+        assert gain >= (dual(K, target, first, 0.0, 0.0) - start) * (1 - 1e-6) > 0
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("has_places", [False, True])
+def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_places, monkeypatch):
+    """Most rows end at a bound; where steps are made among the others alone, g of all is that of v, and D no less."""
+    K, target, lo, hi, _ = problem(n=300, C=50.0, epsilon=epsilon, balanced=balanced)
+    lines, rows = K.astype(dtype), np.arange(300)
+    if has_places:
+        rows = np.random.default_rng(2).permutation(400)[:300]
+        lines = np.zeros((400, 400), dtype)
+        lines[np.ix_(rows, rows)] = K
+    block = KernelBlock(lines, rows, rows if has_places else None)
+    few, steps_among = [], row_set._steps_among
+
+    def noted(chosen, *rest, **how):
+        few.append(len(chosen))
+        return steps_among(chosen, *rest, **how)
+
+    monkeypatch.setattr(row_set, "_steps_among", noted)
+    options = {"balanced": balanced, "epsilon": epsilon, "offset": 0.0 if balanced else 1.0, "tol": 1e-4}
+    values = []
+    for soon in (1, 1000):
+        monkeypatch.setattr(row_set, "SOON", soon)
+        v, g = np.zeros(300), target.copy()
+        solved = row_set.solve_set(block, g, v, (lo, hi), **options, max_steps=10**6)
+        assert solved.violation <= 1e-4
+        np.testing.assert_allclose(g, target - (K + options["offset"]) @ v, atol=1e-2 if dtype == np.float32 else 1e-9)
+        values.append(dual(K, target, v, epsilon, options["offset"]))
+        assert solved.gain == pytest.approx(values[-1], rel=1e-3)
+    assert few
+    assert max(few) <= 150
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+    cut = row_set.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700)
+    assert cut.n_steps == 700
+
+
 def test_rows_that_are_all_alike_are_no_error():
     v, g = np.array([0.5, -0.5, 0.5, -0.5]), np.array([0.3, -0.2, 0.1, 0.0])
     bounds = np.array([0.0, -1.0, 0.0, -1.0]), np.array([1.0, 0.0, 1.0, 0.0])
@@ -73,12 +128,19 @@ def test_leaps_wait_as_long_as_they_take_and_longer_after_failures():
     leaps = Leaps(10**9)
     first = leaps.wait(1000, 500)
     assert leaps.wait(1000, 0) == leaps.wait(10_000, leaps.most_free + 1) == np.inf
-    leaps.note(int(first) + 1)
+    leaps.note(int(first) // (1000 + STEP) + 1, 1000, 0.5)
     assert leaps.wait(1000, 500) <= 0
     leaps.made(0.0)
-    assert leaps.wait(1000, 500) == 2 * first
+    assert leaps.wait(1000, 500) == 2 * (first - FIRST)
     leaps.made(1.0)
-    assert leaps.wait(1000, 500) == first
+    assert leaps.wait(1000, 500) == first - FIRST
+    leaps.note(10, 1000, 2.0)
+    leaps.made(1.0)  # less than steps have gained in as long
+    assert leaps.wait(1000, 500) == 2 * (first - FIRST)
+    leaps.note(10**6, 1000, 2.0)
+    leaps.made(3.0)
+    leaps.hasten()
+    assert leaps.wait(1000, 500) <= 0
     assert Leaps(12 * 100**2).most_free == 100
 
 

@@ -58,7 +58,7 @@ def test_a_fit_without_callbacks_makes_no_context_for_them(monkeypatch):
 def test_the_least_wait_for_a_leap_is_that_of_any_number_of_free_variables(n_rows):
     leaps = Leaps(memory=10**8)
     for worked, risen in ((0, 1.0), (10**6, 0.0), (10**7, 0.0)):
-        leaps.note(worked)
+        leaps.note(worked, n_rows, 0.0)
         waits = [leaps.wait(n_rows, n_free) for n_free in range(n_rows + 1)]
         assert leaps.least_wait(n_rows) <= min(waits)
         leaps.made(risen)

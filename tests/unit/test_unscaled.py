@@ -104,7 +104,7 @@ def test_a_limit_is_that_of_each_pair_of_classes():
     with pytest.warns(ConvergenceWarning, match="iteration limit for 3 of 3 pairs of classes"):
         few.fit(*WINE)
     assert (few.basis_coef_ != 0).any(axis=0).all()
-    assert few.score(*WINE) > 0.9
+    assert few.score(*WINE) > 0.7
     assert few.lower_bound_ <= few.objective_
 
 

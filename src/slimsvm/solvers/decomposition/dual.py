@@ -206,6 +206,29 @@ class Dual(RowDual):
         gain, curvature = float(v @ self.target - self.epsilon * np.abs(v).sum()), float(v @ (self.target - g))
         return max(gain, 0.0) / curvature if gain < curvature and not self.total else 1.0
 
+    def best_stretch(self, v: Array, g: Array, intercept: float) -> float:
+        """The s >= 1 with the lowest objective of s times the model, s v being within its bounds; of two classes.
+
+        Where classes are far apart for the kernel, ‖w‖² is tiny, and losses of a thousandth are all of the objective.
+        """
+        price, scores = self.hi - self.lo, self.target - g
+        if self.epsilon or self.total or np.any(np.abs(self.target) != 1) or np.any(self.hi * self.lo):
+            return 1.0
+        margins, norm_squared = self.target * (scores + intercept), float(v @ scores)
+        low = margins < 1
+        falling = float(price[low] @ margins[low])
+        if not norm_squared < falling:
+            return 1.0
+        ends = np.flatnonzero(low & (margins > 0))  # where s is 1 / margin, a row has no loss any more
+        ends = ends[np.argsort(-margins[ends], kind="stable")]
+        kinks = 1.0 / margins[ends]
+        before = falling - np.concatenate([[0.0], np.cumsum(price[ends] * margins[ends])])
+        k = int(np.argmax(np.append(kinks * norm_squared >= before[:-1], True)))
+        best = before[k] / norm_squared if norm_squared > 0 else np.inf
+        best = max(best, 1.0 if k == 0 else float(kinks[k - 1]))
+        used = v != 0
+        return float(min(best, np.min(np.where(v > 0, self.hi, self.lo)[used] / v[used], initial=np.inf)))
+
     def least_size(self, kernel_rows: KernelRows) -> float:
         """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
         spread = self.total**2 / len(self.hi)

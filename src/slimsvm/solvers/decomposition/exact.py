@@ -257,7 +257,7 @@ class ExactRun:
 
     def step(self) -> dict[str, Any]:
         """One working set, or where the active rows are solved for, one look at all rows."""
-        if self.inner.is_due(self.active.n_steps, self.values):
+        if self.inner.is_due(self.active.n_steps, self.active.leaps.work_of_all, self.values):
             self.go_inside()
         places, gap = self.active.choose(self.goal)
         objective, error = None, None
@@ -273,7 +273,7 @@ class ExactRun:
                 highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
                 violation = highest - lowest
             is_met = violation <= self.tol.now
-            objective, intercept = self.evaluate(at_best=is_met)
+            objective, intercept = self.stretched() if is_met else self.evaluate(at_best=False)
             closes = self.problem.is_small and len(self.active) <= self.active.size
             n = len(self.v) if closes else None
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.active.n_steps, n)
@@ -300,11 +300,12 @@ class ExactRun:
         """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
         everything, n = np.arange(len(self.active)), len(self.v)
         most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
+        self.active.leaps.hasten()
         while True:
             before = self.active.n_steps
             violation = self.improve(everything, tol, most)
             self.look()
-            objective, intercept = self.evaluate(at_best=True)
+            objective, intercept = self.stretched()
             most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.active.n_steps, n)
             if not most or self.active.n_steps == before:
                 return objective, intercept
@@ -327,6 +328,20 @@ class ExactRun:
             best = dual.best_intercept(self.g)
             objective, intercept = min((objective, intercept), (objective_at(best), best))
         return objective, intercept
+
+    def stretched(self) -> tuple[float, float]:
+        """Take the multiple of v with the lowest objective where the gap is wide; `evaluate` after it."""
+        objective, intercept = self.evaluate(at_best=True)
+        if objective - self.value <= self.allowed(objective):
+            return objective, intercept
+        share = self.dual.best_stretch(self.v, self.g, intercept if self.dual.balanced else 0.0)
+        if share == 1.0:
+            return objective, intercept
+        self.g_of_all = False
+        self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))
+        self.active.collect(self.v, self.g)
+        self.g_of_all = True
+        return self.evaluate(at_best=True)
 
     def training_error(self, intercept: float) -> float:
         """Share of the rows that the model errs on, or what the task has in its place, from g of all rows."""

@@ -44,7 +44,7 @@ POLISHES = 3
 FEW_ROWS, RANKS = 128, 2
 # Steps on pairs come first: for each row STEPS_PER_ROW at least, and so many that they take WAIT times as long as
 # the method, which is 2 n rank² + WORK numbers of kernel lines.
-STEPS_PER_ROW, WAIT, WORK = 20, 3, 2_500_000
+STEPS_PER_ROW, WAIT, WORK = 20, 4, 2_500_000
 # Rows at most, and bytes for each kernel value: K as it is and centred, its factor twice, and that of Newton's steps.
 MOST_ROWS, BYTES = 4096, 48
 TINY = 1e-300
@@ -270,14 +270,17 @@ class Inner:
         self.newton: Newton | None = None
         self.is_open = n <= MOST_ROWS and BYTES * n**2 <= memory
 
-    def is_due(self, n_steps: int, values: Callable[[], Array]) -> bool:
-        """Whether so many steps are enough; ``values()`` are the kernel values, without the offset."""
+    def is_due(self, n_steps: int, work: int, values: Callable[[], Array]) -> bool:
+        """Whether so many steps are enough, which went through ``work`` numbers of kernel lines.
+
+        ``values()`` are the kernel values, without the offset.
+        """
         n = len(self.dual.target)
-        if not self.is_open or n_steps < STEPS_PER_ROW * n or n_steps * n < WAIT * WORK:
+        if not self.is_open or n_steps < STEPS_PER_ROW * n or work < WAIT * WORK:
             return False
         if self.newton is None:
             self.newton = Newton(values(), self.dual)
-        return n_steps * n >= WAIT * (WORK + 2 * n * self.newton.rank**2)
+        return work >= WAIT * (WORK + 2 * n * self.newton.rank**2)
 
     def solve(self, tol: float) -> Inside | None:
         """The dual point that violates least of those the method comes to; None where it finds none, or none in time.

@@ -26,13 +26,16 @@ Array = np.ndarray
 # Free variables at most: the factor takes their number's third power, a third of a second.
 MOST_FREE = 3000
 # What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
-# is m³ / FACTOR; and what anything takes in Python.
-FACTOR, OVERHEAD = 58, 1_000_000
+# is m³ / FACTOR; and what anything takes in Python, of few variables and of others. Steps are given FIRST more before
+# they are found to be too slow. A step takes as long as STEP numbers however few rows there are.
+FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 58, 200_000, 1_000_000, 800_000, 100
 
 # Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
 RIDGE = 4.0
 # Rounds in which variables are put on their bounds, and the share of all that may be.
 ROUNDS, MOST_PINNED = 8, 1 / 4
+# Of so few variables one bound is met after the other.
+FEW = 24
 # Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
 BYTES = 12
 # Lines of K that are turned into float64 at a time.
@@ -40,7 +43,7 @@ LINES = 256
 
 
 class Leaps:
-    """When to leap: whenever steps on pairs have taken as long as it will, or longer where the last ones failed.
+    """When to leap: whenever steps on pairs have taken as long as it will, or longer where the last ones gained less.
 
     Parameters
     ----------
@@ -50,26 +53,33 @@ class Leaps:
 
     def __init__(self, memory: int) -> None:
         self.most_free = min(MOST_FREE, isqrt(memory // BYTES))
-        self.patience, self.work = 1.0, 0
+        self.patience, self.work, self.work_of_all, self.gain = 1.0, -FIRST, 0, 0.0
 
-    def note(self, work: int) -> None:
-        """Count numbers of lines that steps on pairs went through."""
-        self.work += work
+    def note(self, n_steps: int, n_rows: int, gain: float) -> None:
+        """Count numbers of lines that steps on pairs went through, and by how much they have raised D."""
+        self.gain += gain
+        self.work += n_steps * (n_rows + STEP)
+        self.work_of_all += n_steps * (n_rows + STEP)
+
+    def hasten(self) -> None:
+        """Leap soon, as if half of all steps had been made since the last leap: the tolerance is another one."""
+        self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
 
     def wait(self, n_rows: int, n_free: int) -> float:
         """How many kernel rows to process before the next extrapolation."""
         if not 0 < n_free <= self.most_free:
             return np.inf
-        return self.patience * max(n_rows**2, n_free**3 / FACTOR + OVERHEAD) - self.work
+        overhead = OVERHEAD_OF_FEW if n_free <= FEW else OVERHEAD
+        return self.patience * max(n_rows**2, n_free**3 / FACTOR + overhead) - self.work
 
     def least_wait(self, n_rows: int) -> float:
         """What `wait` is at least, however many variables are free: to count them takes as long as some steps."""
-        return self.patience * max(n_rows**2, OVERHEAD) - self.work
+        return self.patience * max(n_rows**2, OVERHEAD_OF_FEW) - self.work
 
     def made(self, risen: float) -> None:
         """A leap was made, by which D has risen, or not."""
-        self.patience = 1.0 if risen > 0 else 2.0 * self.patience
-        self.work = 0
+        self.patience = 1.0 if risen > self.gain else 2.0 * self.patience
+        self.work, self.gain = 0, 0.0
 
 
 def leap(
@@ -101,17 +111,20 @@ def leap(
     value = v[free]
     above = value > 0
     slope = g[free] - epsilon * np.sign(value)
-    least = np.where(above, np.maximum(lo[free], 0.0), lo[free]) - value
-    most = np.where(above, hi[free], np.minimum(hi[free], 0.0)) - value
-    change = _best_change(_values(block, free, offset), slope, least, most, balanced)
+    lowest = np.where(above, np.maximum(lo[free], 0.0), lo[free])
+    highest = np.where(above, hi[free], np.minimum(hi[free], 0.0))
+    least, most = lowest - value, highest - value
+    best_change = _change_by_bounds if len(free) <= FEW else _best_change
+    change = best_change(_values(block, free, offset), slope, least, most, balanced)
     if change is None:
         return 0.0
-    fall = _products(block, free, change) + offset * change.sum()
+    fall = products(block, free, change) + offset * change.sum()
     gain, curvature = float(slope @ change), float(change @ fall[free])
     if not gain > 0:
         return 0.0
     share = min(1.0, gain / curvature) if curvature > 0 else 1.0
-    v[free] = np.clip(value + share * change, value + least, value + most)
+    moved = np.clip(value + share * change, lowest, highest)
+    v[free] = np.where(share * change == most, highest, np.where(share * change == least, lowest, moved))
     g -= share * fall
     return share * gain - 0.5 * share**2 * curvature
 
@@ -120,8 +133,8 @@ def _values(block: KernelBlock, free: Array, offset: float) -> Array:
     """K_FF in float64, with something added to the diagonal."""
     columns = free if block.places is None else block.places[free]
     K = np.empty((len(free), len(free)))
-    for at in range(0, len(free), LINES):
-        K[at : at + LINES] = block.lines[np.ix_(block.slots[free[at : at + LINES]], columns)]
+    for line, slot in zip(K, block.slots[free], strict=True):
+        line[:] = block.lines[slot][columns]
     ridge = RIDGE * np.finfo(block.lines.dtype).eps * np.sqrt(len(free)) * float(np.diagonal(K).mean())
     K += offset
     K[np.diag_indices(len(free))] += ridge
@@ -164,7 +177,32 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
     return None
 
 
-def _products(block: KernelBlock, free: Array, change: Array) -> Array:
+def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+    """The same of few variables: towards the best change to the first bound, and on without the variables on it."""
+    change, open_ = np.zeros(len(slope)), np.arange(len(slope))
+    while len(open_) > balanced:
+        m = len(open_)
+        system, right = np.zeros((m + balanced, m + balanced)), np.zeros(m + balanced)
+        system[:m, :m] = K[np.ix_(open_, open_)]
+        system[m:, :m] = system[:m, m:] = 1.0
+        right[:m] = (slope - K @ change)[open_]
+        *_, solved, failed = lapack.dgesv(system, right, overwrite_a=1)
+        along = solved[:m]
+        if failed or not along @ right[:m] > 0:
+            return change
+        room = np.where(along > 0, most[open_] - change[open_], least[open_] - change[open_])
+        share = np.divide(room, along, out=np.full(m, np.inf), where=along != 0)
+        step = min(1.0, float(share.min()))
+        change[open_] += step * along
+        if step == 1.0:
+            return change
+        met = share <= step
+        change[open_[met]] = np.where(along > 0, most[open_], least[open_])[met]
+        open_ = open_[~met]
+    return change
+
+
+def products(block: KernelBlock, free: Array, change: Array) -> Array:
     """K change in all rows of the set, summed in float64."""
     n, total = len(block.slots), np.zeros(len(block.slots))
     for at in range(0, len(free), LINES):

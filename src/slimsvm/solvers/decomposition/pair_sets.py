@@ -15,16 +15,19 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, is_time_over
 from slimsvm.solvers.base import Kept, Problem, Status
-from slimsvm.solvers.decomposition.dual import FINER, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.solvers.decomposition.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance
 from slimsvm.solvers.decomposition.interior import Inner
+from slimsvm.solvers.decomposition.leap import Leaps
 from slimsvm.solvers.decomposition.one_vs_one import PairFit
-from slimsvm.solvers.decomposition.row_set import CALL_WORK
+from slimsvm.solvers.decomposition.row_set import CALL_WORK, KernelBlock, solve_set
 from slimsvm.tasks import Binary, Examples
 
 Array = np.ndarray
 
 # A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
 ROUNDING = 1e-16
+# Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
+STEPS_TOGETHER, STEPS_PER_ROW = 1000, 10
 TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 
 
@@ -73,6 +76,7 @@ class PairSets:
         self.names = [(LAST, pair.classes) for pair in pairs]
         self.sizes = np.array([len(pair.rows) for pair in pairs])
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.most_together = [max(STEPS_TOGETHER, STEPS_PER_ROW * int(size)) for size in self.sizes]
         self.places = np.concatenate([pair.places for pair in pairs])
         rows = np.concatenate([pair.rows for pair in pairs])
         positive = np.concatenate([pair.positive for pair in pairs])
@@ -80,6 +84,7 @@ class PairSets:
         self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
         self.tol = [Tolerance(problem.tol, is_fixed=problem.kept is not None) for _ in pairs]
         self.inner: dict[int, Inner] = {}  # of pairs that take many steps
+        self.leaps: dict[int, Leaps] = {}
         self.progress = [Progress(int(size)) for size in self.sizes]
         self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
@@ -145,31 +150,59 @@ class PairSets:
     def improve(self, is_open: list[int], closing: dict[int, tuple[int, float]], workspace: Array) -> None:
         """Some steps for pairs, so many that the call takes no longer than Ctrl-C may wait."""
         at_once = max(1, CALL_WORK // int(self.sizes[is_open].sum()))
-        max_steps, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
+        together, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
+        alone: dict[int, int] = {}  # steps of pairs that have taken many
         for k in is_open:
             most, tol[k] = closing.get(k, (at_once, self.tol[k].now))
-            max_steps[k] = min(at_once, most)
-        core.smo_sets(
-            K=self.K,
-            starts=self.starts,
-            rows=self.places,
-            lo=self.dual.lo,
-            hi=self.dual.hi,
-            g=self.g,
-            v=self.v,
-            balanced=self.dual.balanced,
-            offset=self.dual.offset,
-            tol=tol,
-            max_steps=max_steps,
-            workspace=workspace,
-            steps=self.steps,
-            gain=self.gain,
-            violation=self.violation,
-            middle=self.middle,
-        )
+            if k in self.leaps:
+                alone[k] = min(at_once, most)
+            else:
+                together[k] = min(at_once, most, self.most_together[k])
+        if len(alone) < len(is_open):
+            core.smo_sets(
+                K=self.K,
+                starts=self.starts,
+                rows=self.places,
+                lo=self.dual.lo,
+                hi=self.dual.hi,
+                g=self.g,
+                v=self.v,
+                balanced=self.dual.balanced,
+                offset=self.dual.offset,
+                tol=tol,
+                max_steps=together,
+                workspace=workspace,
+                steps=self.steps,
+                gain=self.gain,
+                violation=self.violation,
+                middle=self.middle,
+            )
+        for k, max_steps in alone.items():
+            self.improve_alone(k, tol[k], max_steps, workspace)
+        for k in is_open:
+            if self.steps[k] == together[k] > 0:
+                self.leaps[k] = leaps = Leaps(self.problem.memory_limit // 4)
+                leaps.note(int(self.steps[k]), int(self.sizes[k]), float(self.gain[k]))
+                leaps.hasten()
         self.n_steps[is_open] += self.steps[is_open]
         self.n_calls[is_open] += 1
         self.note_sides()
+
+    def improve_alone(self, k: int, tol: float, max_steps: int, workspace: Array) -> None:
+        """Some steps for a pair that has taken many, and leaps."""
+        part, dual = self.part(k), self.dual
+        self.steps[k], self.gain[k], self.violation[k], self.middle[k] = solve_set(
+            KernelBlock(self.K, self.places[part], self.places[part]),
+            self.g[part],
+            self.v[part],
+            (dual.lo[part], dual.hi[part]),
+            balanced=dual.balanced,
+            offset=dual.offset,
+            tol=tol,
+            max_steps=max_steps,
+            workspace=workspace,
+            leaps=self.leaps[k],
+        )
 
     def values(self, k: int) -> Array:
         """Kernel values of pair k."""
@@ -187,6 +220,8 @@ class PairSets:
     def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
         """What became of a pair after its steps; None: it needs more."""
         tol, n_steps = self.tol[k], int(self.n_steps[k])
+        if self.violation[k] <= tol.now and self.objective[k] - self.lower_bound[k] > GAP * self.objective[k]:
+            self.stretch(k)
         if k in closing:
             sides = self.objective[k], self.lower_bound[k], self.violation[k]
             closing[k] = tol.steps_for_gap(*sides, n_steps, len(self.v))
@@ -196,14 +231,28 @@ class PairSets:
                 return Status.CONVERGED
         elif not tol.is_lowered(self.objective[k], self.lower_bound[k], n_steps, len(self.v)):
             closing[k] = tol.closing_steps(n_steps, len(self.v)), FINER * tol.now
+            if k in self.leaps:
+                self.leaps[k].hasten()
             return None
         if self.n_calls[k] >= self.most_calls or self.progress[k].ended(n_steps, lambda: float(self.lower_bound[k])):
             return Status.ITERATION_LIMIT
         if k not in self.inner:
             self.inner[k] = Inner(self.of_pair(k), self.problem.memory_limit / 4)
-        if self.inner[k].is_due(n_steps, lambda: self.values(k)):
+        work = self.leaps[k].work_of_all if k in self.leaps else 0
+        if self.inner[k].is_due(n_steps, work, lambda: self.values(k)):
             self.go_inside(k)
         return None
+
+    def stretch(self, k: int) -> None:
+        """Take the multiple of a pair's v with the lowest objective."""
+        part, dual = self.part(k), self.of_pair(k)
+        share = dual.best_stretch(self.v[part], self.g[part], self.intercept[k] if dual.balanced else 0.0)
+        if share == 1.0:
+            return
+        self.v[part] *= share
+        self.g[part] = dual.target - share * (dual.target - self.g[part])
+        self.middle[k] = dual.best_intercept(self.g[part])
+        self.note_sides()
 
     def choose_intercept(self, k: int) -> None:
         """The intercept of pair k that is best for v as it is, and its objective."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
 from slimsvm.solvers.decomposition.dual import extremes, slopes
-from slimsvm.solvers.decomposition.leap import Leaps, leap
+from slimsvm.solvers.decomposition.leap import STEP, Leaps, leap, products
 
 Array = np.ndarray
 
@@ -19,6 +19,9 @@ CALL_WORK = 1 << 23
 # The rows whose lines are there are solved for to this share of the violation of all, before there are more; to the
 # second where no other row violates enough to have a line made.
 GROWN_SHARE, ALONE_SHARE = 0.2, 0.02
+# Of this many rows, after this many steps for each, steps go on among those that can move, if they are no more than
+# this share, and to this share of the violation of all (LIBSVM's shrinking).
+WORTH_SHRINKING, SOON, SHRUNK_SHARE, FEW_SHARE = 128, 4, 0.5, 0.1
 
 
 class Solved(NamedTuple):
@@ -117,46 +120,78 @@ def solve_set(
     -------
     Solved
     """
-    n = len(v)
-    at_once, left, gain = max(1, CALL_WORK // max(1, n)), max_steps, 0.0
+    n, left, gain = len(v), max_steps, 0.0
     memory = {} if workspace is None else {"workspace": workspace}
     now = _grown(block, g, v, bounds, balanced, epsilon, tol)
+    few: Array | None = None  # rows that steps are made among; None: all
     while True:
-        asked = min(at_once, left)
-        if leaps is not None and leaps.least_wait(n) <= asked * n:
+        size, most = (n, SOON * n if n >= WORTH_SHRINKING else left) if few is None else (len(few), left)
+        asked = min(max(1, CALL_WORK // max(1, size)), left, most)
+        if leaps is not None and leaps.least_wait(n) <= asked * (size + STEP):
             free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
-            if (wait := leaps.wait(n, len(free))) <= 0:
+            if leaps.wait(n, len(free)) <= 0:
                 if block.growing is not None:
                     block.growing.make(free)
                 risen = leap(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
                 leaps.made(risen)
                 gain += risen
-            else:
-                asked = int(min(asked, wait // max(1, n) + 1))
-        made, risen, violation, middle = core.smo(
-            lines=block.lines,
-            slots=block.slots,
-            places=block.places,
-            diagonal=block.diagonal,
-            g=g,
-            v=v,
-            lo=bounds[0],
-            hi=bounds[1],
-            balanced=balanced,
-            offset=offset,
-            epsilon=epsilon,
-            tol=now,
-            max_steps=asked,
-            **memory,
-        )
+            asked = int(min(asked, leaps.wait(n, len(free)) / (size + STEP) + 1))
+        how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
+        if few is None:
+            made, risen, violation, middle = _steps(block, g, v, bounds, tol=now, **how)
+        else:
+            made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, FEW_SHARE * violation), **how)
         left, gain = left - made, gain + risen
         if leaps is not None:
-            leaps.note(made * n)
+            leaps.note(made, size, risen)
         is_over = not left or is_time_over()
-        if made < asked and now > tol and not is_over:
+        if few is None and (made < asked or is_over):
+            if made == asked or now <= tol or is_over:
+                return Solved(max_steps - left, gain, violation, middle)
             now = _grown(block, g, v, bounds, balanced, epsilon, tol) if made else tol
-        elif made < asked or is_over:
-            return Solved(max_steps - left, gain, violation, middle)
+        elif is_over or n < WORTH_SHRINKING or (few is not None and not made):
+            few = None
+        else:
+            few, violation = _movable(g, v, bounds, balanced, epsilon, now)
+
+
+def _movable(
+    g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float
+) -> tuple[Array | None, float]:
+    """Rows that can be one of a violating pair, and the violation; None where steps should be made among all."""
+    up, down = slopes(v, g, *bounds, epsilon)
+    highest, lowest = extremes(up, down, balanced)
+    few = np.flatnonzero((up > lowest) | (down < highest))
+    is_worth_it = highest - lowest > tol and len(few) <= SHRUNK_SHARE * len(v)
+    return few if is_worth_it else None, highest - lowest
+
+
+def _steps(block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any) -> Any:
+    """Steps among all rows: how many, by how much D has risen, the violation that is left and the intercept."""
+    lines, slots, places, diagonal, _ = block
+    return core.smo(
+        lines=lines, slots=slots, places=places, diagonal=diagonal, g=g, v=v, lo=bounds[0], hi=bounds[1], **how
+    )
+
+
+def _steps_among(
+    few: Array, block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any
+) -> tuple[int, float]:
+    """Steps among few rows, and g of all after them; how many, and by how much D has risen."""
+    part = KernelBlock(
+        block.lines,
+        block.slots[few],
+        few if block.places is None else block.places[few],
+        None if block.diagonal is None else block.diagonal[few],
+    )
+    own_g, own_v = g[few], v[few]
+    made, gain, _, _ = _steps(part, own_g, own_v, (bounds[0][few], bounds[1][few]), **how)
+    change = own_v - v[few]
+    moved = np.flatnonzero(change)
+    if len(moved):
+        g -= products(block, few[moved], change[moved]) + how["offset"] * change.sum()
+    g[few], v[few] = own_g, own_v
+    return made, gain
 
 
 def _grown(
