@@ -158,6 +158,8 @@ class ActiveRows:
     def solve(self, places: Array, tol: float, max_steps: int) -> Improvement:
         """Solve for a working set; nothing is changed yet."""
         v, g, dual = self.v[places].copy(), self.g[places], self.dual
+        if len(places) < len(self):
+            self.leaps.work = min(self.leaps.work, 0)
         n_steps, gain, violation, _ = solve_set(
             self.cache.block(places),
             g,
