@@ -28,7 +28,7 @@ MOST_FREE = 3000
 # What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
 # is m³ / FACTOR; and what anything takes in Python, of few variables and of others. Steps are given FIRST more before
 # they are found to be too slow. A step takes as long as STEP numbers however few rows there are.
-FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 20, 200_000, 3_000_000, 800_000, 100
+FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
 
 # Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
 RIDGE = 4.0
