@@ -1,7 +1,6 @@
 """LASVM: the paper's steps, its finishing against the exact solver, and the cases that break online solvers."""
 
 import warnings
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -178,12 +177,11 @@ def test_repeated_rows(intercept):
 @pytest.mark.parametrize("C", [1e-10, 1e10])
 def test_extreme_prices(C, intercept):
     """C of 1e-10: every row ends at its bound, and no single new row has a partner to move with; it takes the pass
-    over all rows. C of 1e10: the dual point is good, though no objective is near it in float64, which is said."""
+    over all rows. C of 1e10: losses of a thousandth would be all of the objective; a multiple of the model has none."""
     X, y = data(120)
-    with nullcontext() if C < 1 else pytest.warns(match="a wider gap than its tolerance"):
-        exact = svc("exact", C, intercept=intercept).fit(X, y)
-        model = svc(LASVM(), C, intercept=intercept).fit(X, y)
-    assert model.status_ == ("converged" if C < 1 else "gap above tolerance")
+    exact = svc("exact", C, intercept=intercept).fit(X, y)
+    model = svc(LASVM(), C, intercept=intercept).fit(X, y)
+    assert model.status_ == "converged"
     assert model.lower_bound_ == pytest.approx(exact.lower_bound_, rel=1e-3)
     assert np.isfinite(model.decision_function(X)).all()
     if C < 1:

@@ -22,7 +22,7 @@ Parts: `solvers.decomposition.kernel_table` (kernel values between the rows of S
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers.base import Fit, Problem, Solver, Status, finite, iterate, reported, surely
 from slimsvm.solvers.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
-from slimsvm.solvers.decomposition.dual import Dual, DualState, Progress
+from slimsvm.solvers.decomposition.dual import GAP, Dual, DualState, Progress
 from slimsvm.solvers.decomposition.kernel_table import KernelTable
 from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
 from slimsvm.solvers.online.lasvm_chunks import Joined, OnlineState
@@ -253,6 +253,19 @@ class LasvmRun:
         objective = 0.5 * norm_squared + problem.C * float(problem.examples.weights @ loss)
         return Judged(rows, v, intercept, objective, self.dual.value(v, g), error, g)
 
+    def stretched(self, seen: Judged) -> Judged:
+        """The multiple of a dual point whose model has the lowest objective, where the gap is wide."""
+        dual = self.dual
+        if not seen.objective - seen.bound > GAP * seen.objective:
+            return seen
+        share = dual.best_stretch(seen.v, seen.g, seen.intercept if dual.balanced else 0.0)
+        if share == 1.0:
+            return seen
+        v, g = share * seen.v, dual.target - share * (dual.target - seen.g)
+        intercept = dual.best_intercept(g) if dual.balanced else dual.offset * float(v.sum())
+        objective = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, intercept if dual.balanced else 0.0)
+        return replace(seen, v=v, g=g, intercept=intercept, objective=objective, bound=dual.value(v, g))
+
     def unjudged(self) -> Judged:
         """The latest dual point with the intercept of S, where there is no time to look at all rows."""
         rows, v_used = self.latest
@@ -295,7 +308,7 @@ class LasvmRun:
         seen: Judged | None = self.judged
         if seen is None or seen.rows is not self.latest[0]:
             seen = reported(self.kernel_rows, status, len(self.latest[0]), self.judge)
-        seen = self.unjudged() if seen is None else seen
+        seen = self.unjudged() if seen is None else self.stretched(seen)
         self.judged = seen
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         order = np.argsort(seen.rows)
