@@ -147,9 +147,8 @@ def test_the_warning_says_nothing_of_scaled_features_and_of_kernel_values():
 def test_any_price_is_taken(solver, intercept):
     X, y = checkerboard(150, random_state=0)
     y = np.where(np.random.default_rng(0).random(150) < 0.1, -y, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        clf = SVC(solver=solver, C=1e10, gamma=10.0, intercept=intercept, random_state=0).fit(X, y)
-    assert clf.status_ != "converged" or clf.gap_ <= 1e-3
+    clf = SVC(solver=solver, C=1e10, gamma=10.0, intercept=intercept, random_state=0).fit(X, y)
+    assert clf.status_ == "converged"
+    assert clf.gap_ <= (0.01 if isinstance(solver, LASVM) else 1e-3)
     assert np.isfinite(clf.decision_function(X)).all()
     assert 0 < clf.lower_bound_ <= clf.objective_ < np.inf
