@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from contracts.bound_cases import LONG, N_PROBLEMS, SOLVERS, check, losses
+from contracts.bound_cases import LONG, N_PROBLEMS, SOLVERS, check, losses, primal_value
 from slimsvm import SVC, SVR, OneClassSVM, OrdinalSVC, RankSVM
 
 
@@ -125,6 +125,22 @@ def test_converged_is_said_of_a_narrow_gap(name, n_heavy):
     gap = model.objective_ - model.lower_bound_
     assert gap >= 0
     assert gap <= 0.0101 * abs(model.objective_) or (model.status_ != "converged" and said)
+
+
+@pytest.mark.parametrize("precision", ["auto", "float32"])
+@pytest.mark.parametrize("solver", ["exact", "lasvm"])
+def test_the_objective_is_the_model_s_own_where_a_loss_of_a_millionth_is_dear(solver, precision):
+    rng = np.random.default_rng(281)
+    X = rng.normal(size=(2100, 4))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=2100) > 0, 1.0, -1.0)
+    weights = np.ones(2100)
+    weights[rng.choice(2100, 5, replace=False)] = 10.0 ** rng.uniform(6, 11, 5)
+    clf = SVC(gamma=0.1, C=0.2, solver=solver, intercept="regularized", precision=precision, random_state=0)
+    model, said = fit(clf, X, y, sample_weight=weights)
+    own, _ = primal_value(model, X, y, weights, model.basis_vectors_, np.ravel(model.basis_coef_), model.intercept_[0])
+    assert model.lower_bound_ <= own
+    assert model.objective_ == pytest.approx(own, rel=1e-3)
+    assert model.gap_ <= 0.0101 or (said and model.status_ != "converged")
 
 
 @pytest.mark.parametrize("C", [1e6, 1e10])

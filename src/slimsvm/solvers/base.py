@@ -532,18 +532,29 @@ def surely(fit: Fit, run: Any, may_go_on: bool = False) -> Fit:
     size = max(abs(fit.objective), NOTHING * problem.C1)
     is_cut_short = fit.status.is_cut
     fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
-    fit.is_too_coarse = run.kernel_rows.dtype == np.float32 and change > TOO_COARSE * size
+    may_be_coarse = run.kernel_rows.dtype == np.float32
+    may_be_summed = may_be_coarse and not is_cut_short and not problem.task.class_pairs()
+    objective = None
+    if may_be_summed and (change > 0.01 * TOO_COARSE * size or has_dear_losses(problem, fit.model, TOO_COARSE * size)):
+        objective = float64_objective(problem, fit.model)
+        run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
+        change = max(change, abs(objective - fit.objective))
+    fit.is_too_coarse = may_be_coarse and change > TOO_COARSE * size
     if not (fit.is_too_coarse and may_go_on and fit.status is Status.CONVERGED):
-        is_in_doubt = run.kernel_rows.dtype == np.float32 and change > 0.01 * TOO_COARSE * size
-        if is_in_doubt and not is_cut_short and not problem.task.class_pairs():
-            fit.objective = float64_objective(problem, fit.model)
-            run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
+        if objective is not None:
+            fit.objective = objective
         fit.lower_bound = min(fit.lower_bound, fit.objective)
         is_said = warn_of_doubt(run.kernel_rows, value, fit.lower_bound, size)
         fit.status = told_of_gap(fit, run, is_said)
     if n_evals := run.kernel_rows.counter.n - before:
         fit.counters["report_kernel_evals"] = fit.counters.get("report_kernel_evals", 0) + n_evals
     return fit
+
+
+def has_dear_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
+    """Whether what float32 rounds of a score is ``much`` where an example's loss is dearest."""
+    error = float(np.finfo(np.float32).eps) * max(1.0, float(np.abs(model.coef).sum(axis=0).max(initial=0.0)))
+    return problem.C * float(problem.examples.weights.max(initial=0.0)) * error > much
 
 
 def told_of_gap(fit: Fit, run: Any, is_said: bool) -> Status:

@@ -33,7 +33,7 @@ ZERO = 1e-6
 MANY_STEPS, MANY_STEPS_PER_ROW, LEAST_RISE = 1_000_000, 500, 1e-6
 # Where tol is met and the gap is more than the share GAP of the objective, tol is divided by 10, again and again: down
 # to the share LEAST_TOL of it, and for at most MORE_STEPS times the steps that tol itself took.
-GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-4
+GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-8
 # Few rows are solved for to this share of the tolerance where a fifth of the steps allows it, or steps over this many
 # numbers of kernel lines: 0.05 ms.
 FINER, MORE_WORK = 1e-7, 50_000
