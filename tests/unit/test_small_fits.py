@@ -76,7 +76,7 @@ def test_steps_for_a_wide_gap_end_where_it_is_wide_no_more(seed):
     # A bound further away asks for steps, as many more as the first ones allow, to a violation in proportion.
     steps, violation = tolerance.steps_for_gap(100.0, 99.0, 1e-4, 12, 300)
     assert (steps, violation) == (28, pytest.approx(1e-4 * 0.5 * 0.1))
-    assert tolerance.steps_for_gap(100.0, 99.0, 1e-8, 12, 300)[0] == 0  # rounding's
+    assert tolerance.steps_for_gap(100.0, 99.0, 1e-11, 12, 300)[0] == 0  # rounding's
 
 
 def test_two_classes_whose_gap_is_not_wide_take_the_closing_steps_alone(monkeypatch):
