@@ -27,7 +27,7 @@ Array = np.ndarray
 # A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
 ROUNDING = 1e-16
 # Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
-STEPS_TOGETHER, STEPS_PER_ROW = 1000, 10
+STEPS_TOGETHER, STEPS_PER_ROW = 2000, 10
 TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 
 
