@@ -229,6 +229,11 @@ class Dual(RowDual):
         used = v != 0
         return float(min(best, np.min(np.where(v > 0, self.hi, self.lo)[used] / v[used], initial=np.inf)))
 
+    def stretched(self, v: Array, g: Array, intercept: float) -> tuple[Array, Array] | None:
+        """The point v and its g times `best_stretch`; None where that is 1. ``intercept`` counts where it is free."""
+        share = self.best_stretch(v, g, intercept if self.balanced else 0.0)
+        return None if share == 1.0 else (share * v, self.target - share * (self.target - g))
+
     def least_size(self, kernel_rows: KernelRows) -> float:
         """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
         spread = self.total**2 / len(self.hi)

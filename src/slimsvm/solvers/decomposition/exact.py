@@ -334,11 +334,11 @@ class ExactRun:
         objective, intercept = self.evaluate(at_best=True)
         if objective - self.value <= self.allowed(objective):
             return objective, intercept
-        share = self.dual.best_stretch(self.v, self.g, intercept if self.dual.balanced else 0.0)
-        if share == 1.0:
+        found = self.dual.stretched(self.v, self.g, intercept)
+        if found is None:
             return objective, intercept
         self.g_of_all = False
-        self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))
+        self.begin(*found)
         self.active.collect(self.v, self.g)
         self.g_of_all = True
         return self.evaluate(at_best=True)

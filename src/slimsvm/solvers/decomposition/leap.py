@@ -66,7 +66,7 @@ class Leaps:
         self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
 
     def wait(self, n_rows: int, n_free: int) -> float:
-        """How many kernel rows to process before the next extrapolation."""
+        """Numbers of kernel lines that steps go through before the next leap."""
         if not 0 < n_free <= self.most_free:
             return np.inf
         overhead = OVERHEAD_OF_FEW if n_free <= FEW else OVERHEAD

@@ -246,11 +246,10 @@ class PairSets:
     def stretch(self, k: int) -> None:
         """Take the multiple of a pair's v with the lowest objective."""
         part, dual = self.part(k), self.of_pair(k)
-        share = dual.best_stretch(self.v[part], self.g[part], self.intercept[k] if dual.balanced else 0.0)
-        if share == 1.0:
+        found = dual.stretched(self.v[part], self.g[part], float(self.intercept[k]))
+        if found is None:
             return
-        self.v[part] *= share
-        self.g[part] = dual.target - share * (dual.target - self.g[part])
+        self.v[part], self.g[part] = found
         self.middle[k] = dual.best_intercept(self.g[part])
         self.note_sides()
 

@@ -258,10 +258,10 @@ class LasvmRun:
         dual = self.dual
         if not seen.objective - seen.bound > GAP * seen.objective:
             return seen
-        share = dual.best_stretch(seen.v, seen.g, seen.intercept if dual.balanced else 0.0)
-        if share == 1.0:
+        found = dual.stretched(seen.v, seen.g, seen.intercept)
+        if found is None:
             return seen
-        v, g = share * seen.v, dual.target - share * (dual.target - seen.g)
+        v, g = found
         intercept = dual.best_intercept(g) if dual.balanced else dual.offset * float(v.sum())
         objective = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, intercept if dual.balanced else 0.0)
         return replace(seen, v=v, g=g, intercept=intercept, objective=objective, bound=dual.value(v, g))
