@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
 from cross_training_for_tests import PLAIN, fitted, noisy
-from slimsvm import CrossTrainedSVC, CrossTraining
+from slimsvm import CrossTrainedSVC, CrossTraining, Exact
+from slimsvm.core.clock import Limit
 from slimsvm.datasets import checkerboard
+from slimsvm.solvers import Status
+from slimsvm.solvers.base import timed, warn_of_time
 
 
 @pytest.mark.parametrize("C", [1.0, pytest.param("validate", marks=pytest.mark.full)])
@@ -110,10 +114,24 @@ def test_all_stages_show_a_bar(capfd):
         assert re.search(rf"{doing}: +\d+%\|.*<", err)
 
 
-def test_out_of_time_is_said():
+class Hurried(Exact):
+    """Fits in full, and says in both ways of `solvers.base` that the time was too short."""
+
+    def solve(self, problem, state=None, callbacks=()):
+        warn_of_time("Exact", "the model of a few rows is returned")
+        fit = super().solve(replace(problem, max_seconds=None), state, callbacks)
+        limit = Limit(None, None)
+        limit.note()
+        return timed(replace(fit, status=Status.CONVERGED), limit, "Exact")
+
+
+@pytest.mark.parametrize("solver", [Exact(), Hurried()])
+def test_out_of_time_is_said_once(solver):
     X, y = noisy(1500)
-    with pytest.warns(ConvergenceWarning, match=r"time limit.* values of C were tried up to"):
-        fitted(X, y, **PLAIN | {"first_C": "validate", "validation_size": None}, max_seconds=1e-6)
+    asked = PLAIN | {"first_C": "validate", "validation_size": None, "solver": solver}
+    with pytest.warns(ConvergenceWarning, match=r"time limit.* values of C were tried up to") as said:
+        fitted(X, y, **asked, max_seconds=1e-6)
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize(

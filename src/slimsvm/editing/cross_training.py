@@ -178,7 +178,7 @@ class CrossTrainer(Solver):
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
         with no_limit(), warnings.catch_warnings():
             # Of all machines; what is left out for want of time is said once, at the end.
-            warnings.filterwarnings("ignore", ".* stopped at the time limit", ConvergenceWarning)
+            warnings.filterwarnings("ignore", ".*time limit", ConvergenceWarning)
             edited = self.edit(problem, rng, clock)
             if self.second_stage:
                 fit = self._last(problem, edited, rng, clock, tuple(callbacks))
