@@ -1,7 +1,7 @@
 """Defects on purpose, and whether the suite sees them: `python tests/planted_defects.py [--tests PATH …] [NAME …]`.
 
 `planted_defects.toml` lists texts of the package and the core with a wrong text for each. A copy of the checkout gets
-one of them, and the tests that should fail are run on it; the defect is caught where one does. A text is looked for in
+one of them at a time, and the tests that should fail are run on it; the defect is caught where one does. A text is looked for in
 the whole tree, so that code may move. All defects take some two hours of two cores: compile and run them before and
 after a large move, not in `make test`, which only sees to it that every text is still there.
 """
@@ -42,11 +42,6 @@ class Defect:
             raise ValueError(f"{self.name}: its text stands {len(found)} times in {folder.name}, not once")
         return found[0]
 
-    def plant(self, root: Path) -> None:
-        """Put it into the tree at ``root``."""
-        path = self.place(root)
-        path.write_text(path.read_text(encoding="utf-8").replace(self.before, self.after), encoding="utf-8")
-
 
 def defects() -> list[Defect]:
     """All that are listed."""
@@ -54,17 +49,18 @@ def defects() -> list[Defect]:
     return [Defect(**entry) for entry in listed["defects"]]
 
 
-def caught_by(defect: Defect, tests: list[str]) -> str:
-    """Return the line of the first test that fails on a copy of the checkout with the defect; "" where none does."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "checkout"
-        shutil.copytree(ROOT, root, ignore=NOT_COPIED, symlinks=True)
-        defect.plant(root)
-        run: dict[str, Any] = {"cwd": root, "env": {**os.environ, "PYTHONPATH": str(root / "src")}, "text": True}
-        if defect.core:
-            compile_core(root, run)
+def caught_by(defect: Defect, tests: list[str], root: Path) -> str:
+    """Return the line of the first test that fails with the defect in the tree at ``root``; "" where none does."""
+    path = defect.place(root)
+    before = path.read_text(encoding="utf-8")
+    run: dict[str, Any] = {"cwd": root, "env": {**os.environ, "PYTHONPATH": str(root / "src")}, "text": True}
+    try:
+        path.write_text(before.replace(defect.before, defect.after), encoding="utf-8")
+        compile_core(root, run)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", *tests]
         ended = subprocess.run(command, capture_output=True, check=False, **run)
+    finally:
+        path.write_text(before, encoding="utf-8")
     failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     if ended.returncode and not failed:
         raise RuntimeError(f"{defect.name}: pytest ended with {ended.returncode}: {ended.stdout[-2000:]}")
@@ -72,7 +68,7 @@ def caught_by(defect: Defect, tests: list[str]) -> str:
 
 
 def compile_core(root: Path, run: dict[str, Any]) -> None:
-    """Compile the core and the runtime of a tree, for one instruction set and quickly."""
+    """Compile what changed of the core and the runtime of a tree, for one instruction set and quickly."""
     build, tools = root / "build/planted", Path(sys.executable).parent
     settings = {
         "CMAKE_BUILD_TYPE": "None",
@@ -84,7 +80,7 @@ def compile_core(root: Path, run: dict[str, Any]) -> None:
     options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     for command in (
         [tools / "cmake", "-G", "Ninja", "-S", root / "core", "-B", build, *options],
-        [tools / "ninja", "-C", build, "all", "slimsvm_predict"],
+        [tools / "ninja", "-C", build, "all", "slimsvm_predict", "slimsvm_predict_shared"],
     ):
         subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, **run)
     shutil.copy(next(build.rglob("libslimsvm.so")), root / "src/slimsvm/core/libslimsvm.so")
@@ -100,13 +96,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of names of defects; without any all are planted")
     parser.add_argument("--tests", nargs="+", help="tests to run in place of those that each defect names")
     options = parser.parse_args()
+    chosen = [d for d in defects() if not options.names or any(name in d.name for name in options.names)]
     missed = 0
-    for defect in defects():
-        if options.names and not any(name in defect.name for name in options.names):
-            continue
-        found = caught_by(defect, options.tests or defect.tests)
-        missed += not found
-        print(f"{'caught' if found else 'MISSED'}  {defect.name}  {found}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "checkout"
+        shutil.copytree(ROOT, root, ignore=NOT_COPIED, symlinks=True)
+        for defect in chosen:
+            found = caught_by(defect, options.tests or defect.tests, root)
+            missed += not found
+            print(f"{'caught' if found else 'MISSED'}  {defect.name}  {found}", flush=True)
     return int(missed > 0)
 
 
