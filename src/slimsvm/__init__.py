@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from slimsvm.modelfile import ModelFileError
     from slimsvm.rows import Blocks
     from slimsvm.shapley.explanation import Explanation
+    from slimsvm.size_search.compact import Compact
     from slimsvm.solvers import (
         BCFW,
         BSCA,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
         CPSP,
         CVM,
         LASVM,
-        Compact,
         Exact,
         ExactCuts,
         LowRank,
@@ -113,7 +113,7 @@ _HOMES = {
     "SVR": "estimators",
     "Blocks": "rows",
     "Checkpoint": "estimators._shared.checkpoint",
-    "Compact": "solvers",
+    "Compact": "size_search.compact",
     "Condense": "estimators.editors",
     "CrossTrainedSVC": "estimators",
     "CrossTraining": "estimators.editors",

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import naive
-from slimsvm.cuts import CutState, ExactOracle, UniformOracle, ViolatedOracle, oracles, reference_loss
 from slimsvm.kernels import RBF
+from slimsvm.parts.cuts import CutState, ExactOracle, UniformOracle, ViolatedOracle, oracles, reference_loss
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem, UniformCuts
+from slimsvm.solvers import ExactCuts, UniformCuts
 from slimsvm.tasks import Ranking
 from slimsvm.tasks.multivariate import AtK
 from tasks_for_tests import CASES

@@ -10,11 +10,11 @@ import naive
 from kernel_cases import with_metric
 from slimsvm import KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
+from slimsvm.parts.descent import basis_descent, batch_gradient
+from slimsvm.parts.descent.adam import BETAS, Rates
+from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.learned import basis_descent, batch_gradient
-from slimsvm.solvers.learned.adam import BETAS, Rates
-from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Binary, Multiclass, Regression
 from tasks_for_tests import COST
 

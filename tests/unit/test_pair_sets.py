@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from slimsvm import SVC, core
-from slimsvm.solvers.decomposition import pair_sets, shared_kernel
-from slimsvm.solvers.decomposition.dual import DualState
+from slimsvm.parts.dual_ascent import pair_sets, shared_kernel
+from slimsvm.parts.dual_ascent.dual import DualState
 
 SIZES = (7, 40, 19)
 

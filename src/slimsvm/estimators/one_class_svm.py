@@ -13,8 +13,8 @@ from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
 from slimsvm.estimators._shared.validation import is_chosen
+from slimsvm.parts.problem import SMALL_TOLERANCE
 from slimsvm.solvers import BSCA, BSGD, Exact
-from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
 
 # Solvers that know what the intercept of this problem costs.

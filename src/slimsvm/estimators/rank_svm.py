@@ -13,7 +13,7 @@ from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
-from slimsvm.solvers import Certificate
+from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
 from slimsvm.tasks.ranking import Ranking, offsets_of
 

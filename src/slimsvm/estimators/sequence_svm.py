@@ -19,7 +19,7 @@ from slimsvm.estimators._shared.validation import (
     check_sample_weight,
     class_codes,
 )
-from slimsvm.solvers import Certificate
+from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Chain, Examples
 
 Array = np.ndarray

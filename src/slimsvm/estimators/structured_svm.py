@@ -13,7 +13,7 @@ from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
 from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
 from slimsvm.estimators._shared.validation import check_limit, check_sample_weight
-from slimsvm.solvers import Certificate
+from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.example_task import as_objects
 from slimsvm.tasks.known_labellings import copied

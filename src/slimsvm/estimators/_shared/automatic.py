@@ -10,8 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers
+from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
+from slimsvm.parts.cuts.explicit_weights import prefers_weights
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import Rows, as_rows, is_text
-from slimsvm.solvers.checks import RANDOM_ACCESS, check_needs
+from slimsvm.size_search.compact import Compact
 
 # Kernel evaluations that the exact machine may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
 # times rows times vectors. Where that could be more, the share of rows that are vectors is that of a sample.
@@ -24,7 +28,7 @@ MAX_CUTS_N = 300_000
 LEAST_SEARCH_N = 50
 
 
-def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_metric: bool) -> solvers.Solver:
+def choose_solver(problem: Problem, max_basis: int | str | None, learns_metric: bool) -> Solver:
     """The solver for a problem of that kind.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,
@@ -70,11 +74,11 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
                 f"max_basis='auto' copies the rows in memory, {bytes_of(rows):,} bytes; found "
                 f"memory_limit={problem.memory_limit:,} bytes or rows on disk: give max_basis a number"
             )
-        return solvers.Compact()
+        return Compact()
     if learns_metric:
         may_search = (task.has_class_scores or task.has_targets) and task.is_smoothable and has_room(problem)
         if is_searched_for and may_search and rows.n_rows >= LEAST_SEARCH_N:
-            return solvers.Compact(learn_metric=True)
+            return Compact(learn_metric=True)
         return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
         is_learned = problem.kernel.has_gradient and task.decomposes and not is_text(rows)
@@ -84,7 +88,7 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
         return solvers.Exact() if n_evals <= MAX_EVALS else next_best(problem, n_evals)
     if task.class_pairs():
         return solvers.Exact()
-    if solvers.prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
+    if prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
         return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
     return solvers.ExactCuts() if rows.n_rows <= MAX_CUTS_N else solvers.ViolatedCuts()
 
@@ -102,17 +106,17 @@ def machine_of_classes(solver: Any, max_basis: Any, learns_metric: bool, has_cos
     if is_auto:
         return "ovo" if max_basis is None else "either" if max_basis == "auto" else "crammer-singer"
     known = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-    if known is solvers.Compact:
+    if known is Compact:
         return "crammer-singer" if learns_metric else "either"
     return "ovo" if getattr(known, "follows_libsvm", False) else "crammer-singer"
 
 
-def preimage(problem: solvers.Problem) -> str:
+def preimage(problem: Problem) -> str:
     """How subspace pursuit finds a vector."""
     return "fixed-point" if problem.kernel.is_gaussian else "training-rows"
 
 
-def has_room(problem: solvers.Problem) -> bool:
+def has_room(problem: Problem) -> bool:
     """Whether a copy of the rows can be made."""
     return problem.rows.in_memory and bytes_of(problem.rows) <= problem.memory_limit
 
@@ -122,7 +126,7 @@ def bytes_of(rows: Rows) -> int:
     return rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
 
 
-def exact_evals(problem: solvers.Problem) -> float:
+def exact_evals(problem: Problem) -> float:
     """Kernel evaluations that `Exact` takes, or something above: no more than where all rows are vectors."""
     n = problem.rows.n_rows
     most = PER_VECTOR * float(n) ** 2
@@ -141,10 +145,10 @@ def exact_evals(problem: solvers.Problem) -> float:
     return most * fit.model.n_basis / SAMPLE
 
 
-def next_best(problem: solvers.Problem, n_evals: float) -> solvers.Solver:
+def next_best(problem: Problem, n_evals: float) -> Solver:
     """What takes the place of the exact machine of very many rows."""
     if problem.task.has_class_scores and has_room(problem) and problem.kernel.folding(problem.rows.n_features):
-        solver: solvers.Solver = solvers.Compact()
+        solver: Solver = Compact()
         what = "it searches for few learned vectors instead (max_basis='auto')"
     else:
         solver, what = solvers.ViolatedCuts(), "it takes cuts of sampled rows instead (solver='violated-cuts')"

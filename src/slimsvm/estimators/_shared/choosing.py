@@ -16,9 +16,11 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.learned_scales import check_scales
+from slimsvm.parts.problem import Kept, Problem, Room
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Status
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Kept, Room, Status
-from slimsvm.solvers.progress import one_by_one
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -46,12 +48,12 @@ TRIAL_SHARE, SEARCH_SHARE = 0.1, 0.7
 TRIAL_TOL = 0.03
 
 
-def learns_with_vectors(solver: solvers.Solver) -> bool:
+def learns_with_vectors(solver: Solver) -> bool:
     """Whether the solver learns a metric together with its vectors."""
     return hasattr(solver, "learn_metric")
 
 
-def learning_metric(solver: solvers.Solver, problem: solvers.Problem) -> solvers.Solver:
+def learning_metric(solver: Solver, problem: Problem) -> Solver:
     """The solver that learns the metric with its vectors, or one that takes scales which were learned before; an error
     where the kernel, the rows or the loss have none.
     """
@@ -76,8 +78,8 @@ def widths(kernel: kernels.Kernel) -> list[kernels.Kernel]:
 
 
 def choose(
-    problem: solvers.Problem, solver: solvers.Solver, prices: tuple[float, ...], tried: list[kernels.Kernel]
-) -> tuple[solvers.Problem, list[dict[str, Any]]]:
+    problem: Problem, solver: Solver, prices: tuple[float, ...], tried: list[kernels.Kernel]
+) -> tuple[Problem, list[dict[str, Any]]]:
     """The problem with the price and the kernel whose model has the lowest error on a fifth of the rows, and a record
     of every trial.
 
@@ -142,7 +144,7 @@ def choose(
     return replace(problem, C=best["C"], kernel=trials.kernel), held.records
 
 
-def _part_of(problem: solvers.Problem, chosen: np.ndarray, solver: solvers.Solver) -> solvers.Problem:
+def _part_of(problem: Problem, chosen: np.ndarray, solver: Solver) -> Problem:
     """The problem of a trial: of some rows or examples, with its share of the time."""
     rows, task = problem.rows, problem.task
     index, examples = _some(task, problem.examples, np.sort(chosen))
@@ -167,7 +169,7 @@ class _Held:
         Whether a record has the gamma.
     """
 
-    def __init__(self, problem: solvers.Problem, chosen: np.ndarray, names_gamma: bool):
+    def __init__(self, problem: Problem, chosen: np.ndarray, names_gamma: bool):
         self.problem, self.names_gamma = problem, names_gamma
         index, self.examples = _some(problem.task, problem.examples, chosen)
         self.block = problem.rows.take(index, problem.rows.exact_dtype)
@@ -197,7 +199,7 @@ class _Trials:
         The record of the lowest error, and its kernel.
     """
 
-    def __init__(self, held: _Held, solver: solvers.Solver, chosen: np.ndarray, kernel: kernels.Kernel):
+    def __init__(self, held: _Held, solver: Solver, chosen: np.ndarray, kernel: kernels.Kernel):
         self.held, self.solver, self.kernel = held, solver, kernel
         self.part, self.is_exact = _part_of(held.problem, chosen, solver), isinstance(solver, solvers.Exact)
         self.room = Room()
@@ -226,7 +228,7 @@ class _Trials:
         """Prices whose errors with the best kernel are near the lowest."""
         return tuple(C for C, error in self.errors.items() if error <= NEAR * self.best["error"])
 
-    def one(self, problem: solvers.Problem, state: Any) -> tuple[dict[str, Any], Any]:
+    def one(self, problem: Problem, state: Any) -> tuple[dict[str, Any], Any]:
         """One trial, and its state where the next one may go on from it."""
         begun = time.perf_counter()
         with warnings.catch_warnings():

@@ -29,8 +29,8 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from slimsvm.core.threads import resolve_n_jobs, run_together
-from slimsvm.solvers import Status
-from slimsvm.solvers.base import Kept, Room
+from slimsvm.parts.problem import Kept, Room
+from slimsvm.parts.run import Status
 
 # So many pieces are worked on at a time, at most, and each may take this part of memory_limit.
 MOST_PIECES = 8

@@ -18,10 +18,12 @@ from slimsvm.estimators._shared.support_files import LISTS, pack_support, unpack
 from slimsvm.estimators._shared.written import check_target
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
+from slimsvm.parts.budgeted.box_dual import BudgetState
+from slimsvm.parts.resuming import Halfway
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import SOLVERS, Compact, Solver
-from slimsvm.solvers.budgeted.box_dual import BudgetState
-from slimsvm.solvers.halfway import Halfway
+from slimsvm.size_search.compact import Compact
+from slimsvm.solvers import SOLVERS
 from slimsvm.tasks import TASKS, Examples, Task
 
 PLAIN = (str, int, float, bool, type(None))

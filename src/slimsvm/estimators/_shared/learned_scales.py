@@ -17,8 +17,9 @@ from slimsvm import solvers, tasks
 from slimsvm.core.clock import no_limit
 from slimsvm.estimators._shared.validation import typical_gamma
 from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
-from slimsvm.solvers.base import Status
-from slimsvm.solvers.learned.machines import machine_problem
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
+from slimsvm.size_search.machines import machine_problem
 
 # Vectors of the small model, its steps and their rate: half as many steps as by default, at twice the rate. Machines in
 # its scales err as much as in those of twice the time.
@@ -35,7 +36,7 @@ class _ShortRefine(solvers.Refine):
         return STEPS
 
 
-def check_scales(problem: solvers.Problem) -> None:
+def check_scales(problem: Problem) -> None:
     """An error where no scales can be learned for the kernel, the rows or the loss."""
     kernel, rows, task = problem.kernel, problem.rows, problem.task
     if not isinstance(kernel, KERNELS):
@@ -50,8 +51,8 @@ def check_scales(problem: solvers.Problem) -> None:
 
 
 def with_learned_scales(
-    problem: solvers.Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
-) -> solvers.Problem:
+    problem: Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
+) -> Problem:
     """The problem with a gamma for each feature, in the proportion that a small model has learned.
 
     Parameters
@@ -82,7 +83,7 @@ def with_learned_scales(
     return replace(problem, kernel=of_features(gamma))
 
 
-def _scales(problem: solvers.Problem) -> np.ndarray:
+def _scales(problem: Problem) -> np.ndarray:
     """Factors of the features, of mean square 1, from the gammas of the small model: an RBF of few vectors."""
     task = problem.task
     small = replace(

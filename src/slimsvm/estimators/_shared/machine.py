@@ -48,10 +48,16 @@ from slimsvm.estimators._shared.validation import (
 )
 from slimsvm.estimators._shared.written import Written, remember_files
 from slimsvm.model import columns_between, others_by
+from slimsvm.parts.certificate import Certificate, certify
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import reading
+from slimsvm.parts.reports import timed
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, Rows, as_rows
 from slimsvm.rows.columns import Columns
-from slimsvm.solvers.base import timed
-from slimsvm.solvers.progress import reading
+from slimsvm.size_search.compact import Compact
+from slimsvm.size_search.machines import exact_solver
 from slimsvm.sparse_parts import check_sparse
 
 if TYPE_CHECKING:
@@ -72,8 +78,7 @@ class _Iterations:
     def watch(self, run: Any) -> None:
         """See `Solver.solve`."""
         self.run = run
-        if hasattr(run, "between"):
-            run.between = self.between
+        run.between = self.between
 
     def __call__(self, record: dict[str, Any]) -> Any:
         self.history.append(record)
@@ -96,14 +101,14 @@ class _Iterations:
     def fitted(self) -> dict[str, Any] | None:
         """Attributes of the estimator as if the fit had stopped here."""
         stopped = copy(self.machine)
-        if hasattr(self.run, "so_far"):
+        if self.run.can_go_on:
             stopped._keep(replace(self.run.so_far(), history=list(self.history)), self.rows)
             return dict(vars(stopped))
-        if not getattr(self.run, "has_models", False):
+        if not self.run.has_models:
             return None
         counter = self.run.kernel_rows.counter
         n_evals = counter.n
-        fit = self.run.finish(solvers.Status.STOPPED, list(self.history))
+        fit = self.run.finish(Status.STOPPED, list(self.history))
         counter.add(n_evals - counter.n)  # what callbacks ask for is not the fit's
         stopped._keep(fit, self.rows)
         return dict(vars(stopped))
@@ -232,7 +237,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             gamma = self.gamma
         return kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
+    def _resolve_solver(self, problem: Problem) -> Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
         solver = self._named_solver(problem)
         return learning_metric(solver, problem) if self._learns_metric else solver
@@ -242,9 +247,9 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """The solver's cap on vectors."""
         return self.max_basis
 
-    def _named_solver(self, problem: solvers.Problem) -> solvers.Solver:
+    def _named_solver(self, problem: Problem) -> Solver:
         max_basis = self._cap
-        if isinstance(self.solver, solvers.Solver):
+        if isinstance(self.solver, Solver):
             cap = self.solver.get_params(deep=False).get("max_basis")
             if max_basis is not None and max_basis != cap:
                 found = "has no limit on vectors" if cap is None else f"has max_basis={cap}"
@@ -288,7 +293,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             kept = kept[:, index]
         return kept, y[index], weights[index], index
 
-    def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> solvers.Problem:
+    def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> Problem:
         """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
@@ -299,7 +304,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         self.kernel_ = self._resolve_kernel(X, weights)
         self._sparse = rows.is_sparse and self.kernel_.has_formula
         asked = "regularized" if self.intercept == "auto" else self.intercept
-        problem = solvers.Problem(
+        problem = Problem(
             rows=rows,
             examples=examples,
             task=task,
@@ -322,7 +327,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         self.intercept_kind_ = problem.intercept
         return problem
 
-    def _by_columns(self, problem: solvers.Problem) -> solvers.Problem:
+    def _by_columns(self, problem: Problem) -> Problem:
         """The problem of the columns that occur, where rows are sparse and wide. Warm starts, and vectors that are
         given, know columns by their numbers.
         """
@@ -345,7 +350,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             return model
         return replace(model, basis=columns.widen(model.basis))
 
-    def _with_metric(self, problem: solvers.Problem, X: Any, weights: Array | None) -> solvers.Problem:
+    def _with_metric(self, problem: Problem, X: Any, weights: Array | None) -> Problem:
         """The problem in the scales that ``gamma="learn"`` finds for solvers that learn none themselves."""
         if not self._learns_metric or learns_with_vectors(self.solver_):
             return problem
@@ -354,15 +359,15 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         self.kernel_ = problem.kernel
         return problem
 
-    def _with_chosen(self, problem: solvers.Problem) -> solvers.Problem:
+    def _with_chosen(self, problem: Problem) -> Problem:
         """The problem at the price and the width that C="validate" and gamma="validate" find."""
         self.validation_: list[dict[str, Any]] = []
         if not is_chosen(self.C) and not is_chosen(self.gamma):
             return problem
         judge = self.solver_
-        if isinstance(judge, solvers.Compact):
+        if isinstance(judge, Compact):
             # Few vectors are looked for once, at the price that the exact SVM does best with, or 100 with their metric.
-            judge = solvers.Refine(learn_metric=True) if judge.learn_metric else solvers.exact_solver(problem.task)
+            judge = solvers.Refine(learn_metric=True) if judge.learn_metric else exact_solver(problem.task)
         prices = PRICES if is_chosen(self.C) else (problem.C,)
         tried = widths(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
         problem, self.validation_ = choose(problem, judge, prices, tried)
@@ -379,7 +384,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         index: Array | EveryRow,
         shift: float = 0.0,
         codes: Array | None = None,
-    ) -> solvers.Fit:
+    ) -> Fit:
         """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores, ``codes``
         are the numbers of the rows' classes.
         """
@@ -434,7 +439,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
         return (_Iterations(self, context, seen, trained),) if getattr(self, "_skl_callbacks", None) else ()
 
-    def _keep(self, fit: solvers.Fit, trained: Trained) -> None:
+    def _keep(self, fit: Fit, trained: Trained) -> None:
         """Fitted attributes."""
         index, codes = trained
         fit.model = self._widened(fit.model)
@@ -503,7 +508,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         """Loss and examples of labels, and what is taken off targets and scores first."""
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
 
-    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> solvers.Certificate:
+    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
         """How far the model is from the exact SVM of this kernel and C, from the model alone, not from the fit.
 
         One pass costs n² kernel evaluations.
@@ -560,13 +565,13 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
 
     def _certify(
         self, X: Any, task: tasks.Task, examples: tasks.Examples, model: KernelExpansion, max_seconds: float | None
-    ) -> solvers.Certificate:
+    ) -> Certificate:
         """The certificate of a model for the problem that was trained."""
         C: Any = getattr(self, "C_", self.C)
         columns = None if isinstance(X, Rows) else columns_between(model, X)
         if columns is not None:
             X, model = columns.narrow(X), replace(model, basis=columns.narrow(model.basis))
-        problem = solvers.Problem(
+        problem = Problem(
             rows=as_rows(X),
             examples=examples,
             task=task,
@@ -578,4 +583,4 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
         )
-        return solvers.certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
+        return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)

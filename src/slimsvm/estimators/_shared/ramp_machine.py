@@ -6,6 +6,9 @@ from typing import Any
 
 from slimsvm import editing, solvers, tasks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.parts.certificate import Certificate
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.solver import Solver
 
 
 class RampMachine(KernelMachine):
@@ -25,7 +28,7 @@ class RampMachine(KernelMachine):
                 f"loss={self.loss!r} is for two classes, found {n_classes} classes"
             )
 
-    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
+    def _resolve_solver(self, problem: Problem) -> Solver:
         """See `KernelMachine._resolve_solver`; the ramp loss has one of its own."""
         if self.loss != "ramp":
             return super()._resolve_solver(problem)
@@ -37,7 +40,7 @@ class RampMachine(KernelMachine):
             )
         return editing.Ramp(self.solver if isinstance(self.solver, solvers.Exact) else None)
 
-    def certificate(self, X: Any, y: Any, sample_weight: Any = None, max_seconds: Any = None) -> solvers.Certificate:
+    def certificate(self, X: Any, y: Any, sample_weight: Any = None, max_seconds: Any = None) -> Certificate:
         """See `KernelMachine.certificate`; the ramp loss is not convex and has none."""
         if self.loss == "ramp":
             raise ValueError("loss='ramp' is not convex: no bound on its objective is known; found loss='ramp'")

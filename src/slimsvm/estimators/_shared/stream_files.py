@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.parts.budgeted.box_dual import BudgetState
+from slimsvm.parts.budgeted.one_class_chunks import OneClassState
+from slimsvm.parts.dual_ascent.lasvm_chunks import OnlineState
+from slimsvm.parts.resuming import GENERATORS, Halfway, generator_at
 from slimsvm.rows import is_sparse
-from slimsvm.solvers.budgeted.box_dual import BudgetState
-from slimsvm.solvers.budgeted.one_class_chunks import OneClassState
-from slimsvm.solvers.halfway import GENERATORS, Halfway, generator_at
-from slimsvm.solvers.online.lasvm_chunks import OnlineState
 from slimsvm.tasks import TASKS, Examples, Task
 
 CSR_PARTS = ("data", "indices", "indptr")
