@@ -195,6 +195,23 @@ def test_uniform_gives_up_after_so_many_samples_in_a_row(name, patience):
     assert np.isfinite(proposal.loss)
 
 
+def test_uniform_cuts_by_the_first_sample_that_breaks_the_rule():
+    """Samples with patience 1, one after another from the same random numbers, are those that patience 6 looks at."""
+    state, _, _ = state_after(CASES["binary"], 0, 2, sampled=True)
+    found = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        singles = [UniformOracle(20, 1).find(state, np.inf, rng).loss for _ in range(6)]
+        threshold = np.mean(np.sort(singles)[-2:])  # which one of the six is above
+        first = int(np.argmax(singles))
+        proposal = UniformOracle(20, 6).find(state, threshold, np.random.default_rng(seed))
+        assert proposal.cut is not None
+        assert proposal.redraws == first
+        assert proposal.loss == pytest.approx(singles[first], rel=1e-12)
+        found.add(first)
+    assert len(found) > 3
+
+
 def test_uniform_judges_by_the_samples_loss():
     """With every row in the sample many times over, the estimate is the loss over all rows."""
     case = CASES["binary"]

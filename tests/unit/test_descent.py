@@ -198,6 +198,24 @@ def test_float32_gradient_is_that_of_float64():
         np.testing.assert_allclose(*gradients, atol=2e-6)
 
 
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_losses_of_a_sweep_are_weighted_and_written_out(task):
+    """Each row's loss is the worst of all its guesses, times its weight."""
+    written_out = {
+        "binary": lambda y: naive.binary_options(y, 0.7, 1.3),
+        "multiclass": lambda y: naive.multiclass_options(y, COST),
+        "regression": lambda y: naive.regression_options(y, 0.2),
+    }[task]
+    problem, X = problem_of(TASKS[task], RBF(0.3))
+    learner = descent_of(problem)
+    at, examples = learner.expansion(), problem.examples
+    scores = naive.kernel_matrix(RBF(0.3), X, at.basis) @ at.coef + at.intercept
+    losses = [naive.option_values(written_out(y), s[None], np.zeros(0)).max() for y, s in zip(examples.labels, scores)]
+    sweep = learner.sweep(np.arange(60), np.ones(1), np.zeros(1))
+    assert len(np.unique(examples.weights)) == 3
+    assert sweep.loss == pytest.approx(examples.weights @ losses / examples.weights.sum(), rel=1e-9)
+
+
 def test_sweep_reports_what_the_rows_lost():
     problem, _ = problem_of(Binary(), RBF(0.3))
     learner = descent_of(problem)
