@@ -148,7 +148,9 @@ def nothing(problem: Problem, name: str, begun: float) -> Fit:
     return Fit(model, Status.TIME_LIMIT, np.nan, None, [], counters)
 
 
-def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
+def iterate(
+    run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str
+) -> tuple[Status, list[dict[str, Any]]]:
     """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
     history: list[dict[str, Any]] = []
     most = run.max_records

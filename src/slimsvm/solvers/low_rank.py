@@ -226,7 +226,12 @@ class LowRank(Solver):
     (30, True)
     """
 
-    def __init__(self, max_basis=500, basis="nystrom", tol_relative=1e-3):
+    def __init__(
+        self,
+        max_basis: int = 500,
+        basis: Any = "nystrom",
+        tol_relative: float = 0.001,
+    ) -> None:
         self.max_basis = max_basis
         self.basis = basis
         self.tol_relative = tol_relative

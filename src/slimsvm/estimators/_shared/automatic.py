@@ -28,7 +28,7 @@ MAX_CUTS_N = 300_000
 LEAST_SEARCH_N = 50
 
 
-def choose_solver(problem: Problem, max_basis: int | str | None, learns_metric: bool) -> Solver:
+def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solver:
     """The solver for a problem of that kind.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,

@@ -99,7 +99,7 @@ class CuttingPlaneRun(Run):
 
     doing = "cutting planes"
 
-    def __init__(self, problem: Problem, oracle, plan: Plan, state: CutsState | None):
+    def __init__(self, problem: Problem, oracle: Any, plan: Plan, state: CutsState | None):
         self.problem, self.oracle, self.plan = problem, oracle, plan
         self.tol, self.tol_relative = problem.tol, plan.tol_relative
         if oracle.exact and plan.tol_relative is not None:

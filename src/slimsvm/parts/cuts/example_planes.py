@@ -105,7 +105,8 @@ class PlanesRun(Run):
         run_tiles(answer, len(parts), self.kernel_rows.n_jobs)
         for index, (examples, augmented, _) in zip(parts, found):
             self.planes.add(index, examples, augmented)
-        return sum(loss for _, _, loss in found)
+        value: float = sum(loss for _, _, loss in found)
+        return value
 
     def answer(self, index: Array) -> tuple[Examples, Augmented, float]:
         """Loss-augmented argmax of some examples, with their weighted losses."""

@@ -112,7 +112,10 @@ def blocks_of(examples: Examples, prices: Array) -> core.Structure:
     """A ``struct slimsvm_blocks``: the rows of each example, and what the weights of its planes may add up to."""
     starts = starts_of(examples)
     longest = int(np.diff(starts).max(initial=0))
-    return core.Blocks(n_rows=examples.n_rows, starts=starts, prices=prices, place=np.zeros(longest, np.int64))
+    found: core.Structure = core.Blocks(
+        n_rows=examples.n_rows, starts=starts, prices=prices, place=np.zeros(longest, np.int64)
+    )
+    return found
 
 
 @dataclass
@@ -185,7 +188,8 @@ class KernelBook:
 
     def scores_of(self, rows: Array) -> Array:
         """Scores of some rows."""
-        return self.scores[rows]
+        found: Array = self.scores[rows]
+        return found
 
     def step(self, planes: Planes, batch: Array, how: Step) -> None:
         """A step on each example of a batch."""

@@ -70,7 +70,8 @@ class Learning:
 
     def auto_steps(self, k: int) -> float:
         """Steps that ``epochs="auto"`` makes with k vectors, but for its limits."""
-        return AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+        found: float = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+        return found
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,14 @@ class SeenHere(Seen):
 
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
         """See `Seen.pieces`."""
-        return self._space.pieces(*self._bounds)
+        found: Iterator[tuple[int, int, Array]] = self._space.pieces(*self._bounds)
+        return found
 
     def take(self, index: Array) -> Block:
         """See `Seen.take`."""
         rows = self._space.kernel_rows.rows
-        return rows.take(index + self._bounds[0], rows.exact_dtype)
+        found: Block = rows.take(index + self._bounds[0], rows.exact_dtype)
+        return found
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ def _memory(n: int, dtype: Any) -> Array:
     n_bytes = n * np.dtype(dtype).itemsize
     if len(getattr(_of_thread, "memory", ())) < n_bytes:
         _of_thread.memory = np.empty(n_bytes, np.uint8)
-    return _of_thread.memory[:n_bytes].view(dtype)
+    found: Array = _of_thread.memory[:n_bytes].view(dtype)
+    return found
 
 
 def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
