@@ -130,7 +130,7 @@ class ExactRun(Run):
         return (replace(problem, random_state=SEED) if problem.random_state is None else problem).generator()
 
     def distance(self, record: dict[str, Any]) -> float:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         found: float = max(self.goal, record["violation"]) / self.tol.now
         return found
 

@@ -103,7 +103,7 @@ class LasvmRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`: of the passes, after which there is little to do."""
+        """Share of the passes that are done; little is left to do after them."""
         return 1.0 - len(self.queue) / self.n_queued
 
     def go_on(self, rows: Array, v: Array) -> None:

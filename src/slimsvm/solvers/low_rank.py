@@ -80,7 +80,7 @@ class LowRankRun(Run):
         self.known: Best | None = None  # whose objective is that of all rows at the problem's price
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         gap, allowed = record["gap_in_basis"], self.finisher.tolerance()
         return None if gap is None or not allowed > 0 else gap / allowed
 

@@ -101,7 +101,7 @@ class BudgetedRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`."""
+        """Share of the planned work that is done."""
         found: float = self.epoch / self.n_epochs
         return found
 

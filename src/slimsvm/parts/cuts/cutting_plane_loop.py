@@ -129,7 +129,7 @@ class CuttingPlaneRun(Run):
             self.restore(state)
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         objective, gap = record.get("objective"), record.get("gap")
         if objective is None or gap is None or self.warming_up:
             return None

@@ -80,7 +80,7 @@ class PlanesRun(Run):
         self.judged: float | None = None
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         objective, gap = record.get("objective"), record.get("gap")
         return None if objective is None or gap is None else gap / max(self.allowed(objective), 1e-300)
 

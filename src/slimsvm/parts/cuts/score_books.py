@@ -187,7 +187,7 @@ class SampledScores:
         return products.transpose(1, 0, 2)
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
-        """See `FullScores.add`; ``products`` (t,) are those with the live cuts where known already."""
+        """Add a cut; ``products`` (t,) are those with the live cuts where they are known already."""
         if products is None:
             products = np.einsum("juc,uc->j", self.evaluate(cut.rows, live), cut.coef)
         own = self.kernel_rows.scores(self.kernel_rows.points(cut.rows), cut.coef, rows=cut.rows)

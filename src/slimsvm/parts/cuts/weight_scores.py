@@ -44,7 +44,7 @@ class WeightScores:
         return self.features.scores(self.weights(cut), cut.intercept if self.intercept else None)
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
-        """See `FullScores.add`."""
+        """Add a cut; return its inner products (t + 1,) with the live cuts and with itself."""
         scores = self._scores(cut)
         self.cuts.append(cut)
         found: Array = np.array([np.vdot(one.coef, scores[one.rows]) for one in self.cuts]) + plain_products(cut, live)

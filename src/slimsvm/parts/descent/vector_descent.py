@@ -137,7 +137,7 @@ class VectorDescent(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`; the coefficients that are solved for at the end take FINISH_SHARE of the time."""
+        """Share of the planned work that is done; the closing coefficients take FINISH_SHARE of it."""
         return (1.0 - FINISH_SHARE) * self.schedule.progress
 
     # -- sweeps ---------------------------------------------------------------------------------------------------

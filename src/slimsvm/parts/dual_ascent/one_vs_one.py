@@ -118,7 +118,7 @@ class OneVsOneRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`."""
+        """Share of the planned work that is done."""
         return len(self.fits) / len(self.pairs)
 
     def rows_of(self, pair: tuple[int, int]) -> Array:

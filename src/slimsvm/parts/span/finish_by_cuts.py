@@ -46,7 +46,7 @@ class SpannedScores:
         self.scores = np.zeros((space.n_rows, n_outputs))
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
-        """See `FullScores.add`."""
+        """Add a cut; return its inner products (t + 1,) with the live cuts and with itself."""
         self.z.append(self.space.coordinates_of(cut.rows, cut.coef))
         inner = np.array([np.vdot(z, self.z[-1]) for z in self.z])
         found: Array = inner + plain_products(cut, live)
