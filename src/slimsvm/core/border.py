@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.core.clock import check_time
-from slimsvm.core.header import Field, Layout, evaluate, parse, parse_constants
-from slimsvm.core.library import header_path, library
-from slimsvm.core.quick import address_of, quick_check
+from slimsvm.core.library import Field, Layout, evaluate, header_path, library, parse, parse_constants
+from slimsvm.core.quick_checks import address_of, quick_check
 
 NEEDS_WORKSPACE = 2
 # Of calls whose arguments come in two steps: what stands for the first one, and numbers by what the first one had.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.core.calls import CALL_MICROSECONDS, in_calls
+from slimsvm.core.products import CALL_MICROSECONDS, in_calls
 from slimsvm.kernels import Folding, KernelRows, kernels_with
 from slimsvm.solvers.base import Problem
 from slimsvm.solvers.learned.adam import Adam

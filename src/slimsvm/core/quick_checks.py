@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.core.header import Field, Layout
-from slimsvm.core.library import library
+from slimsvm.core.library import Field, Layout, library
 
 # Of ``flags.num`` of an array: bits of what it must be.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
