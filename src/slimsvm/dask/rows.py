@@ -85,7 +85,7 @@ class DaskRows(Rows):
         return Kept([self.cluster.submit(placed_items, own) for own in packed])
 
     def map(self, function: Callable[..., Any], *items: Any, keep: bool = False, shared: Any = None) -> Any:
-        """See `Rows.map`; items are lists with a value for each part, or what was kept. ``shared`` goes before rows."""
+        """function([shared,] rows, *own) for each part; items are lists with a value for each part, or results kept."""
         return self._done(function, items, keep, shared, self._blocks)
 
     def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
@@ -124,7 +124,7 @@ class DaskRows(Rows):
     # -- rows here ----------------------------------------------------------------------------------------------------
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
-        """See `Rows.take`."""
+        """Rows at the positions of ``index``, in that order."""
         index = np.asarray(index, np.int64)
         out, owner = np.empty((len(index), self.n_features), dtype), self._owners(index)
         asked = np.unique(owner)
@@ -136,7 +136,7 @@ class DaskRows(Rows):
         return out
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
-        """See `Rows.slice`."""
+        """Rows lo, …, hi − 1."""
         hi = max(lo, min(hi, self.n_rows))
         if lo == hi:
             return np.empty((0, self.n_features), dtype)

@@ -15,7 +15,7 @@ from slimsvm.datasets.files import DataError, open_content
 from slimsvm.datasets.readers import DENSE_FROM
 from slimsvm.datasets.svmlight import ZeroBased, label_tokens, labels_of_rows, parse_svmlight
 from slimsvm.rows import Blocks
-from slimsvm.rows.stamps import Stamp
+from slimsvm.rows.files import Stamp
 
 BLOCK_BYTES, CACHE_BYTES = 1 << 24, 256_000_000
 # Columns that are allowed for while the number of features is not known.

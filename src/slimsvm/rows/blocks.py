@@ -20,8 +20,8 @@ from slimsvm.rows.arrays import (
     say_not_finite,
 )
 from slimsvm.rows.block_store import BlockStore
-from slimsvm.rows.labelled import made_by, read_labels, where_is
-from slimsvm.rows.sources import files_of
+from slimsvm.rows.files import files_of
+from slimsvm.rows.labels import Labelled, made_by, read_labels, where_is
 
 CACHE_BYTES = 256_000_000
 
@@ -168,8 +168,7 @@ class Blocks(Rows):
         blocks = list(blocks)
         _check_entries("names", names, len(blocks))
         found = read_labels(blocks, names)
-        options: Any = {"names": names, "columns": columns, "n_stored": found.n_stored, "cache_bytes": cache_bytes}
-        return found.of(cls(found.blocks, found.n_rows, **options))
+        return found.beside(cls(found.blocks, found.n_rows, **found.options, columns=columns, cache_bytes=cache_bytes))
 
     @classmethod
     def from_parquet(
@@ -262,10 +261,10 @@ class Blocks(Rows):
         return cls._of_parts(arrow.blocks_of(arrow.table_parts(tables), columns, label, weight), cache_bytes)
 
     @classmethod
-    def _of_parts(cls, found: Any, cache_bytes: int, files: tuple[str, ...] = ()) -> Any:
-        blocks = cls(found.makers, found.n_rows, names=found.names, columns=found.columns, cache_bytes=cache_bytes)
+    def _of_parts(cls, found: Labelled, cache_bytes: int, files: tuple[str, ...] = ()) -> Any:
+        blocks = cls(found.blocks, found.n_rows, **found.options, cache_bytes=cache_bytes)
         blocks.files = files
-        return found.of(blocks)
+        return found.beside(blocks)
 
     @property
     def n_blocks(self) -> int:
@@ -283,14 +282,14 @@ class Blocks(Rows):
         )
 
     def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
-        """See `Rows.tell`."""
+        """Call ``listener`` from now on with each block that is asked for."""
         self._listener = listener
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_listener"}
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """See `Rows.take`: every block that the rows are in is made once."""
+        """Rows at the positions of ``index``: every block that holds some of them is made once."""
         index = np.asarray(index, np.int64)
         if len(index) and not (index.min() >= 0 and index.max() < self.n_rows):
             raise IndexError(f"rows must be in 0..{self.n_rows - 1}, found {index.min()}..{index.max()}")
@@ -304,7 +303,7 @@ class Blocks(Rows):
         return self._joined(pieces, len(index), dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """See `Rows.slice`; of rows within one block without a copy, where its dtype is that asked for."""
+        """Rows lo, …, hi − 1; without a copy if they lie in one block of the dtype asked for."""
         hi = min(hi, self.n_rows)
         first, last = np.searchsorted(self.bounds, [lo, hi - 1], side="right") - 1
         pieces = []

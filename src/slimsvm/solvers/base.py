@@ -22,7 +22,7 @@ from slimsvm.kernels import EvalCounter, Kernel, KernelRows
 from slimsvm.kernels.kernel import largest_entry
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
-from slimsvm.rows.widths import advice_to_scale
+from slimsvm.rows.columns import advice_to_scale
 from slimsvm.solvers.objectives import float64_objective
 from slimsvm.solvers.progress import Bar
 from slimsvm.solvers.rounding import sure_bound, warn_of_doubt
