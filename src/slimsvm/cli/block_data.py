@@ -16,9 +16,8 @@ import numpy as np
 from slimsvm.cli.data import ZERO_BASED, Part, Trained, dense_if_smaller
 from slimsvm.cli.output import CommandError
 from slimsvm.datasets import DataWarning, read_libsvm_blocks
-from slimsvm.datasets.header import LABEL_NAMES, UNNAMED, Asked, by_name
+from slimsvm.datasets.csv_tables import LABEL_NAMES, UNNAMED, Asked, by_name, is_index, say_index
 from slimsvm.datasets.readers import whole_numbers
-from slimsvm.datasets.tables import is_index, say_index
 from slimsvm.rows import Blocks, Rows
 
 # Rows are read into memory where they take no more than this share of what the solver may.

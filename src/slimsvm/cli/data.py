@@ -14,7 +14,7 @@ import numpy as np
 
 from slimsvm.cli.output import CommandError
 from slimsvm.datasets import DataError, Dataset, DataWarning, find, load
-from slimsvm.datasets.header import Asked
+from slimsvm.datasets.csv_tables import Asked
 from slimsvm.datasets.readers import read_table
 
 ZERO_BASED: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}

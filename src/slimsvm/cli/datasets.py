@@ -8,7 +8,7 @@ from typing import Any
 
 from slimsvm.cli.output import print_json, table
 from slimsvm.datasets import DatasetInfo, available
-from slimsvm.datasets.locate import search_folders
+from slimsvm.datasets.loading import search_folders
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
