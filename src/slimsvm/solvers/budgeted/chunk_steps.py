@@ -29,7 +29,7 @@ from slimsvm.solvers.base import Fit, Problem, Status, finite, iterate
 from slimsvm.solvers.budgeted.box_dual import BudgetState
 from slimsvm.solvers.budgeted.epochs import BudgetedRun
 from slimsvm.solvers.chunks import digest_of
-from slimsvm.tasks.same_loss import same_fields
+from slimsvm.tasks.examples import same_fields
 
 
 def comes_again(digest: bytes, problem: Problem, state: BudgetState | None) -> bool:

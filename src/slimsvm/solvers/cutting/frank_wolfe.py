@@ -37,7 +37,7 @@ from slimsvm.solvers.cutting.explicit_weights import resolve_weights
 from slimsvm.solvers.cutting.plane_store import KernelBook, Planes, Step, WeightBook
 from slimsvm.solvers.rounding import DualPoint
 from slimsvm.tasks import Augmented, Examples, Task, losses
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 

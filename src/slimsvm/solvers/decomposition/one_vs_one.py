@@ -16,7 +16,7 @@ from slimsvm.rows import as_rows
 from slimsvm.solvers.base import Fit, Problem, Room, Solver, Status
 from slimsvm.solvers.decomposition.dual import GAP
 from slimsvm.tasks import Binary, Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 

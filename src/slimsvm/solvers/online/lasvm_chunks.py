@@ -18,7 +18,7 @@ from slimsvm.solvers.base import Problem
 from slimsvm.solvers.chunks import digest_of, stacked
 from slimsvm.solvers.decomposition.dual import Dual
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import same_fields
+from slimsvm.tasks.examples import same_fields
 
 Array = np.ndarray
 
