@@ -20,7 +20,7 @@ import dask_cases
 from dask_cases import SETTINGS, N, bits, dask_array, file_of, fitted, uneven
 from slimsvm.dask import SVC, SVR
 from slimsvm.dask.cluster import Cluster
-from slimsvm.dask.labels import vector_of
+from slimsvm.dask.partitions import vector_of
 from slimsvm.dask.rows import DaskRows
 
 # Clusters leave sockets to the garbage collector.

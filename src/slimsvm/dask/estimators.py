@@ -9,7 +9,7 @@ import numpy as np
 
 from slimsvm import estimators
 from slimsvm.dask.cluster import Cluster, client_of
-from slimsvm.dask.labels import vector_of
+from slimsvm.dask.partitions import vector_of
 from slimsvm.dask.rows import DaskRows
 from slimsvm.solvers import LowRank, Refine
 

@@ -1,21 +1,26 @@
-"""Rows of Dask collections, cut anew into parts of fixed bounds, so that partitions leave no trace in results."""
+"""Rows of Dask collections, cut anew into parts of fixed bounds, so that partitions leave no trace in results.
+
+The client sends tasks, one for a block of parts; a worker applies a function to each part, and to what it kept of it.
+"""
 
 from __future__ import annotations
 
 import pickle
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from slimsvm.core import isa
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.dask.cluster import Cluster
 from slimsvm.dask.partitions import partitions_of
-from slimsvm.dask.work import Made, Work, on_parts, packed_items, placed_items, taken
-from slimsvm.rows import Rows
+from slimsvm.rows import Rows, as_rows
+from slimsvm.tasks import Examples
 
 # Parts are worked on several at a time, up to so many rows and bytes of them, where every thread of the workers still
 # has so many tasks: a task costs about a millisecond, and the last ones should not be waited for long.
@@ -76,7 +81,7 @@ class DaskRows(Rows):
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def share(self, item: Any) -> Any:
-        """Something that passes want of it all, brought to each worker once."""
+        """Bring something that all tasks of a pass need to each worker once."""
         return self.cluster.submit(pickle.loads, cloudpickle.dumps(item))
 
     def place(self, items: list[Any]) -> Kept:
@@ -89,7 +94,7 @@ class DaskRows(Rows):
         return self._done(function, items, keep, shared, self._blocks)
 
     def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
-        """As `map`, of items alone."""
+        """function(*own) for each part, without its rows."""
         return self._done(function, items, keep, None, [None] * len(self._tasks))
 
     def _done(self, function: Callable[..., Any], items: Any, keep: bool, shared: Any, blocks: list[Any]) -> Any:
@@ -149,3 +154,105 @@ class DaskRows(Rows):
     def _owners(self, index: np.ndarray) -> np.ndarray:
         """The blocks that rows are in."""
         return np.searchsorted(self._starts, index, side="right") - 1
+
+
+# -- what workers do -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a task made of its parts, and who had a hand in it.
+
+    Parameters
+    ----------
+    values : list
+        One for each part.
+    makers : frozenset of (str, str)
+        Instruction set and address of the worker, and of those whose results went into this one.
+    """
+
+    values: list[Any]
+    makers: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a task.
+
+    Parameters
+    ----------
+    function : bytes
+        Pickled, as are all the values below: no one between client and worker looks into them.
+    bounds : list of (int, int)
+        The parts of the block.
+    own : list of (list or None)
+        Further arguments: for each a list with a value for each part, or None where the worker kept the values.
+    """
+
+    function: bytes
+    bounds: list[tuple[int, int]]
+    own: list[list[Any] | None]
+
+
+def on_parts(packed: bytes, shared: Any, block: np.ndarray | None, *kept: Made) -> Made:
+    """function([shared,] [rows,] *own) of each part."""
+    work: Work = pickle.loads(packed)
+    function, waiting = pickle.loads(work.function), iter(kept)
+    if shared is not None:
+        function = partial(function, shared)
+    columns = [next(waiting).values if column is None else column for column in work.own]
+    values = []
+    with one_blas_thread():  # as in a fit
+        for i, (lo, hi) in enumerate(work.bounds):
+            rows = [] if block is None else [as_rows(aligned(block[lo:hi]))]
+            values.append(function(*rows, *(aligned(column[i]) for column in columns)))
+    return Made(values, frozenset().union({maker()}, *(item.makers for item in kept)))
+
+
+def maker() -> tuple[str, str]:
+    """Instruction set and address of the worker that this runs on."""
+    from distributed import get_worker
+
+    return isa(), get_worker().address
+
+
+def aligned(item: Any) -> Any:
+    """Copies arrays, and the arrays of examples, that do not begin where compiled code needs it.
+
+    An array from another worker may begin at any byte.
+    """
+    if isinstance(item, Examples):
+        further: Any = {
+            name: {key: aligned(values) for key, values in getattr(item, name).items()}
+            for name in ("per_row", "per_example")
+        }
+        return replace(item, labels=aligned(item.labels), weights=aligned(item.weights), **further)
+    return np.require(item, requirements=["A"]) if isinstance(item, np.ndarray) else item
+
+
+def taken(block: np.ndarray, index: Any) -> np.ndarray:
+    """Some rows of a block."""
+    return block[index]
+
+
+# -- what parts have from the client, on its way to a worker -----------------------------------------------------------
+
+
+def packed_items(items: list[Any]) -> bytes:
+    """Pickled arrays or examples of several parts; equal weights travel as one number."""
+    return pickle.dumps([replace(i, weights=_thin(i.weights)) if isinstance(i, Examples) else i for i in items])
+
+
+def placed_items(packed: bytes) -> Made:
+    """Unpack items, with all their weights."""
+    items = pickle.loads(packed)
+    full = [replace(i, weights=_full(i.weights, i.n_rows)) if isinstance(i, Examples) else i for i in items]
+    return Made(full, frozenset())
+
+
+def _thin(weights: np.ndarray) -> np.ndarray:
+    return weights[:1] if len(weights) and (weights == weights[0]).all() else weights
+
+
+def _full(weights: np.ndarray, n: int) -> np.ndarray:
+    return np.full(n, weights[0]) if len(weights) == 1 else weights
