@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from slimsvm.cli import options
-from slimsvm.cli.data import Trained, add_reading_options
-from slimsvm.cli.forms import form_of, read_form
+from slimsvm.cli.data import Trained, add_reading_options, form_of, read_form
+from slimsvm.cli.model_file import load_steps, scaled
 from slimsvm.cli.output import CommandError, print_fields, print_json, size
-from slimsvm.cli.scaling import load_steps, scaled
-from slimsvm.cli.scoring import as_classes
+from slimsvm.cli.predict import as_classes
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 
 

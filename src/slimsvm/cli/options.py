@@ -39,7 +39,7 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
-def size(text: str) -> int | str:
+def size_or_auto(text: str) -> int | str:
     """An integer >= 1, or `auto`."""
     if text == "auto":
         return text
@@ -76,7 +76,7 @@ def positive_or_none(text: str) -> float | None:
     return None if text.lower() == "none" else _or_word(positive, text, "'none'")
 
 
-def price(text: str) -> float | str:
+def positive_or_validate(text: str) -> float | str:
     """A finite number > 0, or `validate`."""
     return text if text == "validate" else _or_word(positive, text, "'validate'")
 

@@ -20,15 +20,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from slimsvm.cli import options
-from slimsvm.cli.block_data import in_memory
-from slimsvm.cli.checkpoints import add_option as add_checkpoint
-from slimsvm.cli.checkpoints import checkpointed
-from slimsvm.cli.data import Part, Trained, add_reading_options, check_model_path, is_set
-from slimsvm.cli.files import check_outputs
-from slimsvm.cli.forms import FORMS, ROWS, read_form, usual_task
+from slimsvm.cli.data import FORMS, ROWS, Part, Trained, add_reading_options, in_memory, is_set, read_form, usual_task
+from slimsvm.cli.model_file import (
+    SCALES,
+    add_checkpoint_option,
+    check_model_path,
+    check_outputs,
+    checkpointed,
+    fit_scaler,
+    give_names,
+    scaled,
+    take_names,
+)
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
-from slimsvm.cli.scaling import SCALES, fit_scaler, give_names, scaled, take_names
-from slimsvm.cli.scoring import as_numbers, describe_quality, predict, quality
+from slimsvm.cli.predict import as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import MAX_CUTS_N
 from slimsvm.estimators.files import save as save_model
@@ -73,11 +78,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no notes on standard error")
     add_reading_options(parser)
-    _add_problem_options(parser.add_argument_group("what is trained"))
-    _add_solver_options(parser.add_argument_group("how it is trained"))
+    group = parser.add_argument_group("what is trained")
+    _add_task_options(group)
+    _add_kernel_options(group)
+    _add_loss_options(group)
+    group = parser.add_argument_group("how it is trained")
+    _add_solver_options(group)
+    _add_limit_options(group)
 
 
-def _add_problem_options(group: Any) -> None:
+def _add_task_options(group: Any) -> None:
     group.add_argument(
         "--task",
         choices=tuple(ESTIMATOR_OF),
@@ -99,6 +109,9 @@ def _add_problem_options(group: Any) -> None:
         help="scale the features, as computed from the training rows; the scaling is kept in the model, so predict and "
         f"exports take unscaled rows; {'; '.join(f'{name}: {text}' for name, text in SCALES.items())} (default: none)",
     )
+
+
+def _add_kernel_options(group: Any) -> None:
     group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
     group.add_argument(
         "--gamma",
@@ -122,9 +135,12 @@ def _add_problem_options(group: Any) -> None:
         default=DEFAULTS["coef0"],
         help="constant of the polynomial and sigmoid kernels (default: %(default)s)",
     )
+
+
+def _add_loss_options(group: Any) -> None:
     group.add_argument(
         "-C",
-        type=options.price,
+        type=options.positive_or_validate,
         default=DEFAULTS["C"],
         help="weight of a row's (sequence's, query's) loss; validate: chosen on a fifth of them (default: %(default)s)",
     )
@@ -159,7 +175,7 @@ def _add_solver_options(group: Any) -> None:
     )
     group.add_argument(
         "--max-basis",
-        type=options.size,
+        type=options.size_or_auto,
         default=argparse.SUPPRESS,
         metavar="N",
         help="at most this many basis vectors in the model; auto: the smallest number that errs no more on held-out "
@@ -195,6 +211,9 @@ def _add_solver_options(group: Any) -> None:
         metavar="NAME=VALUE",
         help="a parameter of the solver, listed below; may be given several times",
     )
+
+
+def _add_limit_options(group: Any) -> None:
     group.add_argument(
         "--max-iter", type=options.positive_integer, default=None, help="limit on iterations (default: none)"
     )
@@ -204,7 +223,7 @@ def _add_solver_options(group: Any) -> None:
         default=None,
         help="time limit (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model so far",
     )
-    add_checkpoint(group)
+    add_checkpoint_option(group)
     group.add_argument(
         "--precision",
         choices=("auto", "float32", "float64"),
