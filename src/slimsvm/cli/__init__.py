@@ -56,7 +56,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def add_bench(parser: argparse.ArgumentParser) -> None:
-    """The command that ran benchmarks once: it takes whatever followed, and says where they went."""
+    """``slimsvm bench``, which ran benchmarks once: takes any arguments and says where the benchmarks went."""
 
     def run(args: argparse.Namespace) -> int:
         words = " ".join([args.name or "NAME", *args.options])
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
-    """Exit code of ``work(argv)``, whatever becomes of it: errors and warnings are one sentence each."""
+    """Run ``work(argv)`` and return its exit code; errors and warnings are one sentence each."""
     try:
         with one_line_warnings():
             code = work(argv)
@@ -111,7 +111,7 @@ def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
 
 
 def drop_output() -> None:
-    """Throw away what standard output cannot take: Python would complain about it again when it closes it."""
+    """Discard pending output that cannot be written: Python would complain about it again at its exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -112,7 +112,7 @@ def load_set(name: str) -> Dataset:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a model was trained on, which other rows must have too.
+    """The features and the label that a model was trained on, which other rows must have too.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Trained:
 
 
 def asked_of(args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Asked:
-    """What is asked of a file: by the options, and by what the model was trained on."""
+    """The columns that a file must have, by the options and by the training of the model."""
     if trained is None:
         return Asked(None, args.target, args.header, labels_needed=labels_needed)
     label = None if args.target is not None else trained.label
@@ -292,7 +292,7 @@ N_HASHED = 1 << 18
 
 
 def form_of(estimator: Any) -> str:
-    """What an estimator's data are."""
+    """Whether an estimator takes rows, queries or sequences."""
     return {"RankSVM": QUERIES, "SequenceSVM": SEQUENCES}.get(type(estimator).__name__, ROWS)
 
 

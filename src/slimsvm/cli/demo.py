@@ -154,7 +154,7 @@ def run(args: argparse.Namespace, settings: Settings = SETTINGS) -> int:
 
 
 def certified(fits: dict[tuple[str, str], Any], trial: Trial, max_seconds: float) -> str:
-    """What a certificate says of the last set's model of 100 vectors."""
+    """A sentence with the certificate of the last set's model of 100 vectors."""
     solver = "SVC(max_basis=100)"
     found = fits[trial.name, solver].certificate(trial.X_train, trial.y_train, max_seconds=max_seconds)
     return (
@@ -220,7 +220,7 @@ def measure(trial: Trial, solver: str, max_seconds: float) -> tuple[dict[str, An
 
 
 def relative_gap(estimator: Any) -> float | None:
-    """How far the objective is from the optimum at most, as a share of it; None where nothing bounds it."""
+    """Largest possible distance of the objective from the optimum, as a share of it; None without a bound."""
     bound = getattr(estimator, "lower_bound_", None)
     return None if bound is None else float((estimator.objective_ - bound) / estimator.objective_)
 
@@ -293,7 +293,7 @@ class Shown(NamedTuple):
 
 
 def write_page(path: Any, max_rows: int | None = None) -> str:
-    """Train the models, write the page; a sentence on it."""
+    """Train the models, write the page, and return a sentence about it."""
     # What is missing is said before anything is trained.
     runtime_bytes()
     if not Path(path).parent.is_dir():

@@ -93,7 +93,7 @@ def take_names(scalers: Pipeline | None, estimator: Any) -> list[str] | None:
 
 
 def give_names(scalers: Pipeline | None, estimator: Any, part: Part) -> None:
-    """Have a model remember what its columns are called."""
+    """Store the names of the columns in a model."""
     take_names(scalers, estimator)
     if part.names is not None:
         first = estimator if scalers is None else scalers.steps[0][1]
@@ -127,7 +127,7 @@ _path.__name__ = "path without braces"  # which argparse says
 
 @contextmanager
 def checkpointed(estimator: Any, path: str | None, quiet: bool) -> Iterator[None]:
-    """Have an estimator's fit go on from a checkpoint, and write one.
+    """Continue an estimator's fit from a checkpoint, if there is one, and write checkpoints.
 
     The checkpoint is removed after a fit that was not interrupted and the rest of the ``with`` statement.
     """
@@ -199,7 +199,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _place(path: str) -> str:
-    """Where a file is that need not be there yet."""
+    """The resolved path of a file that may not exist yet."""
     place = os.path.realpath(path)
     return place.casefold() if IGNORES_CASE else place
 

@@ -133,7 +133,7 @@ def literal(text: str) -> Any:
 
 
 def _or_word(convert: Callable[[str], Any], text: str, word: str) -> Any:
-    """The value of an option that takes a word, too, which its error says."""
+    """The converted value; an error message adds the word that the option accepts, too."""
     try:
         return convert(text)
     except argparse.ArgumentTypeError as error:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
-    """How good the predictions are; nothing where DATA has no labels that mean anything to the model."""
+    """The errors of the predictions; empty where DATA has no labels that the model knows."""
     if part.y is None:
         return {}
     if isinstance(estimator, RankSVM):
@@ -130,7 +130,7 @@ def predict(estimator: Any, part: Part) -> np.ndarray:
 
 
 def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
-    """What is said of predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the
+    """Measures of predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the
     measure of a ranking and its NDCG (where no label is negative); mean absolute and root mean squared error of a
     regression.
 

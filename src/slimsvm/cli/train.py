@@ -336,7 +336,7 @@ def make_solver(args: argparse.Namespace) -> Any:
 
 
 def _check_kind(parser: argparse.ArgumentParser, name: str, value: Any, default: Any) -> None:
-    """A truth value where the default is one, and a number or none where it is a number."""
+    """Refuse values that are no truth value where the default is one, and no number or none where it is a number."""
     if isinstance(default, bool):
         if not isinstance(value, bool):
             parser.error(f"{name} must be true or false, found {value!r}")
@@ -391,7 +391,7 @@ def save(estimator: Any, path: str, scalers: Pipeline | None = None) -> None:
 
 
 def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
-    """Everything `--json` says of the fit."""
+    """The part of the `--json` report that is about the fit."""
     classes = getattr(estimator, "classes_", None)
     return {
         "data": train.name,
@@ -417,7 +417,7 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
 
 
 def counted(train: Part) -> dict[str, int]:
-    """How many queries or sequences the rows are."""
+    """The number of queries or sequences that the rows form."""
     if "groups" in train.extra:
         return {"n_queries": len(np.unique(train.extra["groups"]))}
     return {"n_sequences": len(train.extra["lengths"])} if "lengths" in train.extra else {}
@@ -446,7 +446,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def describe_objective(objective: float, lower_bound: float | None) -> str:
-    """The objective and what is known of the distance to the optimum."""
+    """The objective, with its lower bound and gap where they are known."""
     if objective is None or np.isnan(objective):
         return "not computed"
     if lower_bound is None:

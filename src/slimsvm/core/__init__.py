@@ -26,7 +26,7 @@ EXP2_SCALE_FLOAT32 = 0.9999998689950266  # what float32 values of 2^z are too sm
 
 @cache
 def panel_of(dtype: Any) -> int:
-    """Numbers of a type that stand side by side in a panel.
+    """How many numbers of a type stand side by side in a panel.
 
     Examples
     --------

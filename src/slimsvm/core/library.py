@@ -110,14 +110,14 @@ SIZE_FIELDS = {"real_size": "real", "raw_size": "raw", "whole_size": "whole"}
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of an array: a name that is bound to its length less ``added``, or else a sum of names and numbers."""
+    """One axis of an array. Its length less ``added`` binds a name, or equals a sum of names and numbers."""
 
     text: str
     name: str
     added: int
 
     def value(self, names: dict[str, Any]) -> int:
-        """What the text stands for."""
+        """The number that the text stands for."""
         return evaluate(self.text, names)
 
 
@@ -156,7 +156,7 @@ class Layout:
 
 
 def evaluate(text: str, names: dict[str, Any]) -> int:
-    """A name, a number, or such joined by +, - and *; ``rows.n`` is the field n of the structure given as rows."""
+    """The value of names and numbers joined by +, - and *; ``rows.n`` is the field n of the structure given as rows."""
     if text in names:
         return names[text]
     total, sign = 0, 1

@@ -103,7 +103,7 @@ _idle: list[SimpleQueue[_Call]] = []
 
 
 def is_worker() -> bool:
-    """Whether this thread is one of several at work for another already."""
+    """Whether this thread already works for another one, beside other threads."""
     return getattr(_here, "is_worker", False)
 
 
@@ -231,7 +231,7 @@ _controllers_modules = 0
 
 
 def _blas_and_openmp() -> tuple[ThreadpoolController, ThreadpoolController]:
-    """Controllers of the libraries loaded: they come with compiled modules, and are looked for after imports of these.
+    """Controllers of the BLAS and OpenMP libraries; the search is repeated after imports of compiled modules.
 
     The search takes some 8 ms.
     """
@@ -249,7 +249,7 @@ def _blas_and_openmp() -> tuple[ThreadpoolController, ThreadpoolController]:
 
 
 class _OneThread:
-    """Libraries held to one thread; those that have no more are left alone."""
+    """Holds libraries to one thread; libraries that have one thread anyway are left alone."""
 
     def __init__(self, controller: ThreadpoolController) -> None:
         self._before = []
@@ -260,7 +260,7 @@ class _OneThread:
                 library.set_num_threads(1)
 
     def restore(self) -> None:
-        """As many threads as before."""
+        """Give the libraries as many threads as before."""
         for library, n_threads in self._before:
             library.set_num_threads(n_threads)
 
@@ -273,7 +273,7 @@ def _take_control() -> None:
 
 
 def _give_blas_back() -> None:
-    """As many threads as before it was held."""
+    """Let BLAS have as many threads as before it was held."""
     _take_control()
     _blas_limiter.restore()
     _take_control()
@@ -321,7 +321,7 @@ _locked: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def renew_lock_after_fork(owner: Any) -> None:
-    """Have the owner's ``_lock`` made anew in children: a thread that is not there may hold it."""
+    """Make the owner's ``_lock`` anew in a forked child, where the thread that holds it does not exist."""
     _locked.add(owner)
 
 

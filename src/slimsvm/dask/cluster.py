@@ -11,7 +11,7 @@ from uuid import uuid4
 
 
 def client_of(given: Any) -> Any:
-    """The client that was given, or the one that is connected.
+    """The given client, or the connected one.
 
     Raises
     ------
@@ -45,13 +45,13 @@ def large_graphs() -> Iterator[None]:
 
 
 class Cluster:
-    """Tasks by one client. A task that is lost with its worker runs again there where one is left: it is pure."""
+    """Tasks by one client. They are pure: a task that is lost with its worker runs again on another one."""
 
     def __init__(self, client: Any):
         self.client = client
 
     def n_threads(self) -> int:
-        """Threads of all workers that are there now, at least 1."""
+        """Number of threads of all present workers, at least 1."""
         with self.heard():
             return max(1, sum(self.client.nthreads().values()))
 
@@ -91,7 +91,7 @@ class Cluster:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """One clear error where the scheduler is gone, or a task took its workers with it again and again."""
+        """Raise one clear error where the scheduler is gone, or a task kills its workers again and again."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 

@@ -10,12 +10,12 @@ import numpy as np
 from slimsvm import estimators
 from slimsvm.dask.cluster import Cluster, client_of
 from slimsvm.dask.partitions import vector_of
-from slimsvm.dask.rows import DaskRows
+from slimsvm.dask.rows import TASK_SIZES, DaskRows
 from slimsvm.solvers import LowRank, Refine
 
 
 class DaskMachine:
-    """What the estimators share: one of `slimsvm`, whose rows are elsewhere.
+    """Base of the estimators: each holds the one of the same name in `slimsvm`, whose rows are elsewhere.
 
     Parameters
     ----------
@@ -25,6 +25,7 @@ class DaskMachine:
     """
 
     _local_class: type
+    _task_sizes = TASK_SIZES
 
     def __init__(self, *, client: Any = None, **parameters: Any):
         self.client = client
@@ -78,7 +79,7 @@ class DaskMachine:
         """
         self._check_solver()
         cluster = Cluster(client_of(self.client))
-        rows = DaskRows(X, cluster)
+        rows = DaskRows(X, cluster, self._task_sizes)
         weights = vector_of("sample_weight", sample_weight, cluster)
         if weights is not None and not (np.asarray(weights) > 0).all():
             raise ValueError("sample_weight must be > 0 in every row: leave rows of weight 0 out of the collection")
@@ -88,7 +89,7 @@ class DaskMachine:
         return self
 
     def _check_solver(self) -> None:
-        """Vectors from a sample and coefficients by passes: no other way of training suits rows that are elsewhere."""
+        """Refuse solvers that need more than a sample of the rows and passes over all of them."""
         local, solver = self._local, self._local.solver
         is_number = isinstance(local.max_basis, int | np.integer) and not isinstance(local.max_basis, bool)
         named = isinstance(solver, str) and (solver in ("refine", "low-rank") or (solver == "auto" and is_number))

@@ -15,7 +15,7 @@ from slimsvm.rows import find_not_finite, is_sparse, say_not_finite
 
 @dataclass(frozen=True)
 class Partitions:
-    """Partitions with the workers, as arrays.
+    """Partitions as arrays in the workers' memory.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _check_kind(i: int, look: Look, names: list[str] | None) -> None:
 
 
 def _check_alike(looks: list[Look]) -> None:
-    """Columns and type are those of the first partition with rows."""
+    """Refuse partitions whose columns or type differ from the first one with rows."""
     first = next(i for i, look in enumerate(looks) if look.shape[0])
     like = looks[first]
     for i, look in enumerate(looks):
@@ -163,7 +163,7 @@ def _look(part: Any, names: list[str] | None) -> Look:
 
 
 def _values_of(frame: Any) -> np.ndarray:
-    """Columns as one array of the type that holds them all; what is missing is NaN."""
+    """Columns as one array of their common type; missing values are NaN."""
     types = [_number_type(dtype) for dtype in frame.dtypes]
     if all(isinstance(dtype, np.dtype) for dtype in frame.dtypes) or None in types:
         return np.asarray(frame)
@@ -189,7 +189,7 @@ def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.nd
 
 
 def vector_of(name: str, values: Any, cluster: Cluster) -> Any:
-    """Labels or weights of a Dask collection as an array in this process; others as they are.
+    """Labels or weights of a Dask collection as an array in this process; other values are returned as they are.
 
     Raises
     ------

@@ -22,9 +22,25 @@ from slimsvm.dask.partitions import partitions_of
 from slimsvm.rows import Rows, as_rows
 from slimsvm.tasks import Examples
 
-# Parts are worked on several at a time, up to so many rows and bytes of them, where every thread of the workers still
-# has so many tasks: a task costs about a millisecond, and the last ones should not be waited for long.
-TASK_ROWS, TASK_BYTES, TASKS_PER_THREAD = 1 << 20, 1 << 28, 4
+
+@dataclass(frozen=True)
+class TaskSizes:
+    """How many parts go into one task: a task costs about a millisecond, and the last ones should end together.
+
+    Parameters
+    ----------
+    rows, n_bytes : int
+        Most rows, and most bytes of them, of a task.
+    per_thread : int
+        Least number of tasks for each thread of the workers.
+    """
+
+    rows: int = 1 << 20
+    n_bytes: int = 1 << 28
+    per_thread: int = 4
+
+
+TASK_SIZES = TaskSizes()
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,7 @@ class DaskRows(Rows):
     ----------
     X : dask array of shape (n, d) with known chunks, or dask dataframe
     cluster : Cluster
+    sizes : TaskSizes
 
     Raises
     ------
@@ -59,23 +76,23 @@ class DaskRows(Rows):
     is_remote = True
     is_sparse = False
 
-    def __init__(self, X: Any, cluster: Cluster):
+    def __init__(self, X: Any, cluster: Cluster, sizes: TaskSizes = TASK_SIZES):
         self.cluster = cluster
         found = partitions_of(X, cluster)
         self.dtype, self.n_features, self.feature_names = found.dtype, found.n_features, found.names
         self.n_rows = int(found.bounds[-1])
         self.n_stored = self.n_rows * self.n_features
-        self._tasks = self._grouped(self.parts())
+        self._tasks = self._grouped(self.parts(), sizes)
         self._starts = np.array([parts[0][0] for parts in self._tasks])
         self._blocks = [found.cut(parts[0][0], parts[-1][1]) for parts in self._tasks]
         self._has_warned = False
 
-    def _grouped(self, parts: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    def _grouped(self, parts: list[tuple[int, int]], sizes: TaskSizes) -> list[list[tuple[int, int]]]:
         """The parts of each task."""
         rows = parts[0][1] - parts[0][0]
         bytes_of_part = rows * self.n_features * self.dtype.itemsize
-        size = min(len(parts) // (TASKS_PER_THREAD * self.cluster.n_threads()), TASK_ROWS // rows)
-        size = max(1, min(size, TASK_BYTES // max(1, bytes_of_part)))
+        size = min(len(parts) // (sizes.per_thread * self.cluster.n_threads()), sizes.rows // rows)
+        size = max(1, min(size, sizes.n_bytes // max(1, bytes_of_part)))
         return [parts[i : i + size] for i in range(0, len(parts), size)]
 
     # -- tasks --------------------------------------------------------------------------------------------------------
@@ -85,7 +102,7 @@ class DaskRows(Rows):
         return self.cluster.submit(pickle.loads, cloudpickle.dumps(item))
 
     def place(self, items: list[Any]) -> Kept:
-        """Examples or scores of each part, brought to a worker once; what is lost with it is brought there again."""
+        """Bring the examples or scores of each part to a worker once, and again if that worker is lost."""
         packed = [packed_items(own) for own in self._by_task(items)]
         return Kept([self.cluster.submit(placed_items, own) for own in packed])
 
@@ -113,7 +130,7 @@ class DaskRows(Rows):
         return [items[end - len(parts) : end] for end, parts in zip(ends, self._tasks)]
 
     def _values(self, found: list[Made]) -> list[Any]:
-        """Values of all parts, made with the same instructions or with a warning."""
+        """Results of all parts; warns where workers used another instruction set."""
         others = {maker for made in found for maker in made.makers if maker[0] != isa()}
         if others and not self._has_warned:
             self._has_warned = True
@@ -152,7 +169,7 @@ class DaskRows(Rows):
         return np.ascontiguousarray(np.concatenate(self.cluster.gather(futures)), dtype)
 
     def _owners(self, index: np.ndarray) -> np.ndarray:
-        """The blocks that rows are in."""
+        """Numbers of the blocks that hold the rows."""
         return np.searchsorted(self._starts, index, side="right") - 1
 
 
@@ -161,7 +178,7 @@ class DaskRows(Rows):
 
 @dataclass(frozen=True)
 class Made:
-    """What a task made of its parts, and who had a hand in it.
+    """The results of a task, and the workers that contributed.
 
     Parameters
     ----------

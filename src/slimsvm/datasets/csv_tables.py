@@ -200,7 +200,7 @@ _WHOLE = re.compile(r"0|[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a file of rows.
+    """The columns that a file of rows must have.
 
     Parameters
     ----------
@@ -227,19 +227,19 @@ class Asked:
 
 
 class Layout(NamedTuple):
-    """Which columns of a file are what: names of all, where there are any, places of features and of the label."""
+    """The columns of a file: all names (if it has names), places of the features and of the label."""
 
     names: list[str] | None
     features: list[int]
     label_at: int | None
 
     def called(self, at: int) -> str:
-        """What messages call a column: its name, or its number."""
+        """The name or the number by which messages call a column."""
         return str(at + 1) if self.names is None else quote(self.names[at])
 
 
 def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: Asked, name: str, line: int) -> Layout:
-    """The columns of a file, of which ``first`` is the first line.
+    """The columns of a file, from its first line.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _PADDED = re.compile(r"[+-]?0[0-9]+(\.0*)?")
 
 
 def number(field: str) -> float | None:
-    """The number that a field holds; None where it holds none."""
+    """The number in a field; None where it holds no number."""
     try:
         return strict_float(field)
     except ValueError:
@@ -25,7 +25,7 @@ def number(field: str) -> float | None:
 
 
 def strict_float(field: str) -> float:
-    """A number as every program reads it: Python takes 1_000, too."""
+    """A number as other programs read it, too: Python alone accepts 1_000."""
     if "_" in field:
         raise ValueError
     return float(field)
@@ -91,7 +91,7 @@ def are_texts(different: Iterable[str], name: str) -> bool:
 
 
 def as_whole(different: Iterable[str]) -> dict[str, int] | None:
-    """Whole numbers, exactly; None where not all are."""
+    """Labels as exact whole numbers; None where one is not whole."""
     whole = {}
     for text in different:
         if _WHOLE.fullmatch(text):

@@ -111,7 +111,7 @@ def label_tokens(content: bytes) -> list[bytes]:
 def labels_of_rows(
     y: np.ndarray, different: Iterable[bytes], tokens: Callable[[], Iterable[bytes]], name: str
 ) -> np.ndarray:
-    """Labels as int64 where all are whole numbers, as texts where numbers would not say what the texts do.
+    """Labels as int64 where all are whole numbers, as texts where numbers would lose what the texts say.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _parse_fast(content: bytes) -> tuple[csr_array, np.ndarray, np.ndarray]:
 def _is_doubtful(
     content: bytes, X: csr_array, y: np.ndarray, qid: np.ndarray | None, n_features: int | None, first: int
 ) -> bool:
-    """Whether what the parser accepted still has to be looked at: `first` is the first index there may be."""
+    """Whether the text that the parser accepted may still be wrong; `first` is the lowest valid index."""
     return bool(
         b"_" in content  # Python reads 1_000 as a number, other programs do not; in a comment it is no fault
         or not (np.isfinite(X.data).all() and np.isfinite(y).all())
@@ -254,7 +254,7 @@ MOST_FEATURES = np.iinfo(np.int32).max
 
 
 class _TextFile:
-    """A file that stays open, so that reading on takes no decompression of what is before."""
+    """A file that stays open, so that reading on need not decompress its beginning again."""
 
     def __init__(self, path: str | os.PathLike):
         self.name = os.fspath(path)
@@ -289,7 +289,7 @@ class _TextFile:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Lines of a file, and what was found in them."""
+    """The place of some lines in a file, and the counts and indices found in them."""
 
     file: _TextFile
     offset: int
@@ -322,7 +322,7 @@ def _unmarked(content: bytes, offset: int) -> bytes:
 def _parsed(
     content: bytes, offset: int, line: int, name: str, n_features: int, zero_based: ZeroBased
 ) -> tuple[csr_array, np.ndarray]:
-    """Rows and labels of a piece, of which ``line`` lines are before."""
+    """Rows and labels of a piece that begins after ``line`` lines."""
     if b"\x00" in content:
         raise DataError(f"{name}: found a zero byte, which no LIBSVM text has")
     text = _unmarked(content, offset)
@@ -433,7 +433,7 @@ def _label_tokens(pieces: list[_Piece]) -> Iterator[bytes]:
 def _gone_through(
     files: list[_TextFile], n_features: int | None, zero_based: ZeroBased, block_bytes: int
 ) -> tuple[list[_Piece], list[np.ndarray], set[bytes] | None]:
-    """All pieces that have rows, and their labels; if all are whole numbers, the different ones as they are written."""
+    """All pieces with rows, and their labels; if these are whole numbers, also the set of their spellings."""
     pieces, labels = [], []
     different: set[bytes] | None = set()
     columns = MOST_FEATURES if n_features is None or zero_based == "auto" else n_features

@@ -107,7 +107,7 @@ def read_table(
     dense: bool | Literal["auto"] = False,
     query_id: bool = False,
 ) -> Table:
-    """Rows, labels and names of what `read_data` reads; it says what is raised."""
+    """Rows, labels and names of a file; `read_data` lists the errors."""
     name = os.fspath(path)
     if read_start(path).startswith(b"PK"):
         found = _read_npz(path, asked)

@@ -72,7 +72,7 @@ AS_FEW = 1.1
 
 @dataclass(frozen=True)
 class Edited:
-    """What cross-training did with the rows.
+    """The rows that cross-training kept and discarded, and why.
 
     Parameters
     ----------

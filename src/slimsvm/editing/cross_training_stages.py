@@ -93,7 +93,7 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows validate, which are edited, and the subsets of the latter.
+    """Rows that validate, rows that are edited, and subsets of the rows that are edited.
 
     Parameters
     ----------

@@ -385,7 +385,7 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
 
 
 def axes_for(ax: Any) -> Any:
-    """The axes given, or those of a new figure."""
+    """The given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     try:
@@ -396,12 +396,12 @@ def axes_for(ax: Any) -> Any:
 
 
 def check_count(name: str, value: Any) -> None:
-    """An error where it is no integer of 1 or more."""
+    """Raise an error where the value is no integer of 1 or more."""
     if not isinstance(value, (int, np.integer)) or value < 1:
         raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
 
 
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    """An error where it is none of these."""
+    """Raise an error where the value is none of the known ones."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; found {value!r}")

@@ -96,7 +96,7 @@ class Rows(ABC):
         return [function(*part) for part in zip(rows, *items, strict=True)]
 
     def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
-        """Tell someone from now on, or no one, which block is asked for: its number, how many there are, and what
+        """Tell ``listener`` from now on which block is asked for: its number, how many there are, and what
         messages call it. Rows without blocks have nothing to tell.
         """
         return
@@ -239,7 +239,7 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
 
 
 def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: list[str] | None) -> str:
-    """What is wrong with a number that `find_not_finite` found in a part of the rows.
+    """The message about a number that `find_not_finite` found in a part of the rows.
 
     Parameters
     ----------
@@ -268,12 +268,12 @@ def in_pieces(n: int, size: int) -> Iterator[slice]:
 
 
 def parts_of(n: int) -> list[tuple[int, int]]:
-    """Bounds of the parts of n rows in which sums over all rows are made; of no rows there is one part."""
+    """Bounds of the parts in which sums over n rows are made; no rows are one part."""
     return [(part.start, part.stop) for part in in_pieces(n, PASS_ROWS)] or [(0, 0)]
 
 
 def plain_floats(X: np.ndarray) -> np.ndarray | None:
-    """X as an array that compiled code reads without a copy: C-contiguous floats; None if it is no such.
+    """X, if compiled code can read it without a copy (C-contiguous floats); otherwise None.
 
     Compiled code has one version for each type of float; one more for arrays that may not be written to is spared. Of
     a memory map None: its file is looked at before each block.
@@ -307,7 +307,7 @@ def as_csr(X: Any) -> sp.csr_array:
 
 
 def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
-    """The memory map that an array's values are in; one that says nothing of its file as the array that has it."""
+    """The memory map that holds an array's values; the `numpy.memmap` itself where that does not know its file."""
     base: Any = X
     found = None
     while base is not None:
@@ -319,7 +319,7 @@ def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
 
 
 def look_at_map(X: np.ndarray) -> None:
-    """Refuse an array in a memory map whose file has become shorter; see `DenseRows.look`."""
+    """Refuse an array in a memory map whose file has become shorter: to read on would end the process."""
     found = _map_of(X)
     if not isinstance(found, mmap.mmap):
         return

@@ -22,7 +22,7 @@ TILE_VALUES, TILES_READ = 1 << 17, 4
 
 @dataclass(frozen=True)
 class Part:
-    """A table that is read when it is asked for: its schema, its rows, and what reads its columns in batches."""
+    """A table that is read on demand: its schema, its number of rows, and a function that reads columns in batches."""
 
     name: str
     schema: Any
@@ -52,7 +52,7 @@ def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> lis
 
 
 def parquet_files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
-    """Files in the order given, those of a folder and of the folders in it by name."""
+    """Files in the order given; the files of a folder, and of the folders in it, in the order of their names."""
     files = []
     for path in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):
         if not path.is_dir():
@@ -180,7 +180,7 @@ def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.n
 
 
 def _values(table: Any, name: str, first: int) -> np.ndarray:
-    """A column as an array; no nulls."""
+    """A column as an array; nulls are refused."""
     from pyarrow import types
 
     column = table.column(name)

@@ -115,5 +115,5 @@ class _Ahead:
 
 
 def bytes_of(rows: Rows) -> int:
-    """Bytes that a block takes, about."""
+    """About how many bytes a block takes."""
     return rows.n_stored * (rows.dtype.itemsize + (8 if rows.is_sparse else 0))

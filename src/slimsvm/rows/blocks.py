@@ -334,7 +334,7 @@ class Blocks(Rows):
     # -- one block ----------------------------------------------------------------------------------------------
 
     def _count(self, n_rows: Sequence[int] | None, all_stored: int | None) -> None:
-        """Find the bounds, and what all blocks have in common; blocks are made where there is no other way."""
+        """Find the bounds, dtype and form of all blocks; makes blocks only where nothing else tells."""
         sizes, n_stored = np.zeros(self.n_blocks, np.int64), 0
         for i in range(self.n_blocks):
             known = None if n_rows is None else int(n_rows[i])
@@ -357,7 +357,7 @@ class Blocks(Rows):
         self.n_stored = n_stored if self.is_sparse else self.n_rows * self.n_features
 
     def _block(self, i: int) -> Rows:
-        """Block i: as it was given, kept, or made anew."""
+        """Block i, given, kept or made anew."""
         source, listener = self._sources[i], self._listener
         if listener is not None:
             listener(i, self.n_blocks, where_is(i, self._names))
@@ -374,14 +374,14 @@ class Blocks(Rows):
         return self._checked(i, int(self.bounds[i + 1] - self.bounds[i]), int(self.bounds[i]))
 
     def _held(self, source: Any, i: int) -> Rows:
-        """What was given as block i, as rows."""
+        """The given block i, as rows."""
         try:
             return as_rows(source)
         except (TypeError, ValueError) as error:
             raise type(error)(f"block {i}: {str(error).removeprefix('X ')}") from None
 
     def _checked(self, i: int, n_rows: int | None, first: int) -> Rows:
-        """Block i, made and looked at; ``first`` is the number of its first row."""
+        """Make and check block i; ``first`` is the number of its first row."""
         source = self._sources[i]
         where = where_is(i, self._names)
         made = source
@@ -408,14 +408,14 @@ class Blocks(Rows):
                 raise ValueError(say_not_finite(whole, first, where, self.feature_names))
 
     def _found(self, made: Any, where: str) -> Rows:
-        """What a function returned, as rows."""
+        """The result of a function, as rows."""
         try:
             return as_rows(made if is_sparse(made) else np.asanyarray(made))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{where}: {str(error).removeprefix('X ')}") from None
 
     def _check_like_others(self, block: Rows, where: str) -> None:
-        """All blocks are as the first one that has rows."""
+        """Refuse a block that differs from the first one with rows in columns, dtype or form."""
         if self._like is None:
             if block.n_features == 0:
                 raise ValueError(f"{where} has no columns")

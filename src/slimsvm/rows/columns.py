@@ -59,19 +59,19 @@ class Columns:
         return cls.of(rows.slice(0, rows.n_rows, rows.dtype)) if isinstance(rows, SparseRows) else None
 
     def narrow(self, X: Any) -> sp.csr_array:
-        """A matrix of these columns alone; none of the others occurs in it."""
+        """A matrix with these columns alone; no other column may occur in it."""
         X = as_csr(X)
         places = np.searchsorted(self.index, X.indices).astype(np.int32)
         return sp.csr_array((X.data, places, X.indptr), shape=(X.shape[0], len(self.index)))
 
     def seen(self, X: Any, foreign: str) -> sp.csr_array:
-        """Any rows, reduced to these columns and one more that has the norm or the sum of all others (`seen_by`)."""
+        """Any rows reduced to these columns, and one more that stands for all others (`seen_by`)."""
         X = as_csr(X)
         parts = seen_by(self.index, foreign, X.data, X.indices, X.indptr)
         return sp.csr_array(parts, shape=(X.shape[0], len(self.index) + 1))
 
     def widen(self, vectors: Any) -> sp.csr_array:
-        """Vectors of these columns with the columns' own numbers."""
+        """Vectors of these columns, renumbered to the width of the matrices."""
         X = sp.csr_array(vectors)
         dtype = np.int32 if self.n_features < 1 << 31 else np.int64
         return sp.csr_array((X.data, self.index[X.indices].astype(dtype), X.indptr), (X.shape[0], self.n_features))
@@ -121,7 +121,7 @@ def _along_columns(extreme: np.ufunc, block: np.ndarray) -> np.ndarray:
 
 
 def sums_of(rows: Rows, max_rows: int, has_box: bool) -> ColumnSums:
-    """Sums over dense rows, by at most so many at a time."""
+    """Column sums of dense rows, read ``max_rows`` at a time."""
     sums = ColumnSums(rows.n_features, has_box)
     for lo, hi in rows.blocks(max_rows):
         block: Any = rows.slice(lo, hi, rows.exact_dtype)
@@ -143,7 +143,7 @@ ALIKE, WIDE = 10.0, 100.0
 
 
 def feature_widths(rows: Rows) -> np.ndarray:
-    """Largest less smallest value of each feature; of sparse rows the largest magnitude, of features that occur."""
+    """Largest less smallest value of each feature; for sparse rows the largest magnitude of the features that occur."""
     slices = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(ROWS_AT_ONCE))
     parts: list[Any] = [X for X in slices if 0 not in X.shape]
     if not parts:

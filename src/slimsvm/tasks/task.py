@@ -231,7 +231,7 @@ class Task:
 
 
 class RowLoss(Task):
-    """Base of the tasks whose examples are rows and whose loss the core has: a task says which one, no more."""
+    """Base of tasks whose examples are single rows and whose loss the core computes; a task names the loss."""
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """Loss-augmented argmax of every example."""
@@ -260,7 +260,7 @@ class RowLoss(Task):
         )
 
     def _made_for(self, examples: Examples) -> core.Structure:
-        """`core_loss`, made once for examples that are used again and again."""
+        """The `core_loss` of these examples, made once."""
         task, loss = examples.made.get("loss", (None, None))
         if task is not self:
             loss = self.core_loss(examples)
@@ -269,7 +269,7 @@ class RowLoss(Task):
 
 
 class SmoothRowLoss(RowLoss):
-    """A `RowLoss` of which the core has a smoothed form, too."""
+    """A `RowLoss` whose smoothed form the core computes, too."""
 
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
         """Smoothed losses, by a compiled pass."""
@@ -291,7 +291,7 @@ class SmoothRowLoss(RowLoss):
 
 
 def as_floats(values: Array) -> Array:
-    """An array as compiled code has it."""
+    """A C-contiguous float64 array."""
     return np.ascontiguousarray(values, np.float64)
 
 
