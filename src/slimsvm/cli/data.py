@@ -102,14 +102,6 @@ def is_set(source: str) -> bool:
     return True
 
 
-def load_set(name: str) -> Dataset:
-    """A benchmark set whose rows are numbers."""
-    data = load(name)
-    if data.X_train.dtype.kind not in "biuf":
-        raise CommandError(f"{name}: its rows are words, and no kernel takes words")
-    return data
-
-
 @dataclass(frozen=True)
 class Trained:
     """The features and the label that a model was trained on, which other rows must have too.
@@ -340,18 +332,15 @@ def read_form(
     if form == SEQUENCES and os.path.exists(source):
         columns, y, lengths = read_columns(source, labels=labels_needed or not args.unlabelled)
         return Part(source, hash_columns(columns, n_features or N_HASHED), y, {"lengths": lengths})
-    if form == QUERIES and (labels_needed or _has_queries(source)):
-        return read_part(source, args, trained, labels_needed, query_id=True)
-    return read_part(source, args, trained, labels_needed)
-
-
-def _has_queries(source: str) -> bool:
-    return os.path.exists(source) and has_queries(source)
+    query_id = form == QUERIES and (labels_needed or (os.path.exists(source) and has_queries(source)))
+    return read_part(source, args, trained, labels_needed, query_id)
 
 
 def part_of_set(form: str, name: str, test: bool) -> Part:
     """The training or test part of a benchmark set."""
-    data = load(name) if form == SEQUENCES else load_set(name)
+    data = load(name)
+    if form != SEQUENCES and data.X_train.dtype.kind not in "biuf":
+        raise CommandError(f"{name}: its rows are words, and no kernel takes words")
     X, y = (data.X_test, data.y_test) if test else (data.X_train, data.y_train)
     title = f"{name}, test part" if test else name
     if form == ROWS:

@@ -116,7 +116,8 @@ class DaskMachine:
             names, expected = [str(name) for name in X.columns], getattr(local, "feature_names_in_", None)
             if expected is not None and names != list(expected):
                 raise ValueError(f"X has the columns {names}, expected are {list(expected)}")
-            return X.map_partitions(_predicted_frame, local, method, meta=_meta_of(local, method, X))
+            like = _as_frame(getattr(local, method)(X._meta_nonempty)[:0], None, method)
+            return X.map_partitions(_predicted_frame, local, method, meta=like)
         if not hasattr(X, "map_blocks"):
             return getattr(local, method)(X)
         if X.ndim != 2 or X.shape[1] != local.n_features_in_:
@@ -191,19 +192,12 @@ def _predicted(block: np.ndarray, local: Any, method: str, empty: np.ndarray) ->
     return getattr(local, method)(block) if len(block) else empty
 
 
-def _meta_of(local: Any, method: str, frame: Any) -> Any:
-    import pandas
-
-    like = getattr(local, method)(frame._meta_nonempty)
-    if like.ndim == 1:
-        return pandas.Series(like[:0], name=method)
-    return pandas.DataFrame(like[:0])
-
-
 def _predicted_frame(frame: Any, local: Any, method: str) -> Any:
+    values = getattr(local, method)(frame if len(frame) else frame.reindex([0]).fillna(0.0))[: len(frame)]
+    return _as_frame(values, frame.index, method)
+
+
+def _as_frame(values: np.ndarray, index: Any, name: str) -> Any:
     import pandas
 
-    values = getattr(local, method)(frame if len(frame) else frame.reindex([0]).fillna(0.0))[: len(frame)]
-    if values.ndim == 1:
-        return pandas.Series(values, index=frame.index, name=method)
-    return pandas.DataFrame(values, index=frame.index)
+    return pandas.Series(values, index, name=name) if values.ndim == 1 else pandas.DataFrame(values, index)
