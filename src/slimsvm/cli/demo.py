@@ -341,8 +341,8 @@ def point_models() -> list[Shown]:
     for n_arms, name in ((2, "two spirals"), (3, "three spirals")):
         X, y = spirals(1500, n_arms, rng)
         labels = np.array(["blue", "red", "green"])[y]
-        machine = SVC(C=10, gamma=8, max_basis=40, multi_class="crammer-singer", random_state=0)
-        shown.append(Shown(f"{name}, {machine.max_basis} vectors", machine.fit(X, labels), rows))
+        estimator = SVC(C=10, gamma=8, max_basis=40, multi_class="crammer-singer", random_state=0)
+        shown.append(Shown(f"{name}, {estimator.max_basis} vectors", estimator.fit(X, labels), rows))
     return shown
 
 
@@ -354,18 +354,18 @@ def spirals(n: int, n_arms: int, rng: np.random.Generator) -> tuple[Array, Array
 
 
 def digit_model(max_rows: int | None, n_vectors: int = 500) -> Shown | None:
-    """A model of MNIST's digits, trained now; None where they are not on this machine."""
+    """A model of MNIST's digits, trained now; None where they are not on this computer."""
     if find("mnist") is None:
         return None
     data = load("mnist", download=False)
     X, y = np.asarray(data.X_train, np.float32), np.asarray(data.y_train)
     chosen = np.sort(np.random.default_rng(0).permutation(len(y))[:max_rows])
     say(f"digits: training {n_vectors} vectors on {len(chosen):,} rows, a minute or two")
-    machine = SVC(C=DIGIT_C, gamma=DIGIT_GAMMA, max_basis=n_vectors, multi_class="crammer-singer", random_state=0)
-    machine.fit(X[chosen], y[chosen])
-    error = 1 - machine.score(np.asarray(data.X_test, np.float32), data.y_test)
+    estimator = SVC(C=DIGIT_C, gamma=DIGIT_GAMMA, max_basis=n_vectors, multi_class="crammer-singer", random_state=0)
+    estimator.fit(X[chosen], y[chosen])
+    error = 1 - estimator.score(np.asarray(data.X_test, np.float32), data.y_test)
     name = f"{len(chosen):,} digits of MNIST (wrong on {100 * error:.2f} % of {len(data.y_test):,} others)"
-    return Shown(name, machine, np.asarray(data.X_test[:CHECKED_ROWS], np.float64))
+    return Shown(name, estimator, np.asarray(data.X_test[:CHECKED_ROWS], np.float64))
 
 
 if __name__ == "__main__":

@@ -33,11 +33,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.core.clock import OutOfTimeError, no_limit, time_limit
+from slimsvm.editing import PATIENCE, VALUES_OF_C
 from slimsvm.editing.cross_training_stages import (
-    PATIENCE,
     SETTINGS,
     SURE,
-    VALUES_OF_C,
     Clock,
     FirstStage,
     Found,

@@ -34,6 +34,7 @@ import numpy as np
 
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
+from slimsvm.editing import PATIENCE, VALUES_OF_C
 from slimsvm.model import KernelExpansion
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers import Fit, LowRank, Problem, Solver, Status
@@ -42,10 +43,6 @@ from slimsvm.solvers.progress import one_by_one
 
 Array = np.ndarray
 
-# Values of C that are tried, from the lowest. The search ends after PATIENCE values in a row that do not lower the
-# error by a standard error, or, in the second stage, that err more. One value is too few: at the lowest an SVM that
-# calls all rows the larger class may seem good.
-VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 # Least number of rows in a subset whose size is not given; half of all rows if that is more.
 LEAST_SIZE = 1000
 # Share of a class that some SVM has not seen, below which only the validation rows judge.
@@ -298,6 +295,7 @@ def train_on_subsets(
         # The highest of values that err alike: its SVMs tell right from wrong most clearly.
         if chosen is None or not is_worse(wrong, least, deviations):
             chosen = value, models, fits, margins
+        # One value is too few: at the lowest an SVM that calls all rows the larger class may seem good.
         if len(trials) - 1 - latest >= PATIENCE:
             break
     assert chosen is not None

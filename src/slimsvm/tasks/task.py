@@ -188,7 +188,7 @@ class Task:
         raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
 
     def row_dual(self, examples: Examples, price: Array) -> RowDual:
-        """The dual with one variable for each row, of the price C ω_i. Tasks may do without."""
+        """The dual with one variable for each row; ``price`` is C ω_i. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no dual with one variable for each row")
 
     @property

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
-from slimsvm.editing.cross_training_stages import PATIENCE, VALUES_OF_C
+from slimsvm.editing import PATIENCE, VALUES_OF_C
 from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.learned_scales import check_scales
 from slimsvm.rows import as_rows
