@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.editing import CrossTrained, CrossTrainer
-from slimsvm.editing.first_stage import Clock
+from slimsvm.editing.cross_training_stages import Clock
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine

@@ -15,8 +15,7 @@ from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, sta
 from slimsvm.estimators._shared.validation import check_limit, check_sample_weight
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.example_task import as_objects
-from slimsvm.tasks.known_labellings import copied
+from slimsvm.tasks.example_task import as_objects, copied
 
 Array = np.ndarray
 

@@ -21,7 +21,7 @@ from slimsvm.parts.progress import Bar
 from slimsvm.parts.reports import finite, surely, timed, warn_of_time
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.rows import as_rows
-from slimsvm.rows.widths import advice_to_scale
+from slimsvm.rows.columns import advice_to_scale
 
 # Rows or examples that a model is made of where there was no time to look at all.
 FEW_EXAMPLES = 500

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
+from slimsvm.editing import PATIENCE, VALUES_OF_C
 from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.learned_scales import check_scales
 from slimsvm.parts.problem import Kept, Problem, Room
@@ -25,8 +26,7 @@ from slimsvm.rows import as_rows
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
 
-# Prices that are tried, from the lowest. The search ends after PATIENCE prices in a row without a lower error.
-PRICES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
+PRICES = VALUES_OF_C
 # Errors up to this many times the lowest are near it. Further widths are tried on a side as long as the last one's
 # error is near the lowest before; prices of such errors are tried again with more rows.
 NEAR = 1.05

@@ -20,7 +20,7 @@ from slimsvm.parts.checks import Need, no_free_intercept
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 

@@ -19,7 +19,7 @@ from slimsvm.parts.reports import reported
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.tasks import Augmented, Examples, Task, losses
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.core.calls import in_calls
-from slimsvm.core.products import add_transposed
+from slimsvm.core.products import add_transposed, in_calls
 from slimsvm.kernels import FeatureRows, KernelRows
 from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.tasks import Augmented, Examples, Task

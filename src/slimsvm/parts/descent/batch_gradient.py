@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.core.calls import CALL_MICROSECONDS, in_calls
+from slimsvm.core.products import CALL_MICROSECONDS, in_calls
 from slimsvm.kernels import Folding, KernelRows, kernels_with
 from slimsvm.parts.descent.adam import Adam
 from slimsvm.parts.problem import Problem

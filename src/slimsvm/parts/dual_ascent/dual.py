@@ -17,7 +17,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 from slimsvm.tasks.task import RowDual
 
 Array = np.ndarray

@@ -18,7 +18,7 @@ from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 
