@@ -12,6 +12,7 @@ from fixtures.make_models import CASES, DATA, MODELS, get_data
 from slimsvm import modelfile
 from slimsvm.deploy import plain_model
 from slimsvm.deploy.predictors import PREDICTORS
+from slimsvm.kernels import Linear
 
 SHIPPED = [name for name in CASES if not name.startswith("structured")]
 
@@ -125,7 +126,7 @@ def test_bad_rows_are_refused(X, message):
 def test_ties_go_to_the_lowest_class():
     """Three classes, each with one vote, and all scores equal."""
     model = plain_model.PlainModel(
-        "pairs", "linear", {}, 1, None, np.zeros((1, 3)), np.array([1.0, -1.0, 1.0]), np.zeros(0), np.arange(3), {}
+        "pairs", Linear(), 1, None, np.zeros((1, 3)), np.array([1.0, -1.0, 1.0]), np.zeros(0), np.arange(3), {}
     )
     assert PREDICTORS["pairs"](model).predict([[0.0]]).tolist() == [0]
 

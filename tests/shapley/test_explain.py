@@ -15,6 +15,7 @@ import slimsvm
 from fixtures.make_models import MODELS
 from slimsvm import SVC, SVR, OrdinalSVC, RankSVM, SequenceSVM
 from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.kernels import get_kernel
 from slimsvm.shapley import product_kernels
 from slimsvm.shapley.explaining import explain_scores
 
@@ -32,7 +33,7 @@ EXACT = "rbf", "laplacian", "linear"
 def a_model(kernel, d, gamma=0.3, n_vectors=6, n_outputs=1, kind="regression", **options):
     rng = np.random.default_rng(d)
     vectors, coef = rng.normal(size=(n_vectors, d)), rng.normal(size=(n_vectors, n_outputs))
-    model = PlainModel(kind, kernel, {"gamma": gamma, "coef0": 0.5, "degree": 3}, d, vectors, coef,
+    model = PlainModel(kind, get_kernel(kernel, gamma=gamma, coef0=0.5, degree=3), d, vectors, coef,
                        rng.normal(size=n_outputs), np.zeros(0), np.arange(n_outputs), options)  # fmt: skip
     if kernel == "linear":
         return PlainModel(**vars(model) | {"vectors": None, "coef": vectors.T @ coef}), vectors, coef
@@ -280,7 +281,7 @@ def test_bad_input_is_refused():
 def test_an_order_and_its_reverse_have_all_pairs_of_features(has_background):
     """So that polynomials of degree 2 are exact after any two of them."""
     model, _, _ = a_model("poly", 8)
-    model = replace(model, parameters=model.parameters | {"degree": 2})
+    model = replace(model, kernel=replace(model.kernel, degree=2))
     X = np.random.default_rng(0).normal(size=(6, 8))
     background = X[3:] if has_background else None
     found, more = explained(model, X[:3], background, 4), explained(model, X[:3], background, 40)

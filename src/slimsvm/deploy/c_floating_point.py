@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
+from typing import Any, ClassVar
 
 import numpy as np
 
 from slimsvm.deploy.c_text import array, number
+from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.scaling import Scaling
+from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray
 
-LOG2_E = 1.4426950408889634
 # Offsets of so many scaled units, and larger ones, have two float32 each.
 LARGE_OFFSET = 4.0
 # Terms that are added up one after another.
@@ -93,12 +96,12 @@ SCALED = """
 KERNEL = """
 static inline float NAME_kernel(const float *x, const float *z)
 {{
-    float sum = 0.0f{locals};
+    float sum = 0.0f;
     int f;
     for (f = 0; f < NAME_N_FEATURES; ++f) {{
         {step}
     }}
-    {result}
+    {result};
 }}
 """
 SCORES_OF_VECTORS = """
@@ -165,8 +168,8 @@ def _arrays(model: PlainModel, dtype: str) -> dict[str, tuple[Array, str]]:
         arrays["vectors"] = model.dense_vectors(), "[NAME_N_VECTORS][NAME_N_FEATURES]"
     arrays["coef"] = model.coef, f"[{len(model.coef)}][NAME_N_OUTPUTS]"
     arrays["intercept"] = model.intercept, "[NAME_N_OUTPUTS]"
-    if np.ndim(model.parameters.get("gamma", 1.0)):
-        arrays["gamma"] = model.parameters["gamma"], "[NAME_N_FEATURES]"
+    if model.vectors is not None and np.ndim(model.kernel.gamma):
+        arrays["gamma"] = model.kernel.gamma, "[NAME_N_FEATURES]"
     scaling = {} if model.scaling is None else _scaling_arrays(model.scaling, dtype)
     return arrays | {name: (values, "[NAME_N_FEATURES]") for name, values in scaling.items()}
 
@@ -183,45 +186,136 @@ def _scaling_arrays(scaling: Scaling, dtype: str) -> dict[str, Array]:
 
 def _functions(model: PlainModel, dtype: str) -> str:
     """The kernel and the scores, in float; numbers have the type's digits."""
-    if model.kernel == "linear":
+    if model.vectors is None:
         return SCORES_OF_WEIGHTS
-    is_double = dtype == "float64"
-    terms = ", ".join(repr(np.log(2.0) ** n / math.factorial(n)) for n in range(14)).replace("np.float64", "")
-    exp2 = EXP2_DOUBLE.replace("TERMS", re.sub(r"[()]", "", terms)) if is_double else EXP2
-    gamma = model.parameters.get("gamma", 1.0)
-    weight, factor = (" * NAME_gamma[f]", 1.0) if np.ndim(gamma) else ("", float(gamma))
-    if model.kernel in ("poly", "sigmoid"):
-        return _of_inner_product(model, factor, dtype, exp2) + SCORES_OF_VECTORS
-    square = f"const float difference = x[f] - z[f];\n        sum += difference * difference{weight};"
-    exponential = f"return NAME_exp2(sum * {number(-LOG2_E * factor, dtype)});"
-    if model.kernel == "rbf":
-        kernel = _kernel(square, exponential)
-    elif model.kernel == "laplacian":
-        absolute = (
-            "const float difference = x[f] - z[f];\n        sum += (difference < 0.0f ? -difference : difference)"
-        )
-        kernel = _kernel(f"{absolute}{weight};", exponential)
-    else:
-        result = (
-            f"sum = NAME_sqrt(sum * {number(6.0 * factor, dtype)});\n    "
-            f"return (1.0f + sum) * NAME_exp2(sum * {number(-LOG2_E, dtype)});"
-        )
-        kernel = SQRT.format(**SQRTS[dtype]) + _kernel(square, result)
-    return exp2 + kernel + SCORES_OF_VECTORS
+    step, factor = _sum_of(model)
+    f = CFunctions(dtype)
+    z = CNumber(f, "sum", factor)
+    if model.kernel.form == "products":
+        f.statements.append(f"sum = {z.text} + {number(model.kernel.coef0, dtype)}")
+        z = CNumber(f, "sum")
+    f.statements.append(f"return {model.kernel.formula(z, f).text}")
+    kernel = KERNEL.format(step=step, result=";\n    ".join(f.statements))
+    return "".join(f.helpers.values()) + kernel + SCORES_OF_VECTORS
 
 
-def _of_inner_product(model: PlainModel, gamma: float, dtype: str, exp2: str) -> str:
-    """The polynomial kernel and the sigmoid."""
-    inner = f"sum = sum * {number(gamma, dtype)} + {number(model.parameters['coef0'], dtype)};"
-    if model.kernel == "poly":
-        power = f"{inner}\n    for (f = 0; f < {model.parameters['degree']}; ++f) power *= sum;\n    return power;"
-        return _kernel("sum += x[f] * z[f];", power, ", power = 1.0f")
-    tanh = f"{inner}\n    return 1.0f - 2.0f / (1.0f + NAME_exp2(sum * {number(2.0 * LOG2_E, dtype)}));"
-    return exp2 + _kernel("sum += x[f] * z[f];", tanh)
+def _sum_of(model: PlainModel) -> tuple[str, float]:
+    """What the loop over features adds to ``sum``, and the factor that makes z, but for a constant, of it."""
+    kernel = model.kernel
+    weight, gamma = (" * NAME_gamma[f]", 1.0) if np.ndim(kernel.gamma) else ("", float(kernel.gamma))
+    difference = "const float difference = x[f] - z[f];\n        sum += "
+    absolute = "(difference < 0.0f ? -difference : difference)"
+    return {
+        "products": ("sum += x[f] * z[f];", gamma),
+        "squares": (f"{difference}difference * difference{weight};", -0.5 * kernel.unit * gamma),
+        "absolute": (f"{difference}{absolute}{weight};", -kernel.unit * gamma),
+    }[kernel.form]
 
 
-def _kernel(step: str, result: str, more: str = "") -> str:
-    return KERNEL.format(step=step, result=result, locals=more)
+class Scaled(Expression):
+    """A number with a factor that is multiplied when it must be: of all constants of a formula there is one product."""
+
+    def __init__(self, f: Any, value: Any, factor: float = 1.0) -> None:
+        self.f, self.value, self.factor = f, value, factor
+
+    def __neg__(self) -> Any:
+        return self.times(-1.0)
+
+    def times(self, factor: float) -> Any:
+        """The number times a constant."""
+        return type(self)(self.f, self.value, factor * self.factor)
+
+
+class CNumber(Scaled):
+    """A number in C's text."""
+
+    @property
+    def text(self) -> str:
+        """The number, in parentheses where it is a sum or a product."""
+        return self.value if self.factor == 1.0 else f"{self.value} * {number(self.factor, self.f.dtype)}"
+
+    def joined(self, sign: str, left: Any, right: Any) -> CNumber:
+        """See `Expression.joined`."""
+        if sign == "*" and isinstance(right, float):
+            return left.times(right)
+        if sign == "+" and isinstance(right, float):
+            left, right = right, left
+        sides = (each.text if isinstance(each, CNumber) else number(each, self.f.dtype) for each in (left, right))
+        return CNumber(self.f, f"({f' {sign} '.join(sides)})")
+
+
+class CFunctions:
+    """`Functions` of numbers in C: helpers that they need, and statements before the result."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype, self.statements = dtype, list[str]()
+        self.helpers: dict[str, str] = {}
+
+    def exp(self, z: CNumber) -> CNumber:
+        """See `Functions.exp`."""
+        terms = ", ".join(repr(float(np.log(2.0) ** n / math.factorial(n))) for n in range(14))
+        self.helpers["exp2"] = EXP2_DOUBLE.replace("TERMS", terms) if self.dtype == "float64" else EXP2
+        return CNumber(self, f"NAME_exp2({z.times(LOG2_E).text})")
+
+    def sqrt(self, z: CNumber) -> CNumber:
+        """See `Functions.sqrt`."""
+        self.helpers["sqrt"] = SQRT.format(**SQRTS[self.dtype])
+        return self._named("root", f"NAME_sqrt({z.text})")
+
+    def tanh(self, z: CNumber) -> CNumber:
+        """See `Functions.tanh`."""
+        return 1.0 - 2.0 / (1.0 + self.exp(2.0 * z))
+
+    def power(self, z: CNumber, degree: int) -> CNumber:
+        """See `Functions.power`."""
+        base, power = self._named("base", z.text), self._named("power", number(1.0, self.dtype), "float")
+        self.statements.append(f"for (f = 0; f < {degree}; ++f) {power.text} *= {base.text}")
+        return power
+
+    def _named(self, name: str, value: str, kind: str = "const float") -> CNumber:
+        name = f"{name}_{len(self.statements)}"
+        self.statements.append(f"{kind} {name} = {value}")
+        return CNumber(self, name)
+
+
+class Float32Number(Scaled):
+    """Arrays with the roundings of a number in C."""
+
+    SIGNS: ClassVar[dict[str, Any]] = {
+        "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv
+    }  # fmt: skip
+
+    @property
+    def array(self) -> Array:
+        """The number."""
+        return self.value * np.float32(self.factor)
+
+    def joined(self, sign: str, left: Any, right: Any) -> Float32Number:
+        """See `Expression.joined`."""
+        if sign == "*" and isinstance(right, float):
+            return left.times(right)
+        sides = (each.array if isinstance(each, Float32Number) else np.float32(each) for each in (left, right))
+        return Float32Number(self.f, self.SIGNS[sign](*sides))
+
+
+class Float32Functions:
+    """`Functions` of `Float32Number`; the last rounding of exponentials left aside."""
+
+    def exp(self, z: Float32Number) -> Float32Number:
+        """See `Functions.exp`."""
+        return Float32Number(self, np.exp2(z.times(LOG2_E).array))
+
+    def sqrt(self, z: Float32Number) -> Float32Number:
+        """See `Functions.sqrt`."""
+        return Float32Number(self, np.sqrt(np.maximum(z.array, np.float32(0))))
+
+    def tanh(self, z: Float32Number) -> Float32Number:
+        """See `Functions.tanh`."""
+        return Float32Number(self, np.tanh(z.array))
+
+    def power(self, z: Float32Number, degree: int) -> Float32Number:
+        """See `Functions.power`."""
+        return Float32Number(self, z.array ** np.float32(degree))
 
 
 class Float32Model(PlainModel):
@@ -232,7 +326,7 @@ class Float32Model(PlainModel):
         single = np.float32
         x = X.astype(single) if self.scaling is None else _scaled_float32(self.scaling, X)
         coef, total = self.coef.astype(single), np.tile(self.intercept.astype(single), (len(X), 1))
-        if self.kernel == "linear":
+        if self.vectors is None:
             return _summed(x, coef, total).astype(np.float64)
         values = _kernel_values_float32(self, x)
         for lo in range(0, len(coef), PART):
@@ -254,22 +348,22 @@ def _scaled_float32(scaling: Scaling, X: Array) -> Array:
 
 
 def _kernel_values_float32(model: PlainModel, x: Array) -> Array:
-    """NAME_kernel of rows and vectors, a feature at a time; the last rounding of exponentials left aside."""
+    """NAME_kernel of rows and vectors, a feature at a time."""
     single, Z, kernel = np.float32, model.dense_vectors().astype(np.float32), model.kernel
-    gamma = model.parameters.get("gamma", 1.0)
-    weights = np.broadcast_to(np.asarray(gamma if np.ndim(gamma) else 1.0, single), (model.n_features,))
-    factor = 1.0 if np.ndim(gamma) else float(gamma)
+    weights = np.broadcast_to(np.asarray(kernel.gamma if np.ndim(kernel.gamma) else 1.0, single), (model.n_features,))
     total = np.zeros((len(x), len(Z)), single)
     for f in range(model.n_features):
-        if kernel in ("poly", "sigmoid"):
-            total += x[:, f : f + 1] * Z[:, f]
-        else:
-            difference = x[:, f : f + 1] - Z[:, f]
-            total += (np.abs(difference) if kernel == "laplacian" else difference * difference) * weights[f]
-    if kernel in ("poly", "sigmoid"):
-        total = total * single(factor) + single(model.parameters["coef0"])
-        return np.tanh(total) if kernel == "sigmoid" else total ** single(model.parameters["degree"])
-    if kernel == "matern32":
-        root = np.sqrt(total * single(6.0 * factor))
-        return (1 + root) * np.exp2(root * single(-LOG2_E))
-    return np.exp2(total * single(-LOG2_E * factor))
+        total += ADDED[kernel.form](x[:, f : f + 1], Z[:, f]) * weights[f]
+    functions = Float32Functions()
+    z = Float32Number(functions, total, _sum_of(model)[1])
+    if kernel.form == "products":
+        z = Float32Number(functions, z.array + single(kernel.coef0))
+    return kernel.formula(z, functions).array
+
+
+# What a feature adds to the sum of a kernel.
+ADDED = {
+    "products": lambda x, z: x * z,
+    "squares": lambda x, z: (x - z) ** 2,
+    "absolute": lambda x, z: np.abs(x - z),
+}

@@ -158,8 +158,8 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
 
 def _check_says(model: PlainModel) -> None:
     """An error where a header has no such kernel or no such labels."""
-    if model.kernel == "precomputed" or model.kind not in PREDICT or model.options.get("break_ties"):
-        found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel}"
+    if model.kernel.form == "columns" or model.kind not in PREDICT or model.options.get("break_ties"):
+        found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
 
 

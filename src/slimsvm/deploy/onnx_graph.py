@@ -14,12 +14,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
+    Distances,
     Numbers,
     distances_of,
     numbers_for,
@@ -201,47 +203,75 @@ def _scaled(graph: Graph, model: PlainModel, rows: str) -> str:
 
 def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
     """k(x_i, z_j), shape (n, n_vectors)."""
-    if model.kernel == "linear":
+    kernel = model.kernel
+    if model.vectors is None:
         return rows
-    if model.kernel == "precomputed":
+    if kernel.form == "columns":
         return graph.op("Gather", rows, graph.constant(model.vectors[:, 0].astype(np.int64)), axis=1)
-    if model.kernel in ("poly", "sigmoid"):
-        inner = graph.op("Gemm", rows, graph.constant(model.parameters["gamma"] * model.dense_vectors()),
-                         graph.constant(np.array([model.parameters["coef0"]])), transB=1)  # fmt: skip
+    if kernel.form == "products":
+        z = graph.op("Gemm", rows, graph.constant(kernel.gamma * model.dense_vectors()),
+                     graph.constant(np.array([kernel.coef0])), transB=1)  # fmt: skip
     else:
         form = distances_of(model)
         scaled = rows if form.scale is None else graph.op("Mul", rows, graph.constant(form.scale))
-        moved = graph.op("Sub", scaled, graph.constant(form.centre))
-        if model.kernel == "laplacian":
-            inner = _absolute_distances(graph, moved, form.vectors)
-        else:
-            inner = _minus_half_squares(graph, moved, points_of(form), form.factor)
-    return _mapped(graph, model, inner if graph.numbers == graph.values else graph.cast(inner, graph.values))
+        z = Z_OF[kernel.form](graph, graph.op("Sub", scaled, graph.constant(form.centre)), form)
+    z = z if graph.numbers == graph.values else graph.cast(z, graph.values)
+    return kernel.formula(Node(graph, z), GRAPH).name
 
 
-def _mapped(graph: Graph, model: PlainModel, inner: str) -> str:
-    """Kernel values of inner products, of -|x' - z'|² / 2, or of sums of magnitudes."""
+class Node(Expression):
+    """A node's output in a kernel's formula."""
 
-    def number(value: float) -> str:
-        return graph.constant(np.array([value], graph.values), as_it_is=True)
+    KINDS: ClassVar[dict[str, str]] = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
 
-    if model.kernel == "sigmoid":
-        return graph.op("Tanh", inner)
-    if model.kernel == "poly":
-        return graph.op("Pow", inner, number(float(model.parameters["degree"])))
-    if model.kernel == "rbf":
-        return graph.op("Exp", inner)
-    if model.kernel == "laplacian":
-        return graph.op("Exp", graph.op("Neg", inner))
-    s = graph.op("Sqrt", graph.op("Max", graph.op("Mul", inner, number(-2.0)), number(0.0)))
-    return graph.op("Mul", graph.op("Add", s, number(1.0)), graph.op("Exp", graph.op("Neg", s)))
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def op(self, kind: str, *inputs: Node | float) -> Node:
+        """Another node; a float is a constant in the type of kernel values."""
+        names = [
+            each.name if isinstance(each, Node)
+            else self.graph.constant(np.array([each], self.graph.values), as_it_is=True)
+            for each in inputs
+        ]  # fmt: skip
+        return Node(self.graph, self.graph.op(kind, *names))
+
+    def joined(self, sign: str, left: Any, right: Any) -> Node:
+        """See `Expression.joined`."""
+        return self.op(self.KINDS[sign], left, right)
+
+    def __neg__(self) -> Node:
+        return self.op("Neg", self)
 
 
-def _minus_half_squares(graph: Graph, rows: str, points: Array, factor: float) -> str:
+class GraphFunctions:
+    """`Functions` of nodes."""
+
+    def exp(self, z: Node) -> Node:
+        """See `Functions.exp`."""
+        return z.op("Exp", z)
+
+    def sqrt(self, z: Node) -> Node:
+        """See `Functions.sqrt`."""
+        return z.op("Sqrt", z.op("Max", z, 0.0))
+
+    def tanh(self, z: Node) -> Node:
+        """See `Functions.tanh`."""
+        return z.op("Tanh", z)
+
+    def power(self, z: Node, degree: int) -> Node:
+        """See `Functions.power`."""
+        return z.op("Pow", z, float(degree))
+
+
+GRAPH = GraphFunctions()
+
+
+def _minus_half_squares(graph: Graph, rows: str, form: Distances) -> str:
     """−factor · |y_i − z_j|² / 2 as one product of matrices, which is quicker than to add norms to it."""
-    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5 * factor])))
+    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5 * form.factor])))
     ones = graph.cast(graph.op("LessOrEqual", norms, graph.constant(np.zeros(1))), graph.numbers)
-    return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points.T))
+    return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points_of(form).T))
 
 
 def _square_sums(graph: Graph, rows: str) -> str:
@@ -251,13 +281,14 @@ def _square_sums(graph: Graph, rows: str) -> str:
     return graph.op("ReduceSumSquare", rows, graph.constant(np.array([1])))
 
 
-def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
-    """Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers.
+def _minus_magnitudes(graph: Graph, rows: str, form: Distances) -> str:
+    """−Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers.
 
     The rows go through the loop as its state: sorting a graph's nodes is not to depend on what a loop's body reads.
     """
     import onnx
 
+    Z = form.vectors
     helper, number, axes = onnx.helper, graph.type_of(graph.numbers), graph.constant(np.array([1]))
     names = "rows", "z", "difference", "absolute", "same_rows", "distance"
     x, z, difference, absolute, same, distance = map(graph.new_name, names)
@@ -276,7 +307,11 @@ def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
     )  # fmt: skip
     outputs = [graph.new_name("rows_after_the_loop"), graph.new_name("distances")]
     graph.nodes.append(helper.make_node("Scan", [rows, graph.constant(Z)], outputs, body=body, num_scan_inputs=1))
-    return graph.op("Transpose", outputs[1], perm=[1, 0])
+    return graph.op("Neg", graph.op("Transpose", outputs[1], perm=[1, 0]))
+
+
+# The z of folded rows that a kernel is a map of.
+Z_OF = {"squares": _minus_half_squares, "absolute": _minus_magnitudes}
 
 
 def _sums(graph: Graph, model: PlainModel, values: str) -> str:

@@ -106,7 +106,7 @@ class Predictor:
 
     def __repr__(self) -> str:
         model = self._model
-        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel}, {model.row_features} features>"
+        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel.name}, {model.row_features} features>"
 
     def predict(self, X: Any) -> Array:
         """Labels or numbers, as the estimator predicts them.

@@ -3,12 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from slimsvm import core
 
-__all__ = ["Folding", "Selection"]
+__all__ = ["NUMPY", "Folding", "Functions", "Selection"]
+
+
+class Functions(Protocol):
+    """What `FoldedKernel.formula` may use beside ``+ - * /``."""
+
+    def exp(self, z: Any) -> Any:
+        """e^z."""
+
+    def sqrt(self, z: Any) -> Any:
+        """The square root, 0 of a z that rounding left below 0."""
+
+    def tanh(self, z: Any) -> Any:
+        """The hyperbolic tangent."""
+
+    def power(self, z: Any, degree: int) -> Any:
+        """z^degree."""
+
+
+class NumPyFunctions:
+    """`Functions` of arrays."""
+
+    def exp(self, z: np.ndarray) -> np.ndarray:
+        """See `Functions.exp`."""
+        return np.exp(z)
+
+    def sqrt(self, z: np.ndarray) -> np.ndarray:
+        """See `Functions.sqrt`."""
+        return np.sqrt(np.maximum(z, 0.0))
+
+    def tanh(self, z: np.ndarray) -> np.ndarray:
+        """See `Functions.tanh`."""
+        return np.tanh(z)
+
+    def power(self, z: np.ndarray, degree: int) -> np.ndarray:
+        """See `Functions.power`."""
+        return z**degree
+
+
+NUMPY = NumPyFunctions()
 
 
 @dataclass(frozen=True)
