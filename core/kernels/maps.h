@@ -24,6 +24,7 @@ struct KnownKernel {
 constexpr KnownKernel KERNELS[] = {{"rbf", Step::SQUARED, SLIMSVM_EXP2, 1.4426950408889634, false},
                                    {"laplacian", Step::ABSOLUTE, SLIMSVM_EXP2, 1.4426950408889634, false},
                                    {"matern32", Step::SQUARED, SLIMSVM_MATERN32, 3.0, false},
+                                   {"rational_quadratic", Step::SQUARED, SLIMSVM_RATIONAL, 1.0, false},
                                    {"poly", Step::INNER, SLIMSVM_POWER, 1.0, false},
                                    {"sigmoid", Step::INNER, SLIMSVM_TANH, 1.0, false},
                                    {"linear", Step::INNER, SLIMSVM_IDENTITY, 1.0, false},
@@ -44,7 +45,7 @@ namespace slimsvm::SLIMSVM_ISA {
 
 // Whether numbers from outside name a map.
 SLIMSVM_INLINE bool is_map(int64_t code, int64_t degree) {
-    return code >= 0 && code <= SLIMSVM_MATERN32 && degree >= 1 && degree <= MOST_DEGREE;
+    return code >= 0 && code <= SLIMSVM_RATIONAL && degree >= 1 && degree <= MOST_DEGREE;
 }
 
 template <class T>
@@ -90,6 +91,9 @@ SLIMSVM_INLINE void map_values(Vec<T> (&z)[COUNT], int64_t code, int64_t degree)
         case SLIMSVM_MATERN32:
             map_matern32<T, COUNT>(z);
             break;
+        case SLIMSVM_RATIONAL:
+            SLIMSVM_EACH (v, COUNT) z[v] = T(1) / (T(1) - minimum<T>(z[v], Vec<T>{}));
+            break;
     }
 }
 
@@ -114,6 +118,8 @@ SLIMSVM_INLINE Vec<T> slope_of(Vec<T> z, Vec<T> value, int64_t code, int64_t deg
             return T(1) - value * value;
         case SLIMSVM_MATERN32:  // e^-s: that of the value in s is -s e^-s, that of s in z is -1 / s
             return value / (T(1) + distance<T>(z));
+        case SLIMSVM_RATIONAL:
+            return value * value;
         default:
             return splat<T>(T(1));
     }

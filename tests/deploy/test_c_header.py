@@ -9,6 +9,7 @@ import pytest
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import OF_DISTANCES
 from slimsvm.cli import main
 from slimsvm.deploy.c_header import PREDICT, c_header, write_c
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
@@ -94,7 +95,7 @@ def test_every_kind_of_labels_is_among_them():
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "sigmoid"])
+@pytest.mark.parametrize("kernel", [*OF_DISTANCES, "sigmoid"])
 def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, dtype, tmp_path):
     """Distances from 0 to where the exponential underflows, and a sigmoid at both of its ends."""
     X = np.concatenate([-np.logspace(3, -5, 40), [0.0], np.logspace(-5, 3, 40)])[:, None]

@@ -9,6 +9,7 @@ import pytest
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import OF_DISTANCES, WITH_FORMULA
 from slimsvm.cli import main
 from slimsvm.deploy.onnx_graph import OPSET, write_onnx
 from slimsvm.deploy.onnx_numbers import (
@@ -60,7 +61,7 @@ def test_every_model_is_the_same_in_onnx(name, tmp_path):
     assert [(opset.domain, opset.version) for opset in opsets] == [("", OPSET)]
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian"])
+@pytest.mark.parametrize("kernel", OF_DISTANCES)
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_any_number_of_rows(kernel, n, tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
@@ -74,7 +75,7 @@ def test_any_number_of_rows(kernel, n, tmp_path):
     np.testing.assert_allclose(found["scores"][:, 0], expected, rtol=0, atol=5e-6 * largest)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid", "linear"])
+@pytest.mark.parametrize("kernel", WITH_FORMULA)
 def test_a_constant_has_no_vectors(kernel, tmp_path):
     X = np.arange(10.0)[:, None]
     estimator = slimsvm.SVR(kernel=kernel).fit(X, np.ones(10))
@@ -208,7 +209,7 @@ def test_a_graph_of_float64_keeps_its_digits(tmp_path):
     assert_near(run(tmp_path / "model.onnx", X)["prediction"], estimator.predict(X.astype(np.float64)))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid"])
+@pytest.mark.parametrize("kernel", sorted(set(WITH_FORMULA) - {"linear"}))
 def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch):
     """More digits in the sums, and then in the exponentials, are nearer to the estimator's scores."""
     rng = np.random.default_rng(0)

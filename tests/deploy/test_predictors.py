@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import WITH_FORMULA
 from slimsvm import modelfile
 from slimsvm.deploy import plain_model
 from slimsvm.deploy.predictors import PREDICTORS
@@ -75,7 +76,7 @@ def test_blocks_of_rows_and_vectors_change_nothing(name, rows, monkeypatch):
     np.testing.assert_allclose(predictor.decision_function(queries), whole, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", WITH_FORMULA)
 def test_sparse_rows_are_as_dense_ones(kernel, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 9)) * (rng.random((60, 9)) < 0.4)

@@ -1,4 +1,7 @@
-"""Kernels of the difference x - z: RBF, Matérn 3/2 and Laplacian. All that Python knows of one is its class."""
+"""Kernels of the difference x - z: RBF, Matérn 3/2, rational quadratic, Laplacian.
+
+All that Python knows of one is its class.
+"""
 
 from __future__ import annotations
 
@@ -121,6 +124,38 @@ class Matern32(ShiftInvariant):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RationalQuadratic(ShiftInvariant):
+    """``k(x, z) = 1 / (1 + gamma |x - z|^2)``, or ``1 / (1 + sum_c gamma_c (x_c - z_c)^2)``.
+
+    A mixture of RBF kernels of all widths, which falls off more slowly than any of them. In the usual form ``(1 + gamma
+    |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large, alpha is 1. With ``gamma = 1 / (2 l^2)`` its length
+    scale is l, as in scikit-learn's Gaussian processes.
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a copy that cannot be written to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import RationalQuadratic
+    >>> RationalQuadratic(gamma=1.5).block(np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]]))
+    array([[0.25]])
+    """
+
+    name: ClassVar[str] = "rational_quadratic"
+    has_gradient: ClassVar[bool] = True
+    has_metric: ClassVar[bool] = True
+    unit: ClassVar[float] = 2.0
+    map: ClassVar[str] = "RATIONAL"
+
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return 1.0 / (1.0 - z)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
 
@@ -146,4 +181,4 @@ class Laplacian(ShiftInvariant):
         return f.exp(z)
 
 
-KERNELS = RBF, Matern32, Laplacian
+KERNELS = RBF, Matern32, RationalQuadratic, Laplacian
