@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm.deploy.decisions import DECISIONS
 from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
@@ -31,7 +32,6 @@ from slimsvm.deploy.onnx_numbers import (
     said_of_errors,
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, texts, whole_numbers
-from slimsvm.deploy.predictors import ON_BOUNDARY
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
 from slimsvm.whole_file import write_whole
 
@@ -216,25 +216,25 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
         scaled = rows if form.scale is None else graph.op("Mul", rows, graph.constant(form.scale))
         z = Z_OF[kernel.form](graph, graph.op("Sub", scaled, graph.constant(form.centre)), form)
     z = z if graph.numbers == graph.values else graph.cast(z, graph.values)
-    return kernel.formula(Node(graph, z), GRAPH).name
+    return kernel.formula(Node(graph, z, graph.values), GRAPH).name
 
 
 class Node(Expression):
-    """A node's output in a kernel's formula."""
+    """A node's output in a formula; arrays and floats beside it are constants in its type."""
 
     KINDS: ClassVar[dict[str, str]] = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
 
-    def __init__(self, graph: Graph, name: str) -> None:
-        self.graph, self.name = graph, name
+    def __init__(self, graph: Graph, name: str, dtype: Any) -> None:
+        self.graph, self.name, self.dtype = graph, name, dtype
 
-    def op(self, kind: str, *inputs: Node | float) -> Node:
-        """Another node; a float is a constant in the type of kernel values."""
-        names = [
-            each.name if isinstance(each, Node)
-            else self.graph.constant(np.array([each], self.graph.values), as_it_is=True)
-            for each in inputs
-        ]  # fmt: skip
-        return Node(self.graph, self.graph.op(kind, *names))
+    def op(self, kind: str, *inputs: Node | Array | float, **attributes: Any) -> Node:
+        """Another node."""
+        names = [each.name if isinstance(each, Node) else self._constant(each) for each in inputs]
+        return Node(self.graph, self.graph.op(kind, *names, **attributes), self.dtype)
+
+    def _constant(self, value: Array | float) -> str:
+        values = np.atleast_1d(value)
+        return self.graph.constant(values if values.dtype.kind == "i" else values.astype(self.dtype), as_it_is=True)
 
     def joined(self, sign: str, left: Any, right: Any) -> Node:
         """See `Expression.joined`."""
@@ -333,88 +333,87 @@ def _sums(graph: Graph, model: PlainModel, values: str) -> str:
 
 
 def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[Any, list]]:
-    """Add the outputs "prediction" and "scores", as `slimsvm.deploy.predictors` has them; their types and shapes."""
+    """Add the outputs "prediction" and "scores", by the model's decision; their types and shapes."""
+    rule, found = DECISIONS[model.kind](model, OfNodes()), Node(graph, scores, graph.numbers)
+    codes = rule.codes(found).name
     if model.kind in ("regression", "ranking"):
-        flat = graph.op("Squeeze", scores, graph.constant(np.array([1])))
-        graph.op("Cast", flat, to=graph.type_of(graph.results), named="prediction")
+        graph.op("Cast", codes, to=graph.type_of(graph.results), named="prediction")
         return {"prediction": (graph.results, ["n"])}
-    if model.kind == "labels":
-        has_label = graph.op("Greater", scores, graph.constant(np.array([0.0])))
-        graph.op("Cast", has_label, to=graph.type_of(np.int64), named="prediction")
-        return {"prediction": (np.int64, ["n", model.n_outputs])} | _decision(graph, scores, model.n_outputs)
-    if model.kind == "one class":
-        least = np.array([-ON_BOUNDARY * abs(model.intercept[0])])
-        is_inside = graph.op("GreaterOrEqual", scores, graph.constant(least))
-        inside = graph.op("Squeeze", is_inside, graph.constant(np.array([1])))
-        graph.op("Where", inside, graph.constant(np.array([1])), graph.constant(np.array([-1])), named="prediction")
-        return {"prediction": (np.int64, ["n"])} | _decision(graph, scores, 1)
-    codes, decision, n_columns = _codes(graph, model, scores)
-    classes = _plain_classes(model)
-    graph.op("Gather", graph.constant(classes, as_it_is=True), codes, named="prediction")
-    dtype = "str" if classes.dtype.kind == "O" else classes.dtype
-    return {"prediction": (dtype, ["n"])} | _decision(graph, decision, n_columns)
+    codes = graph.cast(codes, np.int64)
+    if rule.labels is None:
+        graph.op("Identity", codes, named="prediction")
+        outputs: dict[str, tuple[Any, list]] = {"prediction": (np.int64, ["n", model.n_outputs])}
+    else:
+        labels = _plain_labels(rule.labels)
+        graph.op("Gather", graph.constant(labels, as_it_is=True), codes, named="prediction")
+        outputs = {"prediction": ("str" if labels.dtype.kind == "O" else labels.dtype, ["n"])}
+    graph.op("Cast", rule.values(found).name, to=graph.type_of(graph.results), named="scores")
+    return outputs | {"scores": (graph.results, ["n", rule.n_values])}
 
 
-def _decision(graph: Graph, scores: str, n_columns: int) -> dict[str, tuple[Any, list]]:
-    graph.op("Cast", scores, to=graph.type_of(graph.results), named="scores")
-    return {"scores": (graph.results, ["n", n_columns])}
-
-
-def _codes(graph: Graph, model: PlainModel, scores: str) -> tuple[str, str, int]:
-    """Numbers of the predicted classes, the decision values, and how many of these a row has."""
-    assert model.classes is not None
-    k, shape = len(model.classes), model.options.get("decision_function_shape")
-    if model.kind == "binary":
-        is_second = graph.op("Greater", scores, graph.constant(np.array([0.0])))
-        codes = graph.op("Cast", is_second, to=graph.type_of(np.int64))
-        return graph.op("Squeeze", codes, graph.constant(np.array([1]))), scores, 1
-    first, second = _pairs(k)
-    if model.kind == "classes":
-        if shape != "ovo":
-            return _greatest(graph, scores), scores, k
-        return _greatest(graph, scores), graph.op("MatMul", scores, graph.constant((first - second).T)), len(first)
-    if model.kind == "ordinal":
-        above = graph.op("Sub", scores, graph.constant(model.plain))
-        sums = graph.op("MatMul", above, graph.constant(np.triu(np.ones((k - 1, k)), 1)))
-        return _greatest(graph, sums), above if k == 2 else sums, 1 if k == 2 else k
-    votes = _votes(graph, scores, "Greater", first, second)
-    if shape == "ovo":
-        return _greatest(graph, votes), scores, len(first)
-    confidences = _confidences(graph, scores, first, second)
-    codes = _greatest(graph, confidences if model.options.get("break_ties") else votes)
-    return codes, confidences, k
-
-
-def _plain_classes(model: PlainModel) -> Array:
+def _plain_labels(labels: Array) -> Array:
     """The labels in a type that ONNX has: strings as objects, truth values as they are, other numbers of 64 bits."""
-    classes = np.asarray(model.classes)
-    if classes.dtype.kind in "iu":
-        return np.array(whole_numbers(classes, 2**63 - 1, "a graph of ONNX"), np.int64)
-    return classes if classes.dtype.kind in "bf" else np.array(texts(classes, "a graph of ONNX"), object)
+    if labels.dtype.kind in "iu":
+        return np.array(whole_numbers(labels, 2**63 - 1, "a graph of ONNX"), np.int64)
+    return labels if labels.dtype.kind in "bf" else np.array(texts(labels, "a graph of ONNX"), object)
 
 
-def _greatest(graph: Graph, values: str) -> str:
-    """The column of each row's greatest value, the first of equals."""
-    return graph.op("ArgMax", values, axis=1, keepdims=0)
+class OfNodes:
+    """Functions of nodes of scores; see `slimsvm.deploy.decisions.OfArrays`."""
+
+    def column(self, scores: Node) -> Node:
+        """See `OfArrays.column`."""
+        return scores.op("Squeeze", scores, np.array([1]))
+
+    def above(self, scores: Node) -> Node:
+        """See `OfArrays.above`."""
+        return self._indicator(scores.op("Greater", scores, 0.0))
+
+    def at_least(self, scores: Node, least: float) -> Node:
+        """See `OfArrays.at_least`."""
+        return self._indicator(scores.op("GreaterOrEqual", scores, least))
+
+    def less(self, scores: Node, thresholds: Array) -> Node:
+        """See `OfArrays.less`."""
+        return scores.op("Sub", scores, thresholds)
+
+    def magnitude(self, scores: Node) -> Node:
+        """See `OfArrays.magnitude`."""
+        return scores.op("Abs", scores)
+
+    def zero_within(self, scores: Node, bound: float) -> Node:
+        """See `OfArrays.zero_within`."""
+        is_within = scores.op("LessOrEqual", self.magnitude(scores), bound)
+        return scores.op("Where", is_within, 0.0, scores)
+
+    def greatest(self, values: Node) -> Node:
+        """See `OfArrays.greatest`."""
+        return values.op("ArgMax", values, axis=1, keepdims=0)
+
+    def running_sums(self, values: Node, n_classes: int) -> Node:
+        """See `OfArrays.running_sums`."""
+        return values.op("MatMul", values, np.triu(np.ones((n_classes - 1, n_classes)), 1))
+
+    def differences(self, scores: Node, n_classes: int) -> Node:
+        """See `OfArrays.differences`."""
+        first, second = _pairs(n_classes)
+        return scores.op("MatMul", scores, (first - second).T)
+
+    def votes(self, is_first: Node, n_classes: int) -> Node:
+        """See `OfArrays.votes`."""
+        first, second = _pairs(n_classes)
+        return is_first.op("MatMul", is_first, first - second) + second.sum(axis=0)
+
+    def pair_sums(self, scores: Node, n_classes: int) -> Node:
+        """See `OfArrays.pair_sums`."""
+        first, second = _pairs(n_classes)
+        return scores.op("MatMul", scores, first - second)
+
+    def _indicator(self, compared: Node) -> Node:
+        return Node(compared.graph, compared.graph.cast(compared.name, compared.dtype), compared.dtype)
 
 
 def _pairs(k: int) -> tuple[Array, Array]:
     """Indicators (n_pairs, k) of the first class of each pair and of the second."""
     pairs = np.array(list(combinations(range(k), 2)), np.int64).reshape(-1, 2)
     return np.eye(k)[pairs[:, 0]], np.eye(k)[pairs[:, 1]]
-
-
-def _votes(graph: Graph, scores: str, comparison: str, first: Array, second: Array) -> str:
-    """Votes (n, n_classes): a pair's first class has one where its score compares so to 0, its second elsewhere."""
-    compared = graph.op(comparison, scores, graph.constant(np.array([0.0])))
-    is_first = graph.op("Cast", compared, to=graph.type_of(graph.numbers))
-    product = graph.op("MatMul", is_first, graph.constant(first - second))
-    return graph.op("Add", product, graph.constant(second.sum(axis=0)))
-
-
-def _confidences(graph: Graph, scores: str, first: Array, second: Array) -> str:
-    """See `slimsvm.deploy.predictors.pair_confidences`."""
-    sums = graph.op("MatMul", scores, graph.constant(first - second))
-    three, one = graph.constant(np.array([3.0])), graph.constant(np.array([1.0]))
-    bound = graph.op("Mul", three, graph.op("Add", graph.op("Abs", sums), one))
-    return graph.op("Add", _votes(graph, scores, "GreaterOrEqual", first, second), graph.op("Div", sums, bound))

@@ -3,7 +3,7 @@
     row -> scaling -> values of the kernel -> products with coefficients -> decision
 
 Each step is a value with a name: `Scaling`, a kernel (`slimsvm.kernels`), ``coef`` and ``intercept``, and the ``kind``
-of the decision (`slimsvm.deploy.predictors`). Forms are interpreters of these, or printers.
+of the decision (`slimsvm.deploy.decisions`). Forms are interpreters of these, or printers.
 """
 
 from __future__ import annotations

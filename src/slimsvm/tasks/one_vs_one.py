@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from slimsvm.deploy.decisions import ARRAYS
 from slimsvm.tasks.multiclass import Multiclass
 from slimsvm.tasks.task import Augmented, Examples, Task, unit_weights
 
@@ -70,9 +71,4 @@ class OneVsOne(Task):
 
     def decode(self, scores, plain, examples=None):
         """Codes of the classes with the most votes."""
-        votes = np.zeros((len(scores), self.n_classes), np.int64)
-        for column, (a, b) in enumerate(self.class_pairs()):
-            for_a = scores[:, column] > 0
-            votes[:, a] += for_a
-            votes[:, b] += ~for_a
-        return np.argmax(votes, axis=1)
+        return ARRAYS.greatest(ARRAYS.votes(ARRAYS.above(scores), self.n_classes))
