@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-# One-class scores of at most this share of the offset are 0: free support vectors lie on the boundary, but for rounding.
+# One-class scores of at most this share of the offset are 0: free support vectors lie on the boundary but for rounding.
 ON_BOUNDARY = 1e-8
 
 
