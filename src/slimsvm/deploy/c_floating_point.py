@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import re
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -189,11 +191,11 @@ def _functions(model: PlainModel, dtype: str) -> str:
     if model.vectors is None:
         return SCORES_OF_WEIGHTS
     step, factor = _sum_of(model)
-    f = CFunctions(dtype)
-    z = CNumber(f, "sum", factor)
+    f = _CFunctions(dtype)
+    z = f.number("sum", factor)
     if model.kernel.form == "products":
         f.statements.append(f"sum = {z.text} + {number(model.kernel.coef0, dtype)}")
-        z = CNumber(f, "sum")
+        z = f.number("sum")
     f.statements.append(f"return {model.kernel.formula(z, f).text}")
     kernel = KERNEL.format(step=step, result=";\n    ".join(f.statements))
     return "".join(f.helpers.values()) + kernel + SCORES_OF_VECTORS
@@ -212,110 +214,98 @@ def _sum_of(model: PlainModel) -> tuple[str, float]:
     }[kernel.form]
 
 
-class Scaled(Expression):
-    """A number with a factor that is multiplied when it must be: of all constants of a formula there is one product."""
+@dataclass
+class _Scaled(Expression):
+    """It multiplies its factor when it must: of all constants of a formula there is one product."""
 
-    def __init__(self, f: Any, value: Any, factor: float = 1.0) -> None:
-        self.f, self.value, self.factor = f, value, factor
+    value: Any
+    factor: float = 1.0
 
     def __neg__(self) -> Any:
         return self.times(-1.0)
 
     def times(self, factor: float) -> Any:
-        """The number times a constant."""
-        return type(self)(self.f, self.value, factor * self.factor)
+        return replace(self, factor=factor * self.factor)
+
+    def joined(self, sign: str, left: Any, right: Any) -> Any:
+        if sign == "*" and isinstance(right, float):
+            return left.times(right)
+        return replace(self, value=self.join(sign, left, right), factor=1.0)
+
+    def join(self, sign: str, left: Any, right: Any) -> Any:
+        raise NotImplementedError
 
 
-class CNumber(Scaled):
-    """A number in C's text."""
+@dataclass
+class _CNumber(_Scaled):
+    """It is a text of C."""
+
+    dtype: str = "float32"
 
     @property
     def text(self) -> str:
-        """The number, in parentheses where it is a sum or a product."""
-        return self.value if self.factor == 1.0 else f"{self.value} * {number(self.factor, self.f.dtype)}"
+        return self.value if self.factor == 1.0 else f"{self.value} * {number(self.factor, self.dtype)}"
 
-    def joined(self, sign: str, left: Any, right: Any) -> CNumber:
-        """See `Expression.joined`."""
-        if sign == "*" and isinstance(right, float):
-            return left.times(right)
+    def join(self, sign: str, left: Any, right: Any) -> str:
         if sign == "+" and isinstance(right, float):
             left, right = right, left
-        sides = (each.text if isinstance(each, CNumber) else number(each, self.f.dtype) for each in (left, right))
-        return CNumber(self.f, f"({f' {sign} '.join(sides)})")
+        sides = (each.text if isinstance(each, _CNumber) else number(each, self.dtype) for each in (left, right))
+        return f"({f' {sign} '.join(sides)})"
 
 
-class CFunctions:
-    """`Functions` of numbers in C: helpers that they need, and statements before the result."""
+class _CFunctions:
+    """They collect the helpers that C needs, and statements before the result."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype, self.statements = dtype, list[str]()
         self.helpers: dict[str, str] = {}
 
-    def exp(self, z: CNumber) -> CNumber:
-        """See `Functions.exp`."""
+    def number(self, value: str, factor: float = 1.0) -> _CNumber:
+        return _CNumber(value, factor, self.dtype)
+
+    def exp(self, z: _CNumber) -> _CNumber:
         terms = ", ".join(repr(float(np.log(2.0) ** n / math.factorial(n))) for n in range(14))
         self.helpers["exp2"] = EXP2_DOUBLE.replace("TERMS", terms) if self.dtype == "float64" else EXP2
-        return CNumber(self, f"NAME_exp2({z.times(LOG2_E).text})")
+        return self.number(f"NAME_exp2({z.times(LOG2_E).text})")
 
-    def sqrt(self, z: CNumber) -> CNumber:
-        """See `Functions.sqrt`."""
+    def sqrt(self, z: _CNumber) -> _CNumber:
         self.helpers["sqrt"] = SQRT.format(**SQRTS[self.dtype])
         return self._named("root", f"NAME_sqrt({z.text})")
 
-    def tanh(self, z: CNumber) -> CNumber:
-        """See `Functions.tanh`."""
+    def tanh(self, z: _CNumber) -> _CNumber:
         return 1.0 - 2.0 / (1.0 + self.exp(2.0 * z))
 
-    def power(self, z: CNumber, degree: int) -> CNumber:
-        """See `Functions.power`."""
+    def power(self, z: _CNumber, degree: int) -> _CNumber:
         base, power = self._named("base", z.text), self._named("power", number(1.0, self.dtype), "float")
         self.statements.append(f"for (f = 0; f < {degree}; ++f) {power.text} *= {base.text}")
         return power
 
-    def _named(self, name: str, value: str, kind: str = "const float") -> CNumber:
+    def _named(self, name: str, value: str, kind: str = "const float") -> _CNumber:
         name = f"{name}_{len(self.statements)}"
         self.statements.append(f"{kind} {name} = {value}")
-        return CNumber(self, name)
+        return self.number(name)
 
 
-class Float32Number(Scaled):
-    """Arrays with the roundings of a number in C."""
-
-    SIGNS: ClassVar[dict[str, Any]] = {
-        "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv
-    }  # fmt: skip
+class _Float32Number(_Scaled):
+    """It is an array with the roundings of a number of C."""
 
     @property
     def array(self) -> Array:
-        """The number."""
         return self.value * np.float32(self.factor)
 
-    def joined(self, sign: str, left: Any, right: Any) -> Float32Number:
-        """See `Expression.joined`."""
-        if sign == "*" and isinstance(right, float):
-            return left.times(right)
-        sides = (each.array if isinstance(each, Float32Number) else np.float32(each) for each in (left, right))
-        return Float32Number(self.f, self.SIGNS[sign](*sides))
+    def join(self, sign: str, left: Any, right: Any) -> Array:
+        sides = (each.array if isinstance(each, _Float32Number) else np.float32(each) for each in (left, right))
+        return SIGNS[sign](*sides)
 
 
-class Float32Functions:
-    """`Functions` of `Float32Number`; the last rounding of exponentials left aside."""
-
-    def exp(self, z: Float32Number) -> Float32Number:
-        """See `Functions.exp`."""
-        return Float32Number(self, np.exp2(z.times(LOG2_E).array))
-
-    def sqrt(self, z: Float32Number) -> Float32Number:
-        """See `Functions.sqrt`."""
-        return Float32Number(self, np.sqrt(np.maximum(z.array, np.float32(0))))
-
-    def tanh(self, z: Float32Number) -> Float32Number:
-        """See `Functions.tanh`."""
-        return Float32Number(self, np.tanh(z.array))
-
-    def power(self, z: Float32Number, degree: int) -> Float32Number:
-        """See `Functions.power`."""
-        return Float32Number(self, z.array ** np.float32(degree))
+SIGNS: dict[str, Any] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+# `Functions` of these; the last rounding of exponentials left aside.
+FLOAT32: Any = SimpleNamespace(
+    exp=lambda z: _Float32Number(np.exp2(z.times(LOG2_E).array)),
+    sqrt=lambda z: _Float32Number(np.sqrt(np.maximum(z.array, np.float32(0)))),
+    tanh=lambda z: _Float32Number(np.tanh(z.array)),
+    power=lambda z, degree: _Float32Number(z.array ** np.float32(degree)),
+)
 
 
 class Float32Model(PlainModel):
@@ -354,11 +344,10 @@ def _kernel_values_float32(model: PlainModel, x: Array) -> Array:
     total = np.zeros((len(x), len(Z)), single)
     for f in range(model.n_features):
         total += ADDED[kernel.form](x[:, f : f + 1], Z[:, f]) * weights[f]
-    functions = Float32Functions()
-    z = Float32Number(functions, total, _sum_of(model)[1])
+    z = _Float32Number(total, _sum_of(model)[1])
     if kernel.form == "products":
-        z = Float32Number(functions, z.array + single(kernel.coef0))
-    return kernel.formula(z, functions).array
+        z = _Float32Number(z.array + single(kernel.coef0))
+    return kernel.formula(z, FLOAT32).array
 
 
 # What a feature adds to the sum of a kernel.

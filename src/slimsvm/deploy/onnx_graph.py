@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -244,27 +245,13 @@ class Node(Expression):
         return self.op("Neg", self)
 
 
-class GraphFunctions:
-    """`Functions` of nodes."""
-
-    def exp(self, z: Node) -> Node:
-        """See `Functions.exp`."""
-        return z.op("Exp", z)
-
-    def sqrt(self, z: Node) -> Node:
-        """See `Functions.sqrt`."""
-        return z.op("Sqrt", z.op("Max", z, 0.0))
-
-    def tanh(self, z: Node) -> Node:
-        """See `Functions.tanh`."""
-        return z.op("Tanh", z)
-
-    def power(self, z: Node, degree: int) -> Node:
-        """See `Functions.power`."""
-        return z.op("Pow", z, float(degree))
-
-
-GRAPH = GraphFunctions()
+# `Functions` of nodes.
+GRAPH: Any = SimpleNamespace(
+    exp=lambda z: z.op("Exp", z),
+    sqrt=lambda z: z.op("Sqrt", z.op("Max", z, 0.0)),
+    tanh=lambda z: z.op("Tanh", z),
+    power=lambda z, degree: z.op("Pow", z, float(degree)),
+)
 
 
 def _minus_half_squares(graph: Graph, rows: str, form: Distances) -> str:
@@ -334,7 +321,7 @@ def _sums(graph: Graph, model: PlainModel, values: str) -> str:
 
 def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[Any, list]]:
     """Add the outputs "prediction" and "scores", by the model's decision; their types and shapes."""
-    rule, found = DECISIONS[model.kind](model, OfNodes()), Node(graph, scores, graph.numbers)
+    rule, found = DECISIONS[model.kind](model, NODES), Node(graph, scores, graph.numbers)
     codes = rule.codes(found).name
     if model.kind in ("regression", "ranking"):
         graph.op("Cast", codes, to=graph.type_of(graph.results), named="prediction")
@@ -358,59 +345,26 @@ def _plain_labels(labels: Array) -> Array:
     return labels if labels.dtype.kind in "bf" else np.array(texts(labels, "a graph of ONNX"), object)
 
 
-class OfNodes:
-    """Functions of nodes of scores; see `slimsvm.deploy.decisions.OfArrays`."""
+def _indicator(compared: Node) -> Node:
+    return Node(compared.graph, compared.graph.cast(compared.name, compared.dtype), compared.dtype)
 
-    def column(self, scores: Node) -> Node:
-        """See `OfArrays.column`."""
-        return scores.op("Squeeze", scores, np.array([1]))
 
-    def above(self, scores: Node) -> Node:
-        """See `OfArrays.above`."""
-        return self._indicator(scores.op("Greater", scores, 0.0))
-
-    def at_least(self, scores: Node, least: float) -> Node:
-        """See `OfArrays.at_least`."""
-        return self._indicator(scores.op("GreaterOrEqual", scores, least))
-
-    def less(self, scores: Node, thresholds: Array) -> Node:
-        """See `OfArrays.less`."""
-        return scores.op("Sub", scores, thresholds)
-
-    def magnitude(self, scores: Node) -> Node:
-        """See `OfArrays.magnitude`."""
-        return scores.op("Abs", scores)
-
-    def zero_within(self, scores: Node, bound: float) -> Node:
-        """See `OfArrays.zero_within`."""
-        is_within = scores.op("LessOrEqual", self.magnitude(scores), bound)
-        return scores.op("Where", is_within, 0.0, scores)
-
-    def greatest(self, values: Node) -> Node:
-        """See `OfArrays.greatest`."""
-        return values.op("ArgMax", values, axis=1, keepdims=0)
-
-    def running_sums(self, values: Node, n_classes: int) -> Node:
-        """See `OfArrays.running_sums`."""
-        return values.op("MatMul", values, np.triu(np.ones((n_classes - 1, n_classes)), 1))
-
-    def differences(self, scores: Node, n_classes: int) -> Node:
-        """See `OfArrays.differences`."""
-        first, second = _pairs(n_classes)
-        return scores.op("MatMul", scores, (first - second).T)
-
-    def votes(self, is_first: Node, n_classes: int) -> Node:
-        """See `OfArrays.votes`."""
-        first, second = _pairs(n_classes)
-        return is_first.op("MatMul", is_first, first - second) + second.sum(axis=0)
-
-    def pair_sums(self, scores: Node, n_classes: int) -> Node:
-        """See `OfArrays.pair_sums`."""
-        first, second = _pairs(n_classes)
-        return scores.op("MatMul", scores, first - second)
-
-    def _indicator(self, compared: Node) -> Node:
-        return Node(compared.graph, compared.graph.cast(compared.name, compared.dtype), compared.dtype)
+# `slimsvm.deploy.decisions.OfArrays`, of nodes.
+NODES: Any = SimpleNamespace(
+    column=lambda scores: scores.op("Squeeze", scores, np.array([1])),
+    above=lambda scores: _indicator(scores.op("Greater", scores, 0.0)),
+    at_least=lambda scores, least: _indicator(scores.op("GreaterOrEqual", scores, least)),
+    less=lambda scores, thresholds: scores.op("Sub", scores, thresholds),
+    magnitude=lambda scores: scores.op("Abs", scores),
+    zero_within=lambda scores, bound: scores.op(
+        "Where", scores.op("LessOrEqual", scores.op("Abs", scores), bound), 0.0, scores
+    ),
+    greatest=lambda values: values.op("ArgMax", values, axis=1, keepdims=0),
+    running_sums=lambda values, k: values.op("MatMul", values, np.triu(np.ones((k - 1, k)), 1)),
+    differences=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k)).T),
+    votes=lambda is_first, k: is_first.op("MatMul", is_first, np.subtract(*_pairs(k))) + _pairs(k)[1].sum(axis=0),
+    pair_sums=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k))),
+)
 
 
 def _pairs(k: int) -> tuple[Array, Array]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,27 +30,8 @@ class Functions(Protocol):
         """z^degree."""
 
 
-class NumPyFunctions:
-    """`Functions` of arrays."""
-
-    def exp(self, z: np.ndarray) -> np.ndarray:
-        """See `Functions.exp`."""
-        return np.exp(z)
-
-    def sqrt(self, z: np.ndarray) -> np.ndarray:
-        """See `Functions.sqrt`."""
-        return np.sqrt(np.maximum(z, 0.0))
-
-    def tanh(self, z: np.ndarray) -> np.ndarray:
-        """See `Functions.tanh`."""
-        return np.tanh(z)
-
-    def power(self, z: np.ndarray, degree: int) -> np.ndarray:
-        """See `Functions.power`."""
-        return z**degree
-
-
-NUMPY = NumPyFunctions()
+# `Functions` of arrays.
+NUMPY: Any = SimpleNamespace(exp=np.exp, sqrt=lambda z: np.sqrt(np.maximum(z, 0.0)), tanh=np.tanh, power=operator.pow)
 
 
 @dataclass(frozen=True)
