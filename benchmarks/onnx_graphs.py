@@ -94,7 +94,7 @@ def svm_classifier(model: PlainModel) -> bytes:
     n = len(model.coef)
     node = helper.make_node(
         "SVMClassifier", ["X"], ["labels", "scores"], domain="ai.onnx.ml", classlabels_ints=[0, 1], kernel_type="RBF",
-        kernel_params=[float(model.parameters["gamma"]), 0.0, 3.0], post_transform="NONE",
+        kernel_params=[float(model.kernel.gamma), 0.0, 3.0], post_transform="NONE",
         coefficients=model.coef[:, 0].tolist(), rho=model.intercept.tolist(), vectors_per_class=[n // 2, n - n // 2],
         support_vectors=model.dense_vectors().ravel().tolist(),
     )  # fmt: skip

@@ -44,12 +44,13 @@ extern "C" {
 #define SLIMSVM_NEEDS_WORKSPACE 2
 
 /* Maps from z, an inner product or -1/2 of a squared distance, to a kernel value (core/kernels/maps.h):
- * 2^min(z, 0), z^degree, z, tanh z, (1 + s) e^-s with s = sqrt(-2 z). */
+ * 2^min(z, 0), z^degree, z, tanh z, (1 + s) e^-s with s = sqrt(-2 z), 1 / (1 - min(z, 0)). */
 #define SLIMSVM_EXP2 0
 #define SLIMSVM_POWER 1
 #define SLIMSVM_IDENTITY 2
 #define SLIMSVM_TANH 3
 #define SLIMSVM_MATERN32 4
+#define SLIMSVM_RATIONAL 5
 
 /* Products of rows and points: both dense; CSR rows, dense points; CSR rows, CSC points; rows of ready kernel values.
  */

@@ -2,6 +2,10 @@
 
 from slimsvm.kernels import KERNELS, kernels_with
 
+# Those with a formula, of which models score without training code; and of these those of x - z.
+WITH_FORMULA = [name for name, kernel in KERNELS.items() if kernel.form in ("products", "squares", "absolute")]
+OF_DISTANCES = [name for name in WITH_FORMULA if KERNELS[name].form != "products"]
+
 
 def with_metric(gamma, gammas=None):
     """One of every kernel that has a metric, by name, and one with a gamma for each feature where these are given."""

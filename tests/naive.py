@@ -117,6 +117,8 @@ def kernel_matrix(kernel, X, Z):
     if kernel.name == "matern32":
         s = np.sqrt(6 * np.sum(gamma * difference**2, axis=2))
         return (1 + s) * np.exp(-s)
+    if kernel.name == "rational_quadratic":
+        return 1 / (1 + np.sum(gamma * difference**2, axis=2))
     if kernel.name == "laplacian":
         return np.exp(-np.sum(gamma * np.abs(difference), axis=2))
     if kernel.name == "poly":

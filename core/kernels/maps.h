@@ -2,20 +2,50 @@
 //
 // z is an inner product of folded rows, or -1/2 of their squared distance. Maps work on vectors of numbers. 2^z has
 // functions of its own, since callers take parts of its exponent apart; every other map is a case in `map_values` and
-// one in `slope_of`.
+// one in `slope_of`. The runtime finds a kernel by its name in a model file, in `KERNELS`.
 #pragma once
 
-#include "simd/exp2.h"
+#include "kernels/step.h"
 #include "slimsvm.h"
 
-namespace slimsvm::SLIMSVM_ISA {
+namespace slimsvm {
 
 // Greatest degree of a polynomial: a call's time grows with it.
 constexpr int64_t MOST_DEGREE = 1000;
 
+struct KnownKernel {
+    const char* name;
+    Step step;
+    int64_t map;
+    double unit;      // see `Step`
+    bool of_columns;  // a row holds kernel values, a vector is the position of one
+};
+
+constexpr KnownKernel KERNELS[] = {{"rbf", Step::SQUARED, SLIMSVM_EXP2, 1.4426950408889634, false},
+                                   {"laplacian", Step::ABSOLUTE, SLIMSVM_EXP2, 1.4426950408889634, false},
+                                   {"matern32", Step::SQUARED, SLIMSVM_MATERN32, 3.0, false},
+                                   {"rational_quadratic", Step::SQUARED, SLIMSVM_RATIONAL, 1.0, false},
+                                   {"poly", Step::INNER, SLIMSVM_POWER, 1.0, false},
+                                   {"sigmoid", Step::INNER, SLIMSVM_TANH, 1.0, false},
+                                   {"linear", Step::INNER, SLIMSVM_IDENTITY, 1.0, false},
+                                   {"precomputed", Step::INNER, SLIMSVM_IDENTITY, 1.0, true}};
+
+// Below this z, if it is not 0, a map is 0 whatever z is, and is not asked for it: the factor 1 + s of (1 + s) e^-s has
+// no bound.
+constexpr double lowest_z(int64_t code) { return code == SLIMSVM_MATERN32 ? -1e6 : 0.0; }
+
+}  // namespace slimsvm
+
+// Files that are compiled once read the table alone.
+#ifdef SLIMSVM_ISA
+
+#include "simd/exp2.h"
+
+namespace slimsvm::SLIMSVM_ISA {
+
 // Whether numbers from outside name a map.
 SLIMSVM_INLINE bool is_map(int64_t code, int64_t degree) {
-    return code >= 0 && code <= SLIMSVM_MATERN32 && degree >= 1 && degree <= MOST_DEGREE;
+    return code >= 0 && code <= SLIMSVM_RATIONAL && degree >= 1 && degree <= MOST_DEGREE;
 }
 
 template <class T>
@@ -61,6 +91,9 @@ SLIMSVM_INLINE void map_values(Vec<T> (&z)[COUNT], int64_t code, int64_t degree)
         case SLIMSVM_MATERN32:
             map_matern32<T, COUNT>(z);
             break;
+        case SLIMSVM_RATIONAL:
+            SLIMSVM_EACH (v, COUNT) z[v] = T(1) / (T(1) - minimum<T>(z[v], Vec<T>{}));
+            break;
     }
 }
 
@@ -85,6 +118,8 @@ SLIMSVM_INLINE Vec<T> slope_of(Vec<T> z, Vec<T> value, int64_t code, int64_t deg
             return T(1) - value * value;
         case SLIMSVM_MATERN32:  // e^-s: that of the value in s is -s e^-s, that of s in z is -1 / s
             return value / (T(1) + distance<T>(z));
+        case SLIMSVM_RATIONAL:
+            return value * value;
         default:
             return splat<T>(T(1));
     }
@@ -133,3 +168,5 @@ inline void map_with_slopes(T* values, T* slopes, const T* added, T shift, int64
 }
 
 }  // namespace slimsvm::SLIMSVM_ISA
+
+#endif

@@ -1,18 +1,17 @@
 // A model as it is scored: f_c(x) = sum_j coef[c, j] k(z_j, x) + intercept[c].
 //
 // Rows and vectors are folded first: multiplied by the scales of their features, so that a kernel is a map of one sum
-//     SQUARED   z = -sum_f (x_f - z_f)^2
-//     ABSOLUTE  z = -sum_f |x_f - z_f|
-//     INNER     z = sum_f x_f z_f + coef0
-// and only features that a vector has ("used" ones) are multiplied; what the others add to a distance is the row's own.
+// (see `Step`), and only features that a vector has ("used" ones) are multiplied; what the others add to a distance is
+// the row's own.
 #pragma once
 
+#include "kernels/step.h"
 #include "predict/array.h"
 
 namespace slimsvm::predict {
 
 enum class Kind : int32_t { BINARY, CLASSES, PAIRS, LABELS, REGRESSION, ONE_CLASS, ORDINAL, RANKING, SEQUENCES };
-enum class Step : int32_t { SQUARED, ABSOLUTE, INNER };
+using slimsvm::Step;
 enum class Storage : int32_t {
     WEIGHTS,  // no vectors: coef (n_outputs, n_used) are those of the features
     PANELS,   // dense vectors side by side
@@ -37,6 +36,7 @@ struct Model {
     Step step = Step::INNER;
     int64_t map = 0, degree = 1;  // see kernels/maps.h
     double coef0 = 0.0;
+    bool of_columns = false;
     Storage storage = Storage::WEIGHTS;
     bool is_single = false;               // kernel values are float32
     int64_t n_vectors = 0, n_padded = 0;  // and those that fill up the last panel

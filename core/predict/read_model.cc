@@ -1,16 +1,14 @@
 // A model from the header and the arrays of a file; src/slimsvm/deploy/plain_model.py has the same in Python.
+#include "kernels/maps.h"
 #include "predict/message.h"
 #include "predict/model.h"
 #include "predict/model_file.h"
 #include "predict/vectors.h"
-#include "slimsvm.h"
 
 namespace slimsvm::predict {
 
 namespace {
 
-constexpr double LOG2_E = 1.4426950408889634;
-constexpr int64_t MOST_DEGREE = 1000;
 // Features and rows of a window beyond these are no model's: products of two of them are numbers.
 constexpr int64_t MOST_FEATURES = int64_t(1) << 40, MOST_WINDOW = 1 << 20;
 
@@ -106,13 +104,34 @@ bool read_labels(const ModelFile& file, Model& model) {
 
 // ---------------------------------------------------------------- the kernel
 
+// The kernel of that name; nothing, with a message, where there is none.
+const KnownKernel* find_kernel(const Json& name) {
+    for (const KnownKernel& known : KERNELS)
+        if (name.is_text(known.name)) return &known;
+    char found[32] = "nothing";
+    if (name) {
+        const int64_t given = name.end() - name.begin(), n = given < 31 ? given : 31;
+        for (int64_t i = 0; i < n; ++i)
+            found[i] = name.begin()[i] < ' ' || name.begin()[i] > '~' ? '?' : name.begin()[i];
+        found[n] = 0;
+    }
+    Message message = error() << "the kernel must be one of ";
+    for (const KnownKernel& known : KERNELS) message << known.name << ", ";
+    message << "found " << found;
+    return nullptr;
+}
+
 // The kernel's step and map, the scales of its features, and the factor on vectors of inner products.
 bool read_kernel(const ModelFile& file, Model& model, double& factor) {
-    const Json kernel = file.header["kernel"], name = kernel["kernel"];
+    const Json kernel = file.header["kernel"];
+    const KnownKernel* known = find_kernel(kernel["kernel"]);
+    if (!known) return false;
+    model.step = known->step;
+    model.map = known->map;
+    model.of_columns = known->of_columns;
     FileArray array;
     Array<double> gamma;
     double number = 1.0;
-    factor = 1.0;
     if (!file.find("kernel_gamma", array)) return false;
     if (array) {
         if (!read_numbers(file, "kernel_gamma", 1, array, gamma)) return false;
@@ -123,39 +142,21 @@ bool read_kernel(const ModelFile& file, Model& model, double& factor) {
         gamma[0] = number;
     }
     if (!model.scales.make(gamma.size())) return fails("there is no memory for the model");
-    // What gamma is multiplied by, so that z is the exponent of 2, or 6 gamma |x - z|^2 is -2 z.
-    double multiple = LOG2_E;
-    model.step = Step::SQUARED;
-    model.map = SLIMSVM_EXP2;
-    if (name.is_text("laplacian")) {
-        model.step = Step::ABSOLUTE;
-    } else if (name.is_text("matern32")) {
-        model.map = SLIMSVM_MATERN32;
-        multiple = 3.0;
-    } else if (!name.is_text("rbf")) {
-        model.step = Step::INNER;
+    if (model.step == Step::INNER) {
         if (array) return fails("this kernel must have one gamma");
-        if (kernel["coef0"] && !kernel["coef0"].get(&model.coef0)) return fails("coef0 must be a number");
         model.scales[0] = 1.0;
+        if (model.map == SLIMSVM_IDENTITY) return true;
         factor = number;
-        if (name.is_text("poly")) {
-            model.map = SLIMSVM_POWER;
-            if (!kernel["degree"].get(&model.degree) || model.degree < 1 || model.degree > MOST_DEGREE)
-                return error() << "degree must be a whole number from 1 to " << MOST_DEGREE, false;
-        } else if (name.is_text("sigmoid")) {
-            model.map = SLIMSVM_TANH;
-        } else if (name.is_text("linear") || name.is_text("precomputed")) {
-            model.map = SLIMSVM_IDENTITY;
-            factor = 1.0;
-            model.coef0 = 0.0;
-        } else {
-            return fails("the model file's kernel is none that this library knows");
-        }
+        if (kernel["coef0"] && !kernel["coef0"].get(&model.coef0)) return fails("coef0 must be a number");
+        if (model.map == SLIMSVM_POWER &&
+            (!kernel["degree"].get(&model.degree) || model.degree < 1 || model.degree > MOST_DEGREE))
+            return error() << "degree must be a whole number from 1 to " << MOST_DEGREE, false;
         return true;
     }
     for (int64_t f = 0; f < gamma.size(); ++f) {
         if (!(gamma[f] >= 0.0)) return fails("gamma must not be negative");
-        model.scales[f] = model.step == Step::ABSOLUTE ? gamma[f] * multiple : __builtin_sqrt(gamma[f] * multiple);
+        const double scale = gamma[f] * known->unit;
+        model.scales[f] = model.step == Step::ABSOLUTE ? scale : __builtin_sqrt(scale);
     }
     return true;
 }
@@ -164,7 +165,7 @@ bool read_kernel(const ModelFile& file, Model& model, double& factor) {
 bool read_scaling(const ModelFile& file, Model& model) {
     FileArray low, high, array;
     if (!file.header["scaling"]) return true;
-    if (model.kind == Kind::SEQUENCES || file.header["kernel"]["kernel"].is_text("precomputed"))
+    if (model.kind == Kind::SEQUENCES || model.of_columns)
         return fails("there is no scaling for sequences and for ready kernel values");
     if (!read_numbers(file, "scaling_offset", 1, array, model.offset) ||
         !read_numbers(file, "scaling_factor", 1, array, model.factor) || !file.find("scaling_low", low) ||
@@ -215,9 +216,9 @@ bool shapes_fit(const Model& model) {
 
 bool read(const ModelFile& file, Model& model) {
     FileArray coef, other;
-    double factor;
+    double factor = 1.0;
     if (!read_sizes(file.header, model) || !read_labels(file, model) || !read_kind(file.header, model) ||
-        !read_scaling(file, model) || !read_kernel(file, model, factor) ||
+        !read_kernel(file, model, factor) || !read_scaling(file, model) ||
         !read_numbers(file, "coef", 2, coef, model.coef) ||
         !read_numbers(file, "intercept", 1, other, model.intercept) ||
         !read_numbers(file, "plain", 1, other, model.plain))

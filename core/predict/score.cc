@@ -21,8 +21,6 @@ namespace {
 // Beyond this |x|^2 a distance is taken from differences: |x|^2 + |z|^2 - 2 <x, z> would lose too many digits.
 template <class T>
 constexpr double FAR_ROW = sizeof(T) == 4 ? 64.0 : 1e7;
-// Below this (1 + s) e^-s is 0 whatever s is; 2^z is bounded, s is not.
-constexpr double LOWEST_MATERN32 = -1e6;
 
 // -|x - p|^2 from 2 p, which the panels hold for |x|^2 + |p|^2 - <x, 2 p>.
 struct SquaredDistance {
@@ -105,10 +103,10 @@ void sums_of_sparse(const Model& model, const Folded<T>& folded, T* values) {
 template <class T>
 void map_row(const Model& model, double own, T* values) {
     if (model.map == SLIMSVM_EXP2) return map_exp2<T>(values, nullptr, T(-own), model.n_padded);
-    if (model.map == SLIMSVM_MATERN32) {
+    if (const T lowest = T(lowest_z(model.map)); lowest < 0) {
         for (int64_t j = 0; j < model.n_padded; ++j) {
             const T z = values[j] - T(own);
-            values[j] = z > T(LOWEST_MATERN32) ? z : T(LOWEST_MATERN32);
+            values[j] = z > lowest ? z : lowest;
         }
         own = 0.0;
     }

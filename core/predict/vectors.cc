@@ -111,12 +111,11 @@ bool read_sparse(const ModelFile& file, const Model& model, Given& given) {
 
 bool read_given(const ModelFile& file, const Model& model, Given& given) {
     FileArray array;
-    const bool is_precomputed = file.header["kernel"]["kernel"].is_text("precomputed");
     if (!file.find("basis", array)) return false;
-    if (!array) return is_precomputed ? fails("the model file has no positions") : read_sparse(file, model, given);
+    if (!array) return model.of_columns ? fails("the model file has no positions") : read_sparse(file, model, given);
     if (!array.is_numbers() || array.type == 'b' || array.n_axes != 2 || array.shape[0] != given.n)
         return fails("the model file's vectors are not as many as its coefficients");
-    if (is_precomputed) return read_positions(array, model, given);
+    if (model.of_columns) return read_positions(array, model, given);
     if (array.shape[1] != model.width)
         return error() << "the model file's vectors must have " << model.width << " features, found " << array.shape[1],
                false;

@@ -8,16 +8,14 @@ import pytest
 import scipy.sparse as sp
 
 import naive
-from kernel_cases import with_metric
+from kernel_cases import OF_DISTANCES, with_metric
 from slimsvm.kernels import (
     KERNELS,
-    RBF,
     CallableKernel,
     EvalCounter,
     KernelRows,
     Laplacian,
     Linear,
-    Matern32,
     Polynomial,
     Precomputed,
     Sigmoid,
@@ -327,7 +325,7 @@ def test_user_data_stay_as_they_are(case):
     assert as_rows(case.X).in_memory == (case.container != "memmap")
 
 
-@pytest.mark.parametrize("kernel", [RBF, Laplacian, Matern32])
+@pytest.mark.parametrize("kernel", [KERNELS[name] for name in OF_DISTANCES], ids=OF_DISTANCES)
 def test_gammas_are_an_array_and_one_gamma_is_a_number(kernel):
     given = np.array([0.5, 2.0])
     several = kernel(given)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import slimsvm
+from kernel_cases import WITH_FORMULA
 from slimsvm import (
     SVC,
     SVR,
@@ -48,8 +49,7 @@ ORDER = np.concatenate([OTHERS[:3], NUMBERS, OTHERS[3:]])
 NEW_VALUES = np.hstack([MORE[:, :3], VALUES + (VALUES != 0), MORE[:, 3:]])
 NEW_FEW, NEW_MANY = sp.csr_array(NEW_VALUES), wide(NEW_VALUES, ORDER)
 
-CASES = {f"SVC {kernel}": (SVC(kernel=kernel, gamma=0.3, coef0=0.5), TWO) for kernel in
-         ("rbf", "laplacian", "matern32", "poly", "sigmoid", "linear")}  # fmt: skip
+CASES = {f"SVC {kernel}": (SVC(kernel=kernel, gamma=0.3, coef0=0.5), TWO) for kernel in WITH_FORMULA}
 CASES |= {
     solver: (SVC(solver=solver, gamma=0.3, random_state=0, **({"max_basis": 9} if few else {})), TWO)
     for few, names in (

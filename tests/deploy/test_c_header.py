@@ -9,9 +9,11 @@ import pytest
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import OF_DISTANCES
 from slimsvm.cli import main
 from slimsvm.deploy.c_header import PREDICT, c_header, write_c
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.kernels import RBF, Linear
 
 FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c99", "-pedantic"]
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -93,7 +95,7 @@ def test_every_kind_of_labels_is_among_them():
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "sigmoid"])
+@pytest.mark.parametrize("kernel", [*OF_DISTANCES, "sigmoid"])
 def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, dtype, tmp_path):
     """Distances from 0 to where the exponential underflows, and a sigmoid at both of its ends."""
     X = np.concatenate([-np.logspace(3, -5, 40), [0.0], np.logspace(-5, 3, 40)])[:, None]
@@ -144,7 +146,7 @@ def test_the_type_is_what_the_model_needs(dtype, tmp_path):
 @pytest.mark.parametrize(("kind", "scores"), [("pairs", [1.0, -1.0, 1.0]), ("classes", [1.0, 1.0, 1.0])])
 def test_ties_go_to_the_lowest_class(kind, scores, tmp_path):
     """Three classes with a vote each, and with equal scores."""
-    model = PlainModel(kind, "linear", {}, 1, None, np.zeros((1, 3)), np.array(scores), np.zeros(0), np.arange(3), {})
+    model = PlainModel(kind, Linear(), 1, None, np.zeros((1, 3)), np.array(scores), np.zeros(0), np.arange(3), {})
     write_c(model, tmp_path / "model.h")
     assert run_header(tmp_path, [[0.0]], "classes")[0][-1] == "0"
 
@@ -162,7 +164,7 @@ def test_a_constant_has_no_vectors(kernel, tmp_path):
 def test_50_vectors_of_8_features_are_small(tmp_path):
     """At most 2.5 kB of constants."""
     parts = {"vectors": np.ones((50, 8)), "coef": np.ones((50, 1)), "intercept": np.zeros(1), "plain": np.zeros(0)}
-    model = PlainModel("binary", "rbf", {"gamma": np.ones(8)}, 8, classes=np.arange(2), options={}, **parts)
+    model = PlainModel("binary", RBF(np.ones(8)), 8, classes=np.arange(2), options={}, **parts)
     assert "1,836 bytes of constants; on 50 rows near the vectors" in write_c(model, tmp_path / "model.h")
     numbers = (tmp_path / "model.h").read_text().split("_vectors[", 1)[1].split("\n\n", 1)[0]
     assert numbers.count("f,") + numbers.count("f}") == 459

@@ -33,6 +33,8 @@ def kernel_value(model, x, z):
     square = math.fsum(g * (a - b) ** 2 for g, a, b in terms)
     if kernel["name"] == "rbf":
         return math.exp(-square)
+    if kernel["name"] == "rational_quadratic":
+        return 1 / (1 + square)
     s = math.sqrt(6 * square)
     return (1 + s) * math.exp(-s)
 

@@ -9,6 +9,7 @@ import pytest
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import OF_DISTANCES, WITH_FORMULA
 from slimsvm.cli import main
 from slimsvm.deploy.onnx_graph import OPSET, write_onnx
 from slimsvm.deploy.onnx_numbers import (
@@ -20,6 +21,7 @@ from slimsvm.deploy.onnx_numbers import (
     numbers_for,
 )
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.kernels import RBF, Linear
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -59,7 +61,7 @@ def test_every_model_is_the_same_in_onnx(name, tmp_path):
     assert [(opset.domain, opset.version) for opset in opsets] == [("", OPSET)]
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian"])
+@pytest.mark.parametrize("kernel", OF_DISTANCES)
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_any_number_of_rows(kernel, n, tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
@@ -73,7 +75,7 @@ def test_any_number_of_rows(kernel, n, tmp_path):
     np.testing.assert_allclose(found["scores"][:, 0], expected, rtol=0, atol=5e-6 * largest)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid", "linear"])
+@pytest.mark.parametrize("kernel", WITH_FORMULA)
 def test_a_constant_has_no_vectors(kernel, tmp_path):
     X = np.arange(10.0)[:, None]
     estimator = slimsvm.SVR(kernel=kernel).fit(X, np.ones(10))
@@ -97,9 +99,7 @@ def test_26_classes(tmp_path):
 def test_ties_go_to_the_lowest_class(kind, scores, tmp_path):
     """Three classes with a vote each, and with equal scores."""
     options = {"decision_function_shape": "ovo"}
-    model = PlainModel(
-        kind, "linear", {}, 1, None, np.zeros((1, 3)), np.array(scores), np.zeros(0), np.arange(3), options
-    )
+    model = PlainModel(kind, Linear(), 1, None, np.zeros((1, 3)), np.array(scores), np.zeros(0), np.arange(3), options)
     write_onnx(model, tmp_path / "model.onnx")
     assert run(tmp_path / "model.onnx", [[0.0]])["prediction"].tolist() == [0]
 
@@ -108,7 +108,7 @@ def two_vectors(gap, coef):
     """Two vectors of opposite signs, so far from each other (and from their centre)."""
     vectors = np.array([[0.0], [gap]])
     coefs = np.array([[coef], [-coef]])
-    return PlainModel("binary", "rbf", {"gamma": 1.0}, 1, vectors, coefs, np.zeros(1), np.zeros(0), np.arange(2), {})
+    return PlainModel("binary", RBF(1.0), 1, vectors, coefs, np.zeros(1), np.zeros(0), np.arange(2), {})
 
 
 def test_float32_is_taken_where_it_is_good_enough():
@@ -127,7 +127,7 @@ def test_some_vectors_are_exact_where_the_others_matter_little(n_far, eighths, t
     far = np.sort(rng.permutation(n)[:n_far])
     vectors[far] = np.linspace(100, 300, n_far)[:, None]
     coef[far] = 2.0 * (-1.0) ** np.arange(n_far)[:, None]
-    model = PlainModel("binary", "rbf", {"gamma": 1.0}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
+    model = PlainModel("binary", RBF(1.0), 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
     assert numbers_for(model) == EXACT_DISTANCES._replace(exact_eighths=eighths)
     fewer = replace(model, vectors=vectors[: n - 1], coef=coef[: n - 1])
     assert numbers_for(fewer) == EXACT_DISTANCES
@@ -145,7 +145,7 @@ def test_a_graph_of_one_type(name, dtype, tmp_path):
     model = read_plain_model(MODELS / f"{name}.slim")
     said = write_onnx(model, tmp_path / "model.onnx", dtype)
     assert f", {dtype}, " in said
-    assert ("scores differ by at most" in said) == (dtype == "float32" and model.kernel != "linear")
+    assert ("scores differ by at most" in said) == (dtype == "float32" and not model.is_one_product)
     X = np.random.default_rng(0).normal(size=(50, model.n_features)).astype(np.float32)
     found = run(tmp_path / "model.onnx", X)
     scores = found["scores"] if "scores" in found else found["prediction"][:, None]
@@ -158,7 +158,7 @@ def test_float32_is_taken_where_it_is_not_good_enough_if_it_is_asked_for(tmp_pat
     rng = np.random.default_rng(0)
     vectors, coef = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
     vectors[9], coef[3], coef[9] = vectors[3] + 1e-3, 1e3, -1e3
-    model = PlainModel("binary", "rbf", {"gamma": 0.1}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
+    model = PlainModel("binary", RBF(0.1), 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
     assert numbers_for(model) != SINGLE
     said = write_onnx(model, tmp_path / "model.onnx", "float32")
     error = float(re.search(r"differ by at most (\S+) of the largest", said)[1])
@@ -193,7 +193,7 @@ def test_few_exponentials_are_exact_where_few_coefficients_are_huge(tmp_path):
     n = LEAST_DIVIDED
     vectors, coef = rng.normal(size=(n, 3)), rng.normal(size=(n, 1))
     vectors[9], coef[3], coef[9] = vectors[3] + 1e-3, 1e3, -1e3
-    model = PlainModel("binary", "rbf", {"gamma": 0.1}, 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
+    model = PlainModel("binary", RBF(0.1), 3, vectors, coef, np.zeros(1), np.zeros(0), np.arange(2), {})
     assert numbers_for(model) == DOUBLE._replace(exact_eighths=2)
     said = write_onnx(model, tmp_path / "model.onnx")
     assert "float64; of 2 vectors in 8, kernel values of the others in float32" in said
@@ -209,7 +209,7 @@ def test_a_graph_of_float64_keeps_its_digits(tmp_path):
     assert_near(run(tmp_path / "model.onnx", X)["prediction"], estimator.predict(X.astype(np.float64)))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid"])
+@pytest.mark.parametrize("kernel", sorted(set(WITH_FORMULA) - {"linear"}))
 def test_every_choice_of_numbers_keeps_its_digits(kernel, tmp_path, monkeypatch):
     """More digits in the sums, and then in the exponentials, are nearer to the estimator's scores."""
     rng = np.random.default_rng(0)

@@ -9,9 +9,11 @@ import scipy.sparse as sp
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import WITH_FORMULA
 from slimsvm import modelfile
 from slimsvm.deploy import plain_model
 from slimsvm.deploy.predictors import PREDICTORS
+from slimsvm.kernels import Linear
 
 SHIPPED = [name for name in CASES if not name.startswith("structured")]
 
@@ -74,7 +76,7 @@ def test_blocks_of_rows_and_vectors_change_nothing(name, rows, monkeypatch):
     np.testing.assert_allclose(predictor.decision_function(queries), whole, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("kernel", WITH_FORMULA)
 def test_sparse_rows_are_as_dense_ones(kernel, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 9)) * (rng.random((60, 9)) < 0.4)
@@ -135,7 +137,7 @@ def test_a_score_of_0_is_of_the_first_of_two_classes(tmp_path):
 def test_ties_go_to_the_lowest_class():
     """Three classes, each with one vote, and all scores equal."""
     model = plain_model.PlainModel(
-        "pairs", "linear", {}, 1, None, np.zeros((1, 3)), np.array([1.0, -1.0, 1.0]), np.zeros(0), np.arange(3), {}
+        "pairs", Linear(), 1, None, np.zeros((1, 3)), np.array([1.0, -1.0, 1.0]), np.zeros(0), np.arange(3), {}
     )
     assert PREDICTORS["pairs"](model).predict([[0.0]]).tolist() == [0]
 

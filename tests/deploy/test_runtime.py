@@ -22,6 +22,7 @@ import slimsvm
 from elf_for_tests import Elf
 from fixtures.fuzz_models import write_models
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import WITH_FORMULA
 from runtime_for_tests import BUILT, Model, RefusedError, built_library, library
 from slimsvm import modelfile
 from slimsvm.kernels import RBF, Laplacian
@@ -98,7 +99,7 @@ def test_every_kind_is_among_them(runtime):
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly", "sigmoid", "linear"])
+@pytest.mark.parametrize("kernel", WITH_FORMULA)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_every_kernel_on_every_instruction_set(isa, kernel, precision, runtime, tmp_path, monkeypatch):
     """More vectors than a panel has, rows that fill no tile, features that no vector has."""

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
+from kernel_cases import WITH_FORMULA
 from slimsvm import SVC, SVR, CrossTrainedSVC, LearnedAxes, OneClassSVM, OrdinalSVC, RankSVM, SequenceSVM
 
 onnx = pytest.importorskip("onnx")
@@ -50,7 +51,7 @@ def assert_near(found, expected, tolerance=5e-6):
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian", "poly"])
+@pytest.mark.parametrize("kernel", WITH_FORMULA)
 def test_a_pipeline_is_one_graph(kernel, opset):
     X, y = problem()
     pipeline = make_pipeline(MinMaxScaler(), PCA(3), SVC(kernel=kernel)).fit(X, y)

@@ -11,8 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
+from kernel_cases import with_metric
 from slimsvm import SVC, SVR, LearnedAxes
 from slimsvm.estimators.learned_axes import model_of, outer_product_of_gradients, principal_axes
+from slimsvm.kernels import kernels_with
 
 QUICK = SVC(kernel="rbf", solver="exact", C=5.0)
 
@@ -46,7 +48,7 @@ def test_scikit_learns_checks_pass():
     check_estimator(LearnedAxes(QUICK), on_skip=None)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+@pytest.mark.parametrize("kernel", with_metric(1.0))
 @pytest.mark.parametrize("gamma", ["scale", "learn"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gradients_are_those_of_the_scores(kernel, gamma, n_classes):
@@ -187,7 +189,11 @@ def test_axes_have_names():
         ({}, {"power": 1.5}, "power must be a number from 0 to 1, found 1.5"),
         ({}, {"shrinkage": -0.1}, "shrinkage must be a number from 0 to 1, found -0.1"),
         ({}, {"shrinkage": np.nan}, "shrinkage must be a number from 0 to 1, found nan"),
-        ({}, {"estimator": SVC(kernel="laplacian")}, "estimator must have kernel='rbf' or 'matern32'"),
+        (
+            {},
+            {"estimator": SVC(kernel="laplacian")},
+            f"estimator must have kernel={kernels_with('has_metric')}, found",
+        ),
         ({}, {"estimator": LogisticRegression()}, "estimator must be a machine of slimsvm, found LogisticRegression"),
     ],
     ids=str,

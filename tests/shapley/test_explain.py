@@ -13,8 +13,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
 from fixtures.make_models import MODELS
+from kernel_cases import WITH_FORMULA
 from slimsvm import SVC, SVR, OrdinalSVC, RankSVM, SequenceSVM
 from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.kernels import get_kernel
 from slimsvm.shapley import product_kernels
 from slimsvm.shapley.explaining import explain_scores
 
@@ -22,6 +24,7 @@ KERNELS = {
     "rbf": lambda x, z, gamma: np.exp(-np.sum(gamma * (x - z) ** 2)),
     "laplacian": lambda x, z, gamma: np.exp(-np.sum(gamma * np.abs(x - z))),
     "matern32": lambda x, z, gamma: (lambda s: (1 + s) * np.exp(-s))(np.sqrt(6 * np.sum(gamma * (x - z) ** 2))),
+    "rational_quadratic": lambda x, z, gamma: 1 / (1 + np.sum(gamma * (x - z) ** 2)),
     "poly": lambda x, z, gamma: (np.sum(gamma * x * z) + 0.5) ** 3,
     "sigmoid": lambda x, z, gamma: np.tanh(np.sum(gamma * x * z) + 0.5),
     "linear": lambda x, z, gamma: np.sum(x * z),
@@ -29,10 +32,14 @@ KERNELS = {
 EXACT = "rbf", "laplacian", "linear"
 
 
+def test_every_kernel_with_a_formula_is_here():
+    assert set(KERNELS) == set(WITH_FORMULA)
+
+
 def a_model(kernel, d, gamma=0.3, n_vectors=6, n_outputs=1, kind="regression", **options):
     rng = np.random.default_rng(d)
     vectors, coef = rng.normal(size=(n_vectors, d)), rng.normal(size=(n_vectors, n_outputs))
-    model = PlainModel(kind, kernel, {"gamma": gamma, "coef0": 0.5, "degree": 3}, d, vectors, coef,
+    model = PlainModel(kind, get_kernel(kernel, gamma=gamma, coef0=0.5, degree=3), d, vectors, coef,
                        rng.normal(size=n_outputs), np.zeros(0), np.arange(n_outputs), options)  # fmt: skip
     if kernel == "linear":
         return PlainModel(**vars(model) | {"vectors": None, "coef": vectors.T @ coef}), vectors, coef
@@ -84,7 +91,7 @@ def test_values_are_those_of_all_coalitions(kernel, d, has_background):
 
 
 @pytest.mark.parametrize("has_background", [False, True], ids=["absent", "background"])
-@pytest.mark.parametrize("kernel", ["matern32", "poly", "sigmoid"])
+@pytest.mark.parametrize("kernel", sorted(set(KERNELS) - set(EXACT)))
 def test_sampled_values_are_within_their_errors(kernel, has_background):
     rng = np.random.default_rng(1)
     model, vectors, coef = a_model(kernel, 6)
@@ -280,7 +287,7 @@ def test_bad_input_is_refused():
 def test_an_order_and_its_reverse_have_all_pairs_of_features(has_background):
     """So that polynomials of degree 2 are exact after any two of them."""
     model, _, _ = a_model("poly", 8)
-    model = replace(model, parameters=model.parameters | {"degree": 2})
+    model = replace(model, kernel=replace(model.kernel, degree=2))
     X = np.random.default_rng(0).normal(size=(6, 8))
     background = X[3:] if has_background else None
     found, more = explained(model, X[:3], background, 4), explained(model, X[:3], background, 40)

@@ -1,6 +1,6 @@
 """Models where there is no scikit-learn: prediction with NumPy alone, and the other forms a model is shipped in.
 
-Nothing here trains, and nothing here imports the kernels or the solvers: a model is what its file says.
+Nothing here trains: a model is what its file says, and of its kernel only the formula is asked for.
 """
 
 from __future__ import annotations

@@ -16,14 +16,14 @@ import numpy as np
 
 from slimsvm.deploy.c_text import array
 from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray
 
-LOG2_E = 1.4426950408889634
 # Kernel values below 2^-16 are 0, as far down as steps are fine.
 REACH = 16.0
-# Of the steps; those of RBF such that differences have squares below 2^30.
-LARGEST = {"rbf": (1 << 14) - 1, "laplacian": (1 << 15) - 1}
+# Of the steps, by the form of kernels; those of squares such that they are below 2^30.
+LARGEST = {"squares": (1 << 14) - 1, "absolute": (1 << 15) - 1}
 LARGEST_COEF = (1 << 15) - 1
 # u has so many binary digits behind the point.
 DIGITS = 26
@@ -120,7 +120,7 @@ class FixedPointModel(PlainModel):
 
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of rows as users have them."""
-        q, square = self._rounded(X), self.kernel == "rbf"
+        q, square = self._rounded(X), self.kernel.form == "squares"
         out = np.empty((len(X), self.n_outputs))
         for i, row in enumerate(q):
             differences = row.astype(np.int64) - self.points
@@ -134,7 +134,7 @@ class FixedPointModel(PlainModel):
     def _rounded(self, X: Array) -> Array:
         """NAME_round."""
         steps = (X.astype(np.float32) - self.centre) * self.step
-        largest = np.float32(LARGEST[self.kernel])
+        largest = np.float32(LARGEST[self.kernel.form])
         steps = np.clip(steps, -largest, largest)
         q = np.trunc(steps + np.where(steps < 0, np.float32(-0.5), np.float32(0.5))).astype(np.int16)
         return q if self.low is None else np.clip(q, self.low, self.high)
@@ -157,17 +157,19 @@ def fixed_point(model: PlainModel) -> FixedPointModel:
     ValueError
         The kernel is none of exponentials, or the vectors lie too far apart for 15 bits.
     """
-    if model.kernel not in ("rbf", "laplacian"):
+    kernel = model.kernel
+    if model.is_one_product or not kernel.is_exponential:
         raise ValueError(
-            f"int16 headers are for the RBF kernel and the Laplacian one, found {model.kernel}: take float32"
+            f"int16 headers are for the RBF kernel and the Laplacian one, found {kernel.name}: take float32"
         )
-    is_square = model.kernel == "rbf"
-    gamma = np.broadcast_to(np.asarray(model.parameters["gamma"], np.float64) * LOG2_E, (model.n_features,))
-    scale = np.sqrt(gamma) if is_square else gamma
+    is_square = kernel.form == "squares"
+    unit_of_z = (0.5 if is_square else 1.0) * kernel.unit
+    scale = np.broadcast_to(unit_of_z * np.asarray(kernel.gamma, np.float64) * LOG2_E, (model.n_features,))
+    scale = np.sqrt(scale) if is_square else scale
     vectors, scaling = model.dense_vectors(), model.scaling
     middle = 0.5 * (vectors.min(axis=0) + vectors.max(axis=0))
     spread = float((0.5 * np.ptp(vectors, axis=0) * scale).max())
-    largest_step = LARGEST[model.kernel]
+    largest_step = LARGEST[kernel.form]
     unit = (spread + (np.sqrt(REACH) if is_square else REACH)) / largest_step  # of x scale, one step
     # The vectors are rounded about the centre that float32 has.
     raw = vectors if scaling is None else scaling.unscaled(vectors)
@@ -206,11 +208,11 @@ def fixed_point_text(fixed: FixedPointModel) -> str:
             text += array(
                 name, getattr(fixed, name), "[NAME_N_FEATURES]", "int16" if name in ("low", "high") else "float32"
             )
-    is_square = fixed.kernel == "rbf"
+    is_square = fixed.kernel.form == "squares"
     term = (
         "(uint32_t)(difference * difference)" if is_square else "(uint32_t)(difference < 0 ? -difference : difference)"
     )
-    text += ROUND.format(largest=LARGEST[fixed.kernel], bounds="" if fixed.low is None else BOUNDS)
+    text += ROUND.format(largest=LARGEST[fixed.kernel.form], bounds="" if fixed.low is None else BOUNDS)
     return text + KERNEL.format(term=term, limit=fixed.limit, unit=fixed.unit, shift=fixed.shift, c=EXP2, digits=DIGITS,
                                 to_rest=32 - DIGITS, divisor=fixed.divisor)  # fmt: skip
 

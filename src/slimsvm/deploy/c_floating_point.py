@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from slimsvm.deploy.c_text import array, number
+from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.scaling import Scaling
+from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray
 
-LOG2_E = 1.4426950408889634
 # Offsets of so many scaled units, and larger ones, have two float32 each.
 LARGE_OFFSET = 4.0
 # Terms that are added up one after another.
@@ -93,12 +98,12 @@ SCALED = """
 KERNEL = """
 static inline float NAME_kernel(const float *x, const float *z)
 {{
-    float sum = 0.0f{locals};
+    float sum = 0.0f;
     int f;
     for (f = 0; f < NAME_N_FEATURES; ++f) {{
         {step}
     }}
-    {result}
+    {result};
 }}
 """
 SCORES_OF_VECTORS = """
@@ -165,8 +170,8 @@ def _arrays(model: PlainModel, dtype: str) -> dict[str, tuple[Array, str]]:
         arrays["vectors"] = model.dense_vectors(), "[NAME_N_VECTORS][NAME_N_FEATURES]"
     arrays["coef"] = model.coef, f"[{len(model.coef)}][NAME_N_OUTPUTS]"
     arrays["intercept"] = model.intercept, "[NAME_N_OUTPUTS]"
-    if np.ndim(model.parameters.get("gamma", 1.0)):
-        arrays["gamma"] = model.parameters["gamma"], "[NAME_N_FEATURES]"
+    if model.vectors is not None and np.ndim(model.kernel.gamma):
+        arrays["gamma"] = model.kernel.gamma, "[NAME_N_FEATURES]"
     scaling = {} if model.scaling is None else _scaling_arrays(model.scaling, dtype)
     return arrays | {name: (values, "[NAME_N_FEATURES]") for name, values in scaling.items()}
 
@@ -183,45 +188,124 @@ def _scaling_arrays(scaling: Scaling, dtype: str) -> dict[str, Array]:
 
 def _functions(model: PlainModel, dtype: str) -> str:
     """The kernel and the scores, in float; numbers have the type's digits."""
-    if model.kernel == "linear":
+    if model.vectors is None:
         return SCORES_OF_WEIGHTS
-    is_double = dtype == "float64"
-    terms = ", ".join(repr(np.log(2.0) ** n / math.factorial(n)) for n in range(14)).replace("np.float64", "")
-    exp2 = EXP2_DOUBLE.replace("TERMS", re.sub(r"[()]", "", terms)) if is_double else EXP2
-    gamma = model.parameters.get("gamma", 1.0)
-    weight, factor = (" * NAME_gamma[f]", 1.0) if np.ndim(gamma) else ("", float(gamma))
-    if model.kernel in ("poly", "sigmoid"):
-        return _of_inner_product(model, factor, dtype, exp2) + SCORES_OF_VECTORS
-    square = f"const float difference = x[f] - z[f];\n        sum += difference * difference{weight};"
-    exponential = f"return NAME_exp2(sum * {number(-LOG2_E * factor, dtype)});"
-    if model.kernel == "rbf":
-        kernel = _kernel(square, exponential)
-    elif model.kernel == "laplacian":
-        absolute = (
-            "const float difference = x[f] - z[f];\n        sum += (difference < 0.0f ? -difference : difference)"
-        )
-        kernel = _kernel(f"{absolute}{weight};", exponential)
-    else:
-        result = (
-            f"sum = NAME_sqrt(sum * {number(6.0 * factor, dtype)});\n    "
-            f"return (1.0f + sum) * NAME_exp2(sum * {number(-LOG2_E, dtype)});"
-        )
-        kernel = SQRT.format(**SQRTS[dtype]) + _kernel(square, result)
-    return exp2 + kernel + SCORES_OF_VECTORS
+    step, factor = _sum_of(model)
+    f = _CFunctions(dtype)
+    z = f.number("sum", factor)
+    if model.kernel.form == "products":
+        f.statements.append(f"sum = {z.text} + {number(model.kernel.coef0, dtype)}")
+        z = f.number("sum")
+    f.statements.append(f"return {model.kernel.formula(z, f).text}")
+    kernel = KERNEL.format(step=step, result=";\n    ".join(f.statements))
+    return "".join(f.helpers.values()) + kernel + SCORES_OF_VECTORS
 
 
-def _of_inner_product(model: PlainModel, gamma: float, dtype: str, exp2: str) -> str:
-    """The polynomial kernel and the sigmoid."""
-    inner = f"sum = sum * {number(gamma, dtype)} + {number(model.parameters['coef0'], dtype)};"
-    if model.kernel == "poly":
-        power = f"{inner}\n    for (f = 0; f < {model.parameters['degree']}; ++f) power *= sum;\n    return power;"
-        return _kernel("sum += x[f] * z[f];", power, ", power = 1.0f")
-    tanh = f"{inner}\n    return 1.0f - 2.0f / (1.0f + NAME_exp2(sum * {number(2.0 * LOG2_E, dtype)}));"
-    return exp2 + _kernel("sum += x[f] * z[f];", tanh)
+def _sum_of(model: PlainModel) -> tuple[str, float]:
+    """What the loop over features adds to ``sum``, and the factor that makes z, but for a constant, of it."""
+    kernel = model.kernel
+    weight, gamma = (" * NAME_gamma[f]", 1.0) if np.ndim(kernel.gamma) else ("", float(kernel.gamma))
+    difference = "const float difference = x[f] - z[f];\n        sum += "
+    absolute = "(difference < 0.0f ? -difference : difference)"
+    return {
+        "products": ("sum += x[f] * z[f];", gamma),
+        "squares": (f"{difference}difference * difference{weight};", -0.5 * kernel.unit * gamma),
+        "absolute": (f"{difference}{absolute}{weight};", -kernel.unit * gamma),
+    }[kernel.form]
 
 
-def _kernel(step: str, result: str, more: str = "") -> str:
-    return KERNEL.format(step=step, result=result, locals=more)
+@dataclass
+class _Scaled(Expression):
+    """It multiplies its factor when it must: of all constants of a formula there is one product."""
+
+    value: Any
+    factor: float = 1.0
+
+    def __neg__(self) -> Any:
+        return self.times(-1.0)
+
+    def times(self, factor: float) -> Any:
+        return replace(self, factor=factor * self.factor)
+
+    def joined(self, sign: str, left: Any, right: Any) -> Any:
+        if sign == "*" and isinstance(right, float):
+            return left.times(right)
+        return replace(self, value=self.join(sign, left, right), factor=1.0)
+
+    def join(self, sign: str, left: Any, right: Any) -> Any:
+        raise NotImplementedError
+
+
+@dataclass
+class _CNumber(_Scaled):
+    """It is a text of C."""
+
+    dtype: str = "float32"
+
+    @property
+    def text(self) -> str:
+        return self.value if self.factor == 1.0 else f"{self.value} * {number(self.factor, self.dtype)}"
+
+    def join(self, sign: str, left: Any, right: Any) -> str:
+        if sign == "+" and isinstance(right, float):
+            left, right = right, left
+        sides = (each.text if isinstance(each, _CNumber) else number(each, self.dtype) for each in (left, right))
+        return f"({f' {sign} '.join(sides)})"
+
+
+class _CFunctions:
+    """They collect the helpers that C needs, and statements before the result."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype, self.statements = dtype, list[str]()
+        self.helpers: dict[str, str] = {}
+
+    def number(self, value: str, factor: float = 1.0) -> _CNumber:
+        return _CNumber(value, factor, self.dtype)
+
+    def exp(self, z: _CNumber) -> _CNumber:
+        terms = ", ".join(repr(float(np.log(2.0) ** n / math.factorial(n))) for n in range(14))
+        self.helpers["exp2"] = EXP2_DOUBLE.replace("TERMS", terms) if self.dtype == "float64" else EXP2
+        return self.number(f"NAME_exp2({z.times(LOG2_E).text})")
+
+    def sqrt(self, z: _CNumber) -> _CNumber:
+        self.helpers["sqrt"] = SQRT.format(**SQRTS[self.dtype])
+        return self._named("root", f"NAME_sqrt({z.text})")
+
+    def tanh(self, z: _CNumber) -> _CNumber:
+        return 1.0 - 2.0 / (1.0 + self.exp(2.0 * z))
+
+    def power(self, z: _CNumber, degree: int) -> _CNumber:
+        base, power = self._named("base", z.text), self._named("power", number(1.0, self.dtype), "float")
+        self.statements.append(f"for (f = 0; f < {degree}; ++f) {power.text} *= {base.text}")
+        return power
+
+    def _named(self, name: str, value: str, kind: str = "const float") -> _CNumber:
+        name = f"{name}_{len(self.statements)}"
+        self.statements.append(f"{kind} {name} = {value}")
+        return self.number(name)
+
+
+class _Float32Number(_Scaled):
+    """It is an array with the roundings of a number of C."""
+
+    @property
+    def array(self) -> Array:
+        return self.value * np.float32(self.factor)
+
+    def join(self, sign: str, left: Any, right: Any) -> Array:
+        sides = (each.array if isinstance(each, _Float32Number) else np.float32(each) for each in (left, right))
+        return SIGNS[sign](*sides)
+
+
+SIGNS: dict[str, Any] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+# `Functions` of these; the last rounding of exponentials left aside.
+FLOAT32: Any = SimpleNamespace(
+    exp=lambda z: _Float32Number(np.exp2(z.times(LOG2_E).array)),
+    sqrt=lambda z: _Float32Number(np.sqrt(np.maximum(z.array, np.float32(0)))),
+    tanh=lambda z: _Float32Number(np.tanh(z.array)),
+    power=lambda z, degree: _Float32Number(z.array ** np.float32(degree)),
+)
 
 
 class Float32Model(PlainModel):
@@ -232,7 +316,7 @@ class Float32Model(PlainModel):
         single = np.float32
         x = X.astype(single) if self.scaling is None else _scaled_float32(self.scaling, X)
         coef, total = self.coef.astype(single), np.tile(self.intercept.astype(single), (len(X), 1))
-        if self.kernel == "linear":
+        if self.vectors is None:
             return _summed(x, coef, total).astype(np.float64)
         values = _kernel_values_float32(self, x)
         for lo in range(0, len(coef), PART):
@@ -254,22 +338,21 @@ def _scaled_float32(scaling: Scaling, X: Array) -> Array:
 
 
 def _kernel_values_float32(model: PlainModel, x: Array) -> Array:
-    """NAME_kernel of rows and vectors, a feature at a time; the last rounding of exponentials left aside."""
+    """NAME_kernel of rows and vectors, a feature at a time."""
     single, Z, kernel = np.float32, model.dense_vectors().astype(np.float32), model.kernel
-    gamma = model.parameters.get("gamma", 1.0)
-    weights = np.broadcast_to(np.asarray(gamma if np.ndim(gamma) else 1.0, single), (model.n_features,))
-    factor = 1.0 if np.ndim(gamma) else float(gamma)
+    weights = np.broadcast_to(np.asarray(kernel.gamma if np.ndim(kernel.gamma) else 1.0, single), (model.n_features,))
     total = np.zeros((len(x), len(Z)), single)
     for f in range(model.n_features):
-        if kernel in ("poly", "sigmoid"):
-            total += x[:, f : f + 1] * Z[:, f]
-        else:
-            difference = x[:, f : f + 1] - Z[:, f]
-            total += (np.abs(difference) if kernel == "laplacian" else difference * difference) * weights[f]
-    if kernel in ("poly", "sigmoid"):
-        total = total * single(factor) + single(model.parameters["coef0"])
-        return np.tanh(total) if kernel == "sigmoid" else total ** single(model.parameters["degree"])
-    if kernel == "matern32":
-        root = np.sqrt(total * single(6.0 * factor))
-        return (1 + root) * np.exp2(root * single(-LOG2_E))
-    return np.exp2(total * single(-LOG2_E * factor))
+        total += ADDED[kernel.form](x[:, f : f + 1], Z[:, f]) * weights[f]
+    z = _Float32Number(total, _sum_of(model)[1])
+    if kernel.form == "products":
+        z = _Float32Number(z.array + single(kernel.coef0))
+    return kernel.formula(z, FLOAT32).array
+
+
+# What a feature adds to the sum of a kernel.
+ADDED = {
+    "products": lambda x, z: x * z,
+    "squares": lambda x, z: (x - z) ** 2,
+    "absolute": lambda x, z: np.abs(x - z),
+}

@@ -17,8 +17,9 @@ from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_p
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
 from slimsvm.deploy.c_text import array, classes_array, number
 from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows
+from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.deploy.plain_model import PlainModel, describe
-from slimsvm.deploy.predictors import ON_BOUNDARY, PREDICTORS
+from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.probes import (
     GOOD_SHARE,
     PROMISED_SHARE,
@@ -51,7 +52,7 @@ HEAD = """\
 """
 ONE_SCORE = "    float score;\n    NAME_scores(x, &score);\n"
 ALL_SCORES = "    float scores[NAME_N_OUTPUTS];\n    NAME_scores(x, scores);\n"
-# What labels come of scores, as `slimsvm.deploy.predictors` has it; the comment becomes the header's.
+# What labels come of scores, as `slimsvm.deploy.decisions` has it; the comment becomes the header's.
 PREDICT = {
     "binary": ("1 where the score is positive, else 0: the class is NAME_classes[NAME_predict(x)].",
                "int NAME_predict(const float *x)", ONE_SCORE + "    return score > 0.0f;\n"),
@@ -158,8 +159,8 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
 
 def _check_says(model: PlainModel) -> None:
     """An error where a header has no such kernel or no such labels."""
-    if model.kernel == "precomputed" or model.kind not in PREDICT or model.options.get("break_ties"):
-        found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel}"
+    if model.kernel.form == "columns" or model.kind not in PREDICT or model.options.get("break_ties"):
+        found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
 
 

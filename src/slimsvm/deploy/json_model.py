@@ -39,7 +39,7 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION if model.scaling is None else SCALED_VERSION,
         "kind": model.kind,
-        "kernel": {"name": model.kernel} | {name: _plain(value) for name, value in model.parameters.items()},
+        "kernel": {"name": model.kernel.name} | {name: _plain(value) for name, value in vars(model.kernel).items()},
         "n_features": model.n_features,
         "n_outputs": model.n_outputs,
         "vectors": _vectors(model.vectors),

@@ -14,12 +14,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm.deploy.decisions import DECISIONS
+from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
+    Distances,
     Numbers,
     distances_of,
     numbers_for,
@@ -29,7 +33,6 @@ from slimsvm.deploy.onnx_numbers import (
     said_of_errors,
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, texts, whole_numbers
-from slimsvm.deploy.predictors import ON_BOUNDARY
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
 from slimsvm.whole_file import write_whole
 
@@ -201,47 +204,61 @@ def _scaled(graph: Graph, model: PlainModel, rows: str) -> str:
 
 def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
     """k(x_i, z_j), shape (n, n_vectors)."""
-    if model.kernel == "linear":
+    kernel = model.kernel
+    if model.vectors is None:
         return rows
-    if model.kernel == "precomputed":
+    if kernel.form == "columns":
         return graph.op("Gather", rows, graph.constant(model.vectors[:, 0].astype(np.int64)), axis=1)
-    if model.kernel in ("poly", "sigmoid"):
-        inner = graph.op("Gemm", rows, graph.constant(model.parameters["gamma"] * model.dense_vectors()),
-                         graph.constant(np.array([model.parameters["coef0"]])), transB=1)  # fmt: skip
+    if kernel.form == "products":
+        z = graph.op("Gemm", rows, graph.constant(kernel.gamma * model.dense_vectors()),
+                     graph.constant(np.array([kernel.coef0])), transB=1)  # fmt: skip
     else:
         form = distances_of(model)
         scaled = rows if form.scale is None else graph.op("Mul", rows, graph.constant(form.scale))
-        moved = graph.op("Sub", scaled, graph.constant(form.centre))
-        if model.kernel == "laplacian":
-            inner = _absolute_distances(graph, moved, form.vectors)
-        else:
-            inner = _minus_half_squares(graph, moved, points_of(form), form.factor)
-    return _mapped(graph, model, inner if graph.numbers == graph.values else graph.cast(inner, graph.values))
+        z = Z_OF[kernel.form](graph, graph.op("Sub", scaled, graph.constant(form.centre)), form)
+    z = z if graph.numbers == graph.values else graph.cast(z, graph.values)
+    return kernel.formula(Node(graph, z, graph.values), GRAPH).name
 
 
-def _mapped(graph: Graph, model: PlainModel, inner: str) -> str:
-    """Kernel values of inner products, of -|x' - z'|² / 2, or of sums of magnitudes."""
+class Node(Expression):
+    """A node's output in a formula; arrays and floats beside it are constants in its type."""
 
-    def number(value: float) -> str:
-        return graph.constant(np.array([value], graph.values), as_it_is=True)
+    KINDS: ClassVar[dict[str, str]] = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
 
-    if model.kernel == "sigmoid":
-        return graph.op("Tanh", inner)
-    if model.kernel == "poly":
-        return graph.op("Pow", inner, number(float(model.parameters["degree"])))
-    if model.kernel == "rbf":
-        return graph.op("Exp", inner)
-    if model.kernel == "laplacian":
-        return graph.op("Exp", graph.op("Neg", inner))
-    s = graph.op("Sqrt", graph.op("Max", graph.op("Mul", inner, number(-2.0)), number(0.0)))
-    return graph.op("Mul", graph.op("Add", s, number(1.0)), graph.op("Exp", graph.op("Neg", s)))
+    def __init__(self, graph: Graph, name: str, dtype: Any) -> None:
+        self.graph, self.name, self.dtype = graph, name, dtype
+
+    def op(self, kind: str, *inputs: Node | Array | float, **attributes: Any) -> Node:
+        """Another node."""
+        names = [each.name if isinstance(each, Node) else self._constant(each) for each in inputs]
+        return Node(self.graph, self.graph.op(kind, *names, **attributes), self.dtype)
+
+    def _constant(self, value: Array | float) -> str:
+        values = np.atleast_1d(value)
+        return self.graph.constant(values if values.dtype.kind == "i" else values.astype(self.dtype), as_it_is=True)
+
+    def joined(self, sign: str, left: Any, right: Any) -> Node:
+        """See `Expression.joined`."""
+        return self.op(self.KINDS[sign], left, right)
+
+    def __neg__(self) -> Node:
+        return self.op("Neg", self)
 
 
-def _minus_half_squares(graph: Graph, rows: str, points: Array, factor: float) -> str:
+# `Functions` of nodes.
+GRAPH: Any = SimpleNamespace(
+    exp=lambda z: z.op("Exp", z),
+    sqrt=lambda z: z.op("Sqrt", z.op("Max", z, 0.0)),
+    tanh=lambda z: z.op("Tanh", z),
+    power=lambda z, degree: z.op("Pow", z, float(degree)),
+)
+
+
+def _minus_half_squares(graph: Graph, rows: str, form: Distances) -> str:
     """−factor · |y_i − z_j|² / 2 as one product of matrices, which is quicker than to add norms to it."""
-    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5 * factor])))
+    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5 * form.factor])))
     ones = graph.cast(graph.op("LessOrEqual", norms, graph.constant(np.zeros(1))), graph.numbers)
-    return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points.T))
+    return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points_of(form).T))
 
 
 def _square_sums(graph: Graph, rows: str) -> str:
@@ -251,13 +268,14 @@ def _square_sums(graph: Graph, rows: str) -> str:
     return graph.op("ReduceSumSquare", rows, graph.constant(np.array([1])))
 
 
-def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
-    """Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers.
+def _minus_magnitudes(graph: Graph, rows: str, form: Distances) -> str:
+    """−Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers.
 
     The rows go through the loop as its state: sorting a graph's nodes is not to depend on what a loop's body reads.
     """
     import onnx
 
+    Z = form.vectors
     helper, number, axes = onnx.helper, graph.type_of(graph.numbers), graph.constant(np.array([1]))
     names = "rows", "z", "difference", "absolute", "same_rows", "distance"
     x, z, difference, absolute, same, distance = map(graph.new_name, names)
@@ -276,7 +294,11 @@ def _absolute_distances(graph: Graph, rows: str, Z: Array) -> str:
     )  # fmt: skip
     outputs = [graph.new_name("rows_after_the_loop"), graph.new_name("distances")]
     graph.nodes.append(helper.make_node("Scan", [rows, graph.constant(Z)], outputs, body=body, num_scan_inputs=1))
-    return graph.op("Transpose", outputs[1], perm=[1, 0])
+    return graph.op("Neg", graph.op("Transpose", outputs[1], perm=[1, 0]))
+
+
+# The z of folded rows that a kernel is a map of.
+Z_OF = {"squares": _minus_half_squares, "absolute": _minus_magnitudes}
 
 
 def _sums(graph: Graph, model: PlainModel, values: str) -> str:
@@ -298,88 +320,54 @@ def _sums(graph: Graph, model: PlainModel, values: str) -> str:
 
 
 def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[Any, list]]:
-    """Add the outputs "prediction" and "scores", as `slimsvm.deploy.predictors` has them; their types and shapes."""
+    """Add the outputs "prediction" and "scores", by the model's decision; their types and shapes."""
+    rule, found = DECISIONS[model.kind](model, NODES), Node(graph, scores, graph.numbers)
+    codes = rule.codes(found).name
     if model.kind in ("regression", "ranking"):
-        flat = graph.op("Squeeze", scores, graph.constant(np.array([1])))
-        graph.op("Cast", flat, to=graph.type_of(graph.results), named="prediction")
+        graph.op("Cast", codes, to=graph.type_of(graph.results), named="prediction")
         return {"prediction": (graph.results, ["n"])}
-    if model.kind == "labels":
-        has_label = graph.op("Greater", scores, graph.constant(np.array([0.0])))
-        graph.op("Cast", has_label, to=graph.type_of(np.int64), named="prediction")
-        return {"prediction": (np.int64, ["n", model.n_outputs])} | _decision(graph, scores, model.n_outputs)
-    if model.kind == "one class":
-        least = np.array([-ON_BOUNDARY * abs(model.intercept[0])])
-        is_inside = graph.op("GreaterOrEqual", scores, graph.constant(least))
-        inside = graph.op("Squeeze", is_inside, graph.constant(np.array([1])))
-        graph.op("Where", inside, graph.constant(np.array([1])), graph.constant(np.array([-1])), named="prediction")
-        return {"prediction": (np.int64, ["n"])} | _decision(graph, scores, 1)
-    codes, decision, n_columns = _codes(graph, model, scores)
-    classes = _plain_classes(model)
-    graph.op("Gather", graph.constant(classes, as_it_is=True), codes, named="prediction")
-    dtype = "str" if classes.dtype.kind == "O" else classes.dtype
-    return {"prediction": (dtype, ["n"])} | _decision(graph, decision, n_columns)
+    codes = graph.cast(codes, np.int64)
+    if rule.labels is None:
+        graph.op("Identity", codes, named="prediction")
+        outputs: dict[str, tuple[Any, list]] = {"prediction": (np.int64, ["n", model.n_outputs])}
+    else:
+        labels = _plain_labels(rule.labels)
+        graph.op("Gather", graph.constant(labels, as_it_is=True), codes, named="prediction")
+        outputs = {"prediction": ("str" if labels.dtype.kind == "O" else labels.dtype, ["n"])}
+    graph.op("Cast", rule.values(found).name, to=graph.type_of(graph.results), named="scores")
+    return outputs | {"scores": (graph.results, ["n", rule.n_values])}
 
 
-def _decision(graph: Graph, scores: str, n_columns: int) -> dict[str, tuple[Any, list]]:
-    graph.op("Cast", scores, to=graph.type_of(graph.results), named="scores")
-    return {"scores": (graph.results, ["n", n_columns])}
-
-
-def _codes(graph: Graph, model: PlainModel, scores: str) -> tuple[str, str, int]:
-    """Numbers of the predicted classes, the decision values, and how many of these a row has."""
-    assert model.classes is not None
-    k, shape = len(model.classes), model.options.get("decision_function_shape")
-    if model.kind == "binary":
-        is_second = graph.op("Greater", scores, graph.constant(np.array([0.0])))
-        codes = graph.op("Cast", is_second, to=graph.type_of(np.int64))
-        return graph.op("Squeeze", codes, graph.constant(np.array([1]))), scores, 1
-    first, second = _pairs(k)
-    if model.kind == "classes":
-        if shape != "ovo":
-            return _greatest(graph, scores), scores, k
-        return _greatest(graph, scores), graph.op("MatMul", scores, graph.constant((first - second).T)), len(first)
-    if model.kind == "ordinal":
-        above = graph.op("Sub", scores, graph.constant(model.plain))
-        sums = graph.op("MatMul", above, graph.constant(np.triu(np.ones((k - 1, k)), 1)))
-        return _greatest(graph, sums), above if k == 2 else sums, 1 if k == 2 else k
-    votes = _votes(graph, scores, "Greater", first, second)
-    if shape == "ovo":
-        return _greatest(graph, votes), scores, len(first)
-    confidences = _confidences(graph, scores, first, second)
-    codes = _greatest(graph, confidences if model.options.get("break_ties") else votes)
-    return codes, confidences, k
-
-
-def _plain_classes(model: PlainModel) -> Array:
+def _plain_labels(labels: Array) -> Array:
     """The labels in a type that ONNX has: strings as objects, truth values as they are, other numbers of 64 bits."""
-    classes = np.asarray(model.classes)
-    if classes.dtype.kind in "iu":
-        return np.array(whole_numbers(classes, 2**63 - 1, "a graph of ONNX"), np.int64)
-    return classes if classes.dtype.kind in "bf" else np.array(texts(classes, "a graph of ONNX"), object)
+    if labels.dtype.kind in "iu":
+        return np.array(whole_numbers(labels, 2**63 - 1, "a graph of ONNX"), np.int64)
+    return labels if labels.dtype.kind in "bf" else np.array(texts(labels, "a graph of ONNX"), object)
 
 
-def _greatest(graph: Graph, values: str) -> str:
-    """The column of each row's greatest value, the first of equals."""
-    return graph.op("ArgMax", values, axis=1, keepdims=0)
+def _indicator(compared: Node) -> Node:
+    return Node(compared.graph, compared.graph.cast(compared.name, compared.dtype), compared.dtype)
+
+
+# `slimsvm.deploy.decisions.OfArrays`, of nodes.
+NODES: Any = SimpleNamespace(
+    column=lambda scores: scores.op("Squeeze", scores, np.array([1])),
+    above=lambda scores: _indicator(scores.op("Greater", scores, 0.0)),
+    at_least=lambda scores, least: _indicator(scores.op("GreaterOrEqual", scores, least)),
+    less=lambda scores, thresholds: scores.op("Sub", scores, thresholds),
+    magnitude=lambda scores: scores.op("Abs", scores),
+    zero_within=lambda scores, bound: scores.op(
+        "Where", scores.op("LessOrEqual", scores.op("Abs", scores), bound), 0.0, scores
+    ),
+    greatest=lambda values: values.op("ArgMax", values, axis=1, keepdims=0),
+    running_sums=lambda values, k: values.op("MatMul", values, np.triu(np.ones((k - 1, k)), 1)),
+    differences=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k)).T),
+    votes=lambda is_first, k: is_first.op("MatMul", is_first, np.subtract(*_pairs(k))) + _pairs(k)[1].sum(axis=0),
+    pair_sums=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k))),
+)
 
 
 def _pairs(k: int) -> tuple[Array, Array]:
     """Indicators (n_pairs, k) of the first class of each pair and of the second."""
     pairs = np.array(list(combinations(range(k), 2)), np.int64).reshape(-1, 2)
     return np.eye(k)[pairs[:, 0]], np.eye(k)[pairs[:, 1]]
-
-
-def _votes(graph: Graph, scores: str, comparison: str, first: Array, second: Array) -> str:
-    """Votes (n, n_classes): a pair's first class has one where its score compares so to 0, its second elsewhere."""
-    compared = graph.op(comparison, scores, graph.constant(np.array([0.0])))
-    is_first = graph.op("Cast", compared, to=graph.type_of(graph.numbers))
-    product = graph.op("MatMul", is_first, graph.constant(first - second))
-    return graph.op("Add", product, graph.constant(second.sum(axis=0)))
-
-
-def _confidences(graph: Graph, scores: str, first: Array, second: Array) -> str:
-    """See `slimsvm.deploy.predictors.pair_confidences`."""
-    sums = graph.op("MatMul", scores, graph.constant(first - second))
-    three, one = graph.constant(np.array([3.0])), graph.constant(np.array([1.0]))
-    bound = graph.op("Mul", three, graph.op("Add", graph.op("Abs", sums), one))
-    return graph.op("Add", _votes(graph, scores, "GreaterOrEqual", first, second), graph.op("Div", sums, bound))

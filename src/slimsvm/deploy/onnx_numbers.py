@@ -18,6 +18,7 @@ import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.probes import GOOD_SHARE, errors_on, folded, probes, share_of_error
+from slimsvm.kernels.kernel_form import NUMPY
 
 Array = np.ndarray
 
@@ -48,7 +49,6 @@ SINGLE, DOUBLE = (Numbers(kind, kind, kind) for kind in (np.float32, np.float64)
 ONE_TYPE = {"float32": SINGLE, "float64": DOUBLE}
 EXACT_DISTANCES = Numbers(np.float64, np.float32, np.float32)
 EXACT_SUMS = Numbers(np.float64, np.float32, np.float64)
-ONE_PRODUCT = "linear", "precomputed"
 # Fewer vectors are not divided: twice as many operators would take longer than their numbers.
 LEAST_DIVIDED = 128
 # The cheapest first.
@@ -63,7 +63,7 @@ MOST_PARTS, MOST_COLUMNS = 16, 64
 
 def numbers_for(model: PlainModel, rows: type = np.float32) -> Numbers:
     """The cheapest whose scores of rows in this type are right to `GOOD_SHARE` of the largest one."""
-    if model.kernel in ONE_PRODUCT:  # which float64 does not make slow
+    if model.is_one_product:  # which float64 does not make slow
         return DOUBLE
     if model.kind == "one class" and rows == np.float64:  # the boundary goes through training rows
         return DOUBLE
@@ -77,7 +77,7 @@ def numbers_for(model: PlainModel, rows: type = np.float32) -> Numbers:
 
 def said_of_errors(model: PlainModel, numbers: Numbers) -> str:
     """What these numbers do to scores of rows near the vectors, in words; nothing where a score is one product."""
-    if model.kernel in ONE_PRODUCT:
+    if model.is_one_product:
         return ""
     groups = errors_on(model, partial(scores_in, model, numbers=numbers), probes(model))
     error = max((found.error / found.largest for found in groups), default=0.0)
@@ -109,7 +109,7 @@ def parts_of(model: PlainModel, numbers: Numbers) -> list[tuple[PlainModel, Numb
 
 
 class Distances(NamedTuple):
-    """The kernel is one of factor · |y − z|² or, with factor 1, of other distances; y = x · scale − centre.
+    """The kernel's z is −factor · |y − z|² / 2 or, with factor 1, −|y − z|₁; y = x · scale − centre.
 
     ``scale`` is None where rows need none.
     """
@@ -123,7 +123,7 @@ class Distances(NamedTuple):
 def distances_of(model: PlainModel) -> Distances:
     """How a graph takes distances; one number that scales all features goes into the constants."""
     scale, centre, Z = folded(model)
-    if model.kernel == "laplacian" or np.ptp(scale) > 0:
+    if model.kernel.form == "absolute" or np.ptp(scale) > 0:
         return Distances(scale, centre, Z, 1.0)
     return Distances(None, centre / scale, Z / scale, float(scale[0]) ** 2)
 
@@ -145,15 +145,14 @@ def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     rows = rows.astype(real)
     if model.scaling is not None:
         rows = model.scaling.in_type(real).rows(rows)
-    if model.kernel in ("poly", "sigmoid"):
-        inner = rows @ (model.parameters["gamma"] * model.dense_vectors()).astype(real).T
-        inner = (inner + real(model.parameters["coef0"])).astype(numbers.values)
-        values = np.tanh(inner) if model.kernel == "sigmoid" else inner ** numbers.values(model.parameters["degree"])
+    if model.kernel.form == "products":
+        z = rows @ (model.kernel.gamma * model.dense_vectors()).astype(real).T + real(model.kernel.coef0)
     else:
         form = distances_of(model)
         if form.scale is not None:
             rows = rows * form.scale.astype(real)
-        values = _of_distances(model.kernel, rows - form.centre.astype(real), form, numbers.values)
+        z = Z_IN[model.kernel.form](rows - form.centre.astype(real), form)
+    values = model.kernel.formula(z.astype(numbers.values), NUMPY)
     if numbers.sums == np.float64:
         return values.astype(np.float64) @ model.coef + model.intercept
     n_parts = parts_of_sums(model.n_outputs)
@@ -163,16 +162,16 @@ def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     return sums.sum(axis=1, dtype=np.float64) + model.intercept
 
 
-def _of_distances(kernel: str, rows: Array, form: Distances, values: type) -> Array:
-    """Kernel values of folded rows and vectors; constants are rounded once, as in the graph."""
-    if kernel == "laplacian":
-        return np.exp(
-            -np.stack([np.abs(rows - z).sum(axis=1) for z in form.vectors.astype(rows.dtype)], axis=1).astype(values)
-        )
+def _minus_magnitudes(rows: Array, form: Distances) -> Array:
+    return -np.stack([np.abs(rows - z).sum(axis=1) for z in form.vectors.astype(rows.dtype)], axis=1)
+
+
+def _minus_half_squares(rows: Array, form: Distances) -> Array:
+    """Constants are rounded once, as in the graph."""
     norms = np.sum(rows * rows, axis=1)[:, None] * rows.dtype.type(-0.5 * form.factor)
     points = points_of(form).astype(rows.dtype)
-    minus_half = (rows @ points[:, :-2].T + norms + points[:, -1]).astype(values)
-    if kernel == "rbf":
-        return np.exp(minus_half)
-    s = np.sqrt(np.maximum(values(-2) * minus_half, values(0)))
-    return (1 + s) * np.exp(-s)
+    return rows @ points[:, :-2].T + norms + points[:, -1]
+
+
+# z of folded rows, as the graph has it.
+Z_IN = {"squares": _minus_half_squares, "absolute": _minus_magnitudes}

@@ -1,4 +1,10 @@
-"""What a model file says about prediction, as plain arrays: the common source of every form a model is shipped in."""
+"""What a model file says about prediction: a program of a few steps, the source of every form a model is shipped in.
+
+    row -> scaling -> values of the kernel -> products with coefficients -> decision
+
+Each step is a value with a name: `Scaling`, a kernel (`slimsvm.kernels`), ``coef`` and ``intercept``, and the ``kind``
+of the decision (`slimsvm.deploy.decisions`). Forms are interpreters of these, or printers.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,10 @@ import numpy as np
 
 from slimsvm.deploy.csr import CsrRows, check_finite, dense_rows
 from slimsvm.deploy.scaling import Scaling, read_scaling
+from slimsvm.kernels.kernel_form import NUMPY
+from slimsvm.kernels.parameters import feature_gamma
+from slimsvm.kernels.registry import KERNELS as EVERY_KERNEL
+from slimsvm.kernels.registry import parameters_of
 from slimsvm.modelfile import damage_named, read_model
 from slimsvm.sparse_parts import WIDE_FEATURES, seen_by
 
@@ -43,15 +53,14 @@ class PlainModel:
         "binary" (one score, positive for the second class), "classes" (one for each), "pairs" (one for each pair of
         classes, positive for the first), "labels" (one for each label of an indicator matrix), "regression",
         "one class", "ordinal", "ranking" or "sequences".
-    kernel : str
-        Name of the kernel. That of a "linear" one is a product with weights: there are no vectors.
-    parameters : dict
-        The kernel's: ``gamma``, a number or an array, ``degree``, ``coef0``.
+    kernel : Kernel
+        One that has a `Kernel.form`. With a kernel of weights scores are products of rows with ``coef``: there are no
+        vectors.
     n_features : int
         Of the rows that the kernel sees: a row of a sequence with those of its window.
     vectors : ndarray of shape (n_vectors, n_features), CsrRows or None
         For a precomputed kernel the positions of training rows, shape (n_vectors, 1).
-    coef : ndarray of shape (n_vectors, n_outputs), or (n_features, n_outputs) of a linear kernel
+    coef : ndarray of shape (n_vectors, n_outputs), or (n_features, n_outputs) of a kernel of weights
     intercept : ndarray of shape (n_outputs,)
     plain : ndarray
         Thresholds of ordered classes; transitions, start and end of sequences.
@@ -71,15 +80,15 @@ class PlainModel:
     --------
     >>> import numpy as np
     >>> from slimsvm.deploy.plain_model import PlainModel
-    >>> model = PlainModel("binary", "rbf", {"gamma": 1.0}, 2, np.zeros((1, 2)), np.ones((1, 1)), np.array([-0.5]),
-    ...                    np.zeros(0), np.array(["out", "in"]), {})
+    >>> from slimsvm.kernels import RBF
+    >>> model = PlainModel("binary", RBF(1.0), 2, np.zeros((1, 2)), np.ones((1, 1)), np.array([-0.5]), np.zeros(0),
+    ...                    np.array(["out", "in"]), {})
     >>> model.scores(np.array([[0.0, 0.0]]))
     array([[0.5]])
     """
 
     kind: str
-    kernel: str
-    parameters: dict[str, Any]
+    kernel: Any  # Kernel or FoldedKernel: by their form
     n_features: int
     vectors: Any
     coef: Array
@@ -106,6 +115,11 @@ class PlainModel:
         return total
 
     @property
+    def is_one_product(self) -> bool:
+        """Whether scores are products of rows, or of kernel values that rows hold, with coefficients."""
+        return self.vectors is None or self.kernel.form == "columns"
+
+    @property
     def block_rows(self) -> int:
         """Rows to be scored at a time."""
         return max(1, BLOCK_NUMBERS // max(1, self.n_features, len(self.coef)))
@@ -129,7 +143,7 @@ class PlainModel:
             raise ValueError(
                 f"X must hold finite numbers, found {rows.data[at]} in row {where}, column {rows.indices[at]}"
             )
-        parts = seen_by(self.columns[0], foreign_to(self.kernel), rows.data, rows.indices, rows.indptr)
+        parts = seen_by(self.columns[0], self.kernel.form, rows.data, rows.indices, rows.indptr)
         return CsrRows(*parts, (rows.shape[0], self.n_features))
 
     def dense_vectors(self) -> Array:
@@ -147,21 +161,12 @@ class PlainModel:
             yield dense_rows(self.vectors, lo, hi), self.coef[lo:hi]
 
     def _kernel_values(self, X: Array, Z: Any) -> Array:
-        """k(x_i, z_j), shape (n, n_vectors); see `slimsvm.kernels` for the formulas."""
-        gamma, coef0 = self.parameters.get("gamma", 1.0), self.parameters.get("coef0", 0.0)
-        if self.kernel == "linear":
+        """k(x_i, z_j), shape (n, n_vectors)."""
+        if Z is None:
             return X
-        if self.kernel == "precomputed":
+        if self.kernel.form == "columns":
             return X[:, Z[:, 0].astype(np.int64)]
-        if self.kernel == "laplacian":
-            return np.exp(-_absolute_distances(X * gamma, Z * gamma))
-        if self.kernel == "rbf":
-            return np.exp(-_squared_distances(X * np.sqrt(gamma), Z * np.sqrt(gamma)))
-        if self.kernel == "matern32":
-            s = np.sqrt(6.0 * _squared_distances(X * np.sqrt(gamma), Z * np.sqrt(gamma)))
-            return (1.0 + s) * np.exp(-s)
-        values = gamma * (X @ Z.T) + coef0
-        return np.tanh(values) if self.kernel == "sigmoid" else values ** self.parameters["degree"]
+        return self.kernel.formula(Z_OF[self.kernel.form](self.kernel, X, Z), NUMPY)
 
 
 def describe(model: PlainModel) -> str:
@@ -170,10 +175,29 @@ def describe(model: PlainModel) -> str:
     if model.vectors is not None:
         size = f"{len(model.coef)} vector{'s' * (len(model.coef) != 1)} of {size}"
     scaled = "" if model.scaling is None else ", scaled"
-    return f"{model.kind}, kernel {model.kernel}, {size}{scaled}, {model.n_outputs} score{'s' * (model.n_outputs != 1)}"
+    scores = f"{model.n_outputs} score{'s' * (model.n_outputs != 1)}"
+    return f"{model.kind}, kernel {model.kernel.name}, {size}{scaled}, {scores}"
 
 
-KERNELS = "rbf", "matern32", "laplacian", "poly", "sigmoid", "linear", "precomputed"
+# Kernels that a model can have without training code.
+KERNELS = {name: kernel for name, kernel in EVERY_KERNEL.items() if kernel.form is not None}
+
+
+def _products(kernel: Any, X: Array, Z: Array) -> Array:
+    return kernel.gamma * (X @ Z.T) + kernel.coef0
+
+
+def _squares(kernel: Any, X: Array, Z: Array) -> Array:
+    root = np.sqrt(kernel.gamma)
+    return (-0.5 * kernel.unit) * _squared_distances(X * root, Z * root)
+
+
+def _magnitudes(kernel: Any, X: Array, Z: Array) -> Array:
+    return -kernel.unit * _absolute_distances(X * kernel.gamma, Z * kernel.gamma)
+
+
+# The z of rows and vectors that a kernel is a map of, by its form.
+Z_OF = {"products": _products, "squares": _squares, "absolute": _magnitudes}
 
 
 def _squared_distances(X: Array, Z: Array) -> Array:
@@ -188,13 +212,6 @@ def _squared_distances(X: Array, Z: Array) -> Array:
 def _absolute_distances(X: Array, Z: Array) -> Array:
     """Σ_f |x_if − z_jf|."""
     return np.stack([np.abs(X - z).sum(axis=1) for z in Z], axis=1)
-
-
-def foreign_to(kernel: str) -> str:
-    """What columns that no vector has are to a kernel; see `slimsvm.sparse_parts.seen_by`."""
-    if kernel == "laplacian":
-        return "absolute"
-    return "squares" if kernel in ("rbf", "matern32") else "products"
 
 
 def read_plain_model(path: Any, by_columns: bool = False) -> PlainModel:
@@ -240,11 +257,7 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     """The model that the header and the arrays of a file describe."""
     fitted, params = header["fitted"], header["params"]
     check_parts(header, arrays)
-    kernel = dict(header["kernel"])
-    name = kernel.pop("kernel")
-    if name not in KERNELS:
-        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {name!r}")
-    gammas = {"gamma": arrays["kernel_gamma"]} if "kernel_gamma" in arrays else {}
+    kernel = KERNELS[header["kernel"]["kernel"]].from_header(header["kernel"], arrays)
     classes = arrays.get("classes")
     if classes is not None and fitted.get("classes_are_objects"):
         classes = classes.astype(object)
@@ -254,8 +267,7 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         vectors, coef = np.zeros((1, vectors.shape[1])), np.zeros((1, coef.shape[1]))
     model = PlainModel(
         kind=_kind(header, classes),
-        kernel=name,
-        parameters=kernel | gammas,
+        kernel=kernel,
         n_features=fitted["n_features_in_"] * (2 * params.get("window", 0) + 1),
         vectors=vectors,
         coef=coef,
@@ -266,10 +278,10 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
         feature_names=_feature_names(header),
     )
-    if model.scaling is not None and (model.kind == "sequences" or name == "precomputed"):
-        raise ValueError(f"there is no scaling for {model.kind}, kernel {name}")
+    if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
+        raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
     _check_shapes(model, header, arrays)
-    return _with_weights(model, header, arrays) if name == "linear" else model
+    return _with_weights(model, header, arrays) if kernel.has_weights else model
 
 
 def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -287,9 +299,12 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
     for entry, number in (("gamma", kernel.get("gamma", 1.0)), ("coef0", kernel.get("coef0", 0.0))):
         if type(number) not in (int, float) or not math.isfinite(number):
             raise ValueError(f"{entry} must be a finite number, found {number!r}")
-    if kernel["kernel"] not in ("linear", "precomputed") and not ("gamma" in kernel or "kernel_gamma" in arrays):
+    name = kernel["kernel"]
+    if name not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {name!r}")
+    if "gamma" in parameters_of(name) and not ("gamma" in kernel or "kernel_gamma" in arrays):
         raise ValueError("the kernel has no gamma")
-    width = 1 if kernel["kernel"] == "precomputed" else fitted["n_features_in_"] * (2 * window + 1)
+    width = 1 if KERNELS[name].form == "columns" else fitted["n_features_in_"] * (2 * window + 1)
     shape: Any = arrays["basis"].shape if "basis" in arrays else header.get("basis_shape", header.get("weights"))
     if shape[1] != width:
         raise ValueError(f"vectors of {shape[1]} features do not go with {width}")
@@ -299,7 +314,9 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
 
 def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """An error where the parts do not fit together: a file may have been written by anyone."""
-    width = 1 if model.kernel == "precomputed" else model.n_features
+    width = 1 if model.kernel.form == "columns" else model.n_features
+    if np.ndim(getattr(model.kernel, "gamma", 0.0)):
+        feature_gamma(model.kernel.gamma, model.n_features)
     n_vectors = len(arrays["features"]) if model.vectors is None else model.vectors.shape[0]
     k = 0 if model.classes is None else len(model.classes)
     n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows, sequences_of
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.modelfile import damage_named
 from slimsvm.sparse_parts import WIDE_FEATURES
 
 Array = np.ndarray
 
-# One-class scores of at most this share of the offset are 0, as `OneClassSVM.decision_function` has it.
-ON_BOUNDARY = 1e-8
 # A file that was read is tried on a row of at most so many features.
 TRIED_FEATURES = WIDE_FEATURES
 
@@ -97,7 +95,7 @@ class Predictor:
     """
 
     def __init__(self, model: PlainModel) -> None:
-        self._model = model
+        self._model, self._decision = model, DECISIONS[model.kind](model, ARRAYS)
         self.n_features_in_ = model.row_features
         if model.feature_names is not None:
             self.feature_names_in_ = np.array(model.feature_names, dtype=object)
@@ -106,7 +104,7 @@ class Predictor:
 
     def __repr__(self) -> str:
         model = self._model
-        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel}, {model.row_features} features>"
+        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel.name}, {model.row_features} features>"
 
     def predict(self, X: Any) -> Array:
         """Labels or numbers, as the estimator predicts them.
@@ -117,14 +115,15 @@ class Predictor:
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_labels) of an indicator matrix
 
         Raises
         ------
         ValueError
             X has another number of features, other columns, or a value that is not finite.
         """
-        return self._scores(X)[:, 0]
+        labels, codes = self._decision.labels, self._decision.codes(self._scores(X))
+        return codes if labels is None else labels[codes]
 
     def _scores(self, X: Any) -> Array:
         """All scores (n, n_outputs), block by block."""
@@ -161,93 +160,8 @@ class ScoringPredictor(Predictor):
         -------
         float64 ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self._scores(X)[:, 0]
-
-
-class BinaryPredictor(ScoringPredictor):
-    """Two classes, by the sign of the score."""
-
-    def predict(self, X: Any) -> Array:
-        """See `Predictor.predict`."""
-        return self.classes_[(self.decision_function(X) > 0).astype(np.int64)]
-
-
-class ClassesPredictor(ScoringPredictor):
-    """A score for each class: the greatest one's, the first of equals."""
-
-    def decision_function(self, X: Any) -> Array:
-        """See `ScoringPredictor.decision_function`."""
-        scores = self._scores(X)
-        if self._model.options.get("decision_function_shape") == "ovo":
-            return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(scores.shape[1]), 2)], axis=1)
-        return scores
-
-    def predict(self, X: Any) -> Array:
-        """See `Predictor.predict`."""
-        return self.classes_[np.argmax(self._scores(X), axis=1)]
-
-
-class PairsPredictor(ScoringPredictor):
-    """A score for each pair of classes, positive for the first: most votes, the lowest class of equals."""
-
-    def decision_function(self, X: Any) -> Array:
-        """See `ScoringPredictor.decision_function`."""
-        scores = self._scores(X)
-        if self._model.options.get("decision_function_shape") == "ovo":
-            return scores
-        return pair_confidences(scores, len(self.classes_))
-
-    def predict(self, X: Any) -> Array:
-        """See `Predictor.predict`."""
-        scores, k = self._scores(X), len(self.classes_)
-        if not self._model.options.get("break_ties"):
-            return self.classes_[np.argmax(pair_votes(scores > 0, k), axis=1)]
-        if self._model.options["decision_function_shape"] == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        return self.classes_[np.argmax(pair_confidences(scores, k), axis=1)]
-
-
-class LabelsPredictor(ScoringPredictor):
-    """A score for each label, of which a row has those with positive ones."""
-
-    def decision_function(self, X: Any) -> Array:
-        """See `ScoringPredictor.decision_function`."""
-        return self._scores(X)
-
-    def predict(self, X: Any) -> Array:
-        """See `Predictor.predict`; an indicator matrix."""
-        return (self._scores(X) > 0).astype(np.int64)
-
-
-class OneClassPredictor(ScoringPredictor):
-    """+1 inside and on the boundary, −1 outside."""
-
-    def decision_function(self, X: Any) -> Array:
-        """See `ScoringPredictor.decision_function`."""
-        scores = self._scores(X)[:, 0]
-        scores[np.abs(scores) <= ON_BOUNDARY * abs(self._model.intercept[0])] = 0.0
-        return scores
-
-    def predict(self, X: Any) -> Array:
-        """See `Predictor.predict`."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-
-class OrdinalPredictor(ScoringPredictor):
-    """Ordered classes: the class c of the greatest Σ_{j<c} (f − θ_j), the lowest of equals."""
-
-    def decision_function(self, X: Any) -> Array:
-        """See `ScoringPredictor.decision_function`."""
-        sums = self._sums(X)
-        return sums[:, 1] if sums.shape[1] == 2 else sums
-
-    def predict(self, X: Any) -> Array:
-        """See `Predictor.predict`."""
-        return self.classes_[np.argmax(self._sums(X), axis=1)]
-
-    def _sums(self, X: Any) -> Array:
-        above = self._scores(X) - self._model.plain
-        return np.cumsum(np.column_stack([np.zeros(len(above)), above]), axis=1)
+        values = self._decision.values(self._scores(X))
+        return values[:, 0] if values.shape[1] == 1 and self._model.kind != "labels" else values
 
 
 class SequencesPredictor(ScoringPredictor):
@@ -322,32 +236,7 @@ class SequencesPredictor(ScoringPredictor):
         return best
 
 
-def pair_votes(is_first: Array, n_classes: int) -> Array:
-    """Votes (n, n_classes) of the pairs (0, 1), (0, 2), …, each for its first class or its second."""
-    votes = np.zeros((len(is_first), n_classes), np.int64)
-    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
-        votes[:, a] += is_first[:, column]
-        votes[:, b] += ~is_first[:, column]
-    return votes
-
-
-def pair_confidences(scores: Array, n_classes: int) -> Array:
-    """scikit-learn's decision values of pairs: votes, and less than half a vote for the sum of a class's scores."""
-    sums = np.zeros((len(scores), n_classes))
-    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
-        sums[:, a] += scores[:, column]
-        sums[:, b] -= scores[:, column]
-    return pair_votes(scores >= 0, n_classes) + sums / (3 * (np.abs(sums) + 1))
-
-
-PREDICTORS: dict[str, type[Predictor]] = {
-    "binary": BinaryPredictor,
-    "classes": ClassesPredictor,
-    "pairs": PairsPredictor,
-    "labels": LabelsPredictor,
+PREDICTORS: dict[str, type[Predictor]] = dict.fromkeys(DECISIONS, ScoringPredictor) | {
     "regression": Predictor,
-    "one class": OneClassPredictor,
-    "ordinal": OrdinalPredictor,
-    "ranking": ScoringPredictor,
     "sequences": SequencesPredictor,
 }

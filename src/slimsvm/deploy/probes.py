@@ -24,7 +24,6 @@ LOST_SHARE = 1e-3
 MARGINS, LARGEST_MARGIN = ("binary", "classes", "pairs", "labels", "ordinal", "ranking"), 4.0
 # Rows whose scores are all smaller than this share of the others' are not judged by their own largest one.
 LEAST_SHARE = 0.1
-SHIFT_INVARIANT = {"rbf": 2.0, "matern32": 6.0}
 
 
 def probes(model: PlainModel) -> list[Array]:
@@ -113,14 +112,14 @@ def _half_range(scores: Array) -> float:
 
 def rows_type(model: PlainModel) -> type:
     """float32 for rows where it is good enough, else float64; of kernel values, whose range nothing tells, float64."""
-    if model.kernel == "precomputed" or share_lost_by_rows(model) > PROMISED_SHARE:
+    if model.kernel.form == "columns" or share_lost_by_rows(model) > PROMISED_SHARE:
         return np.float64
     return np.float32
 
 
 def check_rows_in_float32(model: PlainModel) -> None:
     """An error where rows in float32, which somebody asked for, lose too much."""
-    if model.kernel != "precomputed" and LOST_SHARE < (lost := share_lost_by_rows(model)) < np.inf:
+    if model.kernel.form != "columns" and LOST_SHARE < (lost := share_lost_by_rows(model)) < np.inf:
         raise ValueError(
             f"float32 cannot hold the rows of this model: their rounding changes scores by {lost:.1g} of their range. "
             "Take float64 rows, or subtract an offset from the features before training"
@@ -139,12 +138,10 @@ def _before_scaling(model: PlainModel, rows: Array) -> Array:
 
 
 def folded(model: PlainModel) -> tuple[Array, Array, Array]:
-    """Scale, centre and vectors such that the kernel is one of |x' − z'|, x' = scale x − centre."""
-    Z, gamma = model.dense_vectors(), model.parameters["gamma"]
-    if model.kernel == "laplacian":
-        scale = gamma * np.ones(model.n_features)
-    else:
-        scale = np.sqrt(SHIFT_INVARIANT[model.kernel] * gamma) * np.ones(model.n_features)
+    """Scale, centre and vectors such that the kernel's z is −|x' − z'|²/2 or −|x' − z'|₁, x' = scale x − centre."""
+    Z, scale = model.dense_vectors(), model.kernel.unit * model.kernel.gamma * np.ones(model.n_features)
+    if model.kernel.form == "squares":
+        scale = np.sqrt(scale)
     centre = (Z * scale).mean(axis=0)
     return scale, centre, Z * scale - centre
 
@@ -153,7 +150,7 @@ def _step_aside(model: PlainModel) -> Array:
     """A step of about length 1 as the kernel measures it, or of a thousandth of each feature's mean magnitude."""
     d = model.n_features
     signs = 1.0 - 2.0 * (np.arange(d) % 2)
-    if model.kernel in ("poly", "sigmoid"):
+    if model.kernel.form == "products":
         return 1e-3 * signs * np.abs(model.dense_vectors()).mean(axis=0)
     scale, _, _ = folded(model)
-    return signs / scale / (d if model.kernel == "laplacian" else np.sqrt(d))
+    return signs / scale / (d if model.kernel.form == "absolute" else np.sqrt(d))

@@ -69,9 +69,10 @@ def base64(content: bytes) -> str:
 
 def slim_bytes(model: PlainModel) -> bytes:
     """A model file with what prediction needs alone; vectors that float32 holds exactly take 4 bytes a number."""
+    kernel, arrays = model.kernel.to_header()
     header: dict[str, Any] = {
         "estimator": ESTIMATORS.get(model.kind, "SVC"),
-        "kernel": {"kernel": model.kernel},
+        "kernel": kernel,
         "dtype": "float64",
         "params": dict(model.options),
         "fitted": {
@@ -80,12 +81,7 @@ def slim_bytes(model: PlainModel) -> bytes:
             "multi_class_": "ovo" if model.kind == "pairs" else "crammer-singer",
         },
     }
-    arrays = {"intercept": model.intercept, "plain": model.plain}
-    for name, value in model.parameters.items():
-        if np.ndim(value):
-            arrays[f"kernel_{name}"] = np.asarray(value, np.float64)
-        else:
-            header["kernel"][name] = value.item() if isinstance(value, np.generic) else value
+    arrays |= {"intercept": model.intercept, "plain": model.plain}
     if model.classes is not None:
         is_object = model.classes.dtype.kind == "O"
         header["fitted"]["classes_are_objects"] = is_object

@@ -42,7 +42,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Parameters
     ----------
-    estimator : SVC, SVR or another machine of slimsvm with kernel "rbf" or "matern32", or None, default=None
+    estimator : SVC, SVR or another machine of slimsvm, or None, default=None
         What the gradients are those of; it is cloned. None: the exact machine in learned scales,
         ``SVC(kernel="matern32", gamma="learn", solver="exact", C=5)``. For numbers to predict give an `SVR`.
     max_rows : int, default=5000

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
@@ -19,8 +20,6 @@ from slimsvm.tasks import OneClass
 
 # Solvers that know what the intercept of this problem costs.
 ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
-# Rows as close to the boundary as this share of ρ are on it: free support vectors all are, but for rounding.
-ON_BOUNDARY = 1e-8
 
 
 class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows
     from slimsvm.kernels.operands import Points, RawScorer
     from slimsvm.kernels.registry import KERNELS, get_kernel, kernels_with
-    from slimsvm.kernels.shift_invariant import RBF, Laplacian, Matern32
+    from slimsvm.kernels.shift_invariant import RBF, Laplacian, Matern32, RationalQuadratic
     from slimsvm.kernels.user_kernels import CallableKernel, Precomputed
 
 
@@ -34,6 +34,7 @@ __all__ = [
     "Points",
     "Polynomial",
     "Precomputed",
+    "RationalQuadratic",
     "RawScorer",
     "Sigmoid",
     "get_kernel",
@@ -59,6 +60,7 @@ _HOMES = {
     "Polynomial": "inner_product",
     "Precomputed": "user_kernels",
     "RBF": "shift_invariant",
+    "RationalQuadratic": "shift_invariant",
     "RawScorer": "operands",
     "Sigmoid": "inner_product",
 }

@@ -1,21 +1,35 @@
-"""Kernels of the inner product: linear, polynomial, sigmoid."""
+"""Kernels of the inner product: linear, polynomial, sigmoid. All that Python knows of one is its class."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels.kernel import FoldedKernel, largest_norm, squared_norms
-from slimsvm.kernels.kernel_form import Folding
+from slimsvm.kernels.kernel_form import Folding, Functions
 from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
-from slimsvm.rows import Rows
+
+if TYPE_CHECKING:
+    from slimsvm.rows import Rows
+
+
+class InnerProduct(FoldedKernel):
+    """A kernel of gamma <x, z> + coef0, as far as it has these."""
+
+    form: ClassVar[str] = "products"
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        parameters = vars(self)
+        return Folding(getattr(core, self.map), point_scale=parameters.get("gamma", 1.0),
+                       degree=parameters.get("degree", 1), shift=parameters.get("coef0", 0.0))  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Linear(FoldedKernel):
+class Linear(InnerProduct):
     """k(x, z) = <x, z>.
 
     Examples
@@ -29,10 +43,11 @@ class Linear(FoldedKernel):
     name: ClassVar[str] = "linear"
     has_gradient: ClassVar[bool] = True
     has_weights: ClassVar[bool] = True
+    map: ClassVar[str] = "IDENTITY"
 
-    def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
-        return Folding(core.IDENTITY)
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return z
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
@@ -44,7 +59,7 @@ class Linear(FoldedKernel):
 
 
 @dataclass(frozen=True)
-class Polynomial(FoldedKernel):
+class Polynomial(InnerProduct):
     """k(x, z) = (gamma <x, z> + coef0)**degree.
 
     Parameters
@@ -67,6 +82,7 @@ class Polynomial(FoldedKernel):
     gamma: float = 1.0
     coef0: float = 0.0
     name: ClassVar[str] = "poly"
+    map: ClassVar[str] = "POWER"
     has_gradient: ClassVar[bool] = True
 
     def __post_init__(self):
@@ -74,9 +90,9 @@ class Polynomial(FoldedKernel):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=False))
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
-    def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
-        return Folding(core.POWER, point_scale=self.gamma, degree=self.degree, shift=self.coef0)
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return f.power(z, self.degree)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
@@ -89,7 +105,7 @@ class Polynomial(FoldedKernel):
 
 
 @dataclass(frozen=True)
-class Sigmoid(FoldedKernel):
+class Sigmoid(InnerProduct):
     """k(x, z) = tanh(gamma <x, z> + coef0); not positive semidefinite in general.
 
     If it is not, problems are not convex, and ``lower_bound_`` and certificates are not bounds.
@@ -111,6 +127,7 @@ class Sigmoid(FoldedKernel):
     gamma: float = 1.0
     coef0: float = 0.0
     name: ClassVar[str] = "sigmoid"
+    map: ClassVar[str] = "TANH"
     has_gradient: ClassVar[bool] = True
     is_inner_product: ClassVar[bool] = False
 
@@ -118,9 +135,9 @@ class Sigmoid(FoldedKernel):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=False))
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
-    def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
-        return Folding(core.TANH, point_scale=self.gamma, shift=self.coef0)
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return f.tanh(z)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from slimsvm import core
-from slimsvm.kernels.kernel_form import Folding
-from slimsvm.rows import Rows, as_csr, is_sparse
+from slimsvm.kernels.kernel_form import Folding, Functions
+
+if TYPE_CHECKING:  # models are scored with NumPy alone: rows, and SciPy with them, are imported where they are met
+    from slimsvm.rows import Rows
 
 NORM_ROWS = 1 << 12  # rows whose norms are computed at a time
 DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls against little work thrown away
@@ -41,6 +43,9 @@ class Kernel(ABC):
         preimage is a fixed point.
     is_inner_product : bool
         False if it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
+    form : {"products", "squares", "absolute", "columns"} or None
+        What values come of where a model is scored without this class: see `FoldedKernel`; "columns" are values
+        themselves (`Precomputed`). None: only `block` knows.
 
     Examples
     --------
@@ -64,7 +69,10 @@ class Kernel(ABC):
     has_weights: ClassVar[bool] = False
     is_gaussian: ClassVar[bool] = False
     is_inner_product: ClassVar[bool] = True
+    form: ClassVar[str | None] = None
     gamma: Any  # of kernels that have one
+    degree: int
+    coef0: float
 
     @abstractmethod
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
@@ -133,6 +141,8 @@ class Kernel(ABC):
 
     def check_basis(self, basis: Any, n_features: int) -> Any:
         """Vectors of a basis as float32 or float64 array or CSR of ``n_features`` columns, or an error."""
+        from slimsvm.rows import as_csr, is_sparse
+
         basis = as_csr(basis) if is_sparse(basis) else np.asarray(basis)
         if basis.ndim != 2 or basis.shape[1] != n_features:
             raise ValueError(f"the rows have {n_features} features, the basis has shape {basis.shape}")
@@ -154,7 +164,39 @@ class Kernel(ABC):
 
 
 class FoldedKernel(Kernel):
-    """A kernel that is a function of inner products or of ``|x - z|_1``: fast, dense and CSR, by its `folding`."""
+    """A kernel that is a map of one number z: fast, dense and CSR, by its `folding`; and shipped, by its `formula`.
+
+    Attributes
+    ----------
+    form : {"products", "squares", "absolute"}
+        What z is: ``gamma <x, z> + coef0``, ``-unit / 2 sum_c gamma_c (x_c - z_c)^2``, or ``-unit sum_c gamma_c
+        |x_c - z_c|``.
+    unit : float
+        The number that leaves the map without a parameter.
+    map : str
+        Name in slimsvm.h of the core's map of z, which core/kernels/maps.h has with its derivative. Of "EXP2" the core
+        has z log2(e).
+    """
+
+    unit: ClassVar[float] = 1.0
+    map: ClassVar[str]
+
+    @property
+    def is_exponential(self) -> bool:
+        """Whether it is e^z, and so with distances a product over features."""
+        return self.map == "EXP2"
+
+    @abstractmethod
+    def formula(self, z: Any, f: Functions) -> Any:
+        """The kernel value as a formula in z, from which every form that a model is shipped in is made.
+
+        Parameters
+        ----------
+        z : ndarray, or another kind of number
+            What has ``+ - * /``, with floats too.
+        f : Functions
+            Functions of such numbers: exp, sqrt, tanh, power.
+        """
 
     @abstractmethod
     def folding(self, n_features: int) -> Folding:
@@ -211,6 +253,12 @@ class Unmapped(FoldedKernel):
     kernel: FoldedKernel
     name: ClassVar[str] = "unmapped"
 
+    map: ClassVar[str] = "IDENTITY"
+
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return z
+
     def folding(self, n_features: int) -> Folding:
         """See `FoldedKernel.folding`."""
         return replace(self.kernel.folding(n_features), code=core.IDENTITY, degree=1)
@@ -231,6 +279,8 @@ def largest_norm(rows: Rows) -> float:
 
 def squared_norms(X: Any) -> np.ndarray:
     """``|x_i|^2`` in float64."""
+    from slimsvm.rows import as_csr, is_sparse
+
     if is_sparse(X):
         X = as_csr(X).astype(np.float64)
         return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)

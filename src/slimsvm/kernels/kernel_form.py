@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Protocol
 
 import numpy as np
 
 from slimsvm import core
 
-__all__ = ["Folding", "Selection"]
+__all__ = ["NUMPY", "Folding", "Functions", "Selection"]
+
+
+class Functions(Protocol):
+    """What `FoldedKernel.formula` may use beside ``+ - * /``."""
+
+    def exp(self, z: Any) -> Any:
+        """e^z."""
+
+    def sqrt(self, z: Any) -> Any:
+        """The square root, 0 of a z that rounding left below 0."""
+
+    def tanh(self, z: Any) -> Any:
+        """The hyperbolic tangent."""
+
+    def power(self, z: Any, degree: int) -> Any:
+        """z^degree."""
+
+
+# `Functions` of arrays.
+NUMPY: Any = SimpleNamespace(exp=np.exp, sqrt=lambda z: np.sqrt(np.maximum(z, 0.0)), tanh=np.tanh, power=operator.pow)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Kernels of the difference x - z: RBF, Matérn 3/2 and Laplacian."""
+"""Kernels of the difference x - z: RBF, Matérn 3/2, rational quadratic, Laplacian.
+
+All that Python knows of one is its class.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels.kernel import FoldedKernel
-from slimsvm.kernels.kernel_form import Folding
+from slimsvm.kernels.kernel_form import Folding, Functions
 from slimsvm.kernels.parameters import check_gamma, feature_gamma
 
 LOG2_E = 1.4426950408889634
@@ -23,6 +26,7 @@ class ShiftInvariant(FoldedKernel):
     """
 
     gamma: float | np.ndarray = 1.0
+    form: ClassVar[str] = "squares"
 
     def __post_init__(self):
         object.__setattr__(self, "gamma", check_gamma(self.gamma, per_feature=True))
@@ -35,6 +39,15 @@ class ShiftInvariant(FoldedKernel):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(gamma={np.asarray(self.gamma).tolist()})"
+
+    def folding(self, n_features: int) -> Folding:
+        """See `FoldedKernel.folding`."""
+        base = LOG2_E if self.is_exponential else 1.0
+        scale = self.unit * base * feature_gamma(self.gamma, n_features)
+        if self.form == "absolute":
+            return Folding(getattr(core, self.map), row_scale=scale, point_scale=scale, manhattan=True)
+        scale = np.sqrt(scale)
+        return Folding(getattr(core, self.map), row_scale=scale, point_scale=scale, norms=True)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """See `Kernel.diag`."""
@@ -69,11 +82,12 @@ class RBF(ShiftInvariant):
     has_gradient: ClassVar[bool] = True
     has_metric: ClassVar[bool] = True
     is_gaussian: ClassVar[bool] = True
+    unit: ClassVar[float] = 2.0
+    map: ClassVar[str] = "EXP2"
 
-    def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
-        scale = np.sqrt(2.0 * LOG2_E * feature_gamma(self.gamma, n_features))
-        return Folding(core.EXP2, row_scale=scale, point_scale=scale, norms=True)
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return f.exp(z)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,11 +114,45 @@ class Matern32(ShiftInvariant):
     name: ClassVar[str] = "matern32"
     has_gradient: ClassVar[bool] = True
     has_metric: ClassVar[bool] = True
+    unit: ClassVar[float] = 6.0
+    map: ClassVar[str] = "MATERN32"
 
-    def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
-        scale = np.sqrt(6.0 * feature_gamma(self.gamma, n_features))
-        return Folding(core.MATERN32, row_scale=scale, point_scale=scale, norms=True)
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        s = f.sqrt(-2.0 * z)
+        return (1.0 + s) * f.exp(-s)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RationalQuadratic(ShiftInvariant):
+    """``k(x, z) = 1 / (1 + gamma |x - z|^2)``, or ``1 / (1 + sum_c gamma_c (x_c - z_c)^2)``.
+
+    A mixture of RBF kernels of all widths, which falls off more slowly than any of them. In the usual form ``(1 + gamma
+    |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large, alpha is 1. With ``gamma = 1 / (2 l^2)`` its length
+    scale is l, as in scikit-learn's Gaussian processes.
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a copy that cannot be written to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.kernels import RationalQuadratic
+    >>> RationalQuadratic(gamma=1.5).block(np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]]))
+    array([[0.25]])
+    """
+
+    name: ClassVar[str] = "rational_quadratic"
+    has_gradient: ClassVar[bool] = True
+    has_metric: ClassVar[bool] = True
+    unit: ClassVar[float] = 2.0
+    map: ClassVar[str] = "RATIONAL"
+
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return 1.0 / (1.0 - z)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,11 +173,12 @@ class Laplacian(ShiftInvariant):
     """
 
     name: ClassVar[str] = "laplacian"
+    form: ClassVar[str] = "absolute"
+    map: ClassVar[str] = "EXP2"
 
-    def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
-        scale = LOG2_E * feature_gamma(self.gamma, n_features)
-        return Folding(core.EXP2, row_scale=scale, point_scale=scale, manhattan=True)
+    def formula(self, z: Any, f: Functions) -> Any:
+        """See `FoldedKernel.formula`."""
+        return f.exp(z)
 
 
-KERNELS = RBF, Matern32, Laplacian
+KERNELS = RBF, Matern32, RationalQuadratic, Laplacian

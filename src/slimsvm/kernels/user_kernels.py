@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from slimsvm.kernels.kernel import Kernel, largest_entry
-from slimsvm.rows import Rows, is_sparse
+
+if TYPE_CHECKING:
+    from slimsvm.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,13 @@ class Precomputed(Kernel):
     name: ClassVar[str] = "precomputed"
     has_features: ClassVar[bool] = False
     has_formula: ClassVar[bool] = False
+    form: ClassVar[str | None] = "columns"
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
         """Columns of X at the positions Z."""
         positions = self.check_basis(Z, X.shape[1])[:, 0]
         values = X[:, positions]
-        return (values.toarray() if is_sparse(values) else np.asarray(values)).astype(dtype)
+        return (values.toarray() if hasattr(values, "toarray") else np.asarray(values)).astype(dtype)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """Diagonal of the square matrix X."""
@@ -109,7 +112,7 @@ class CallableKernel(Kernel):
 
     def checked(self, values: Any, expected: tuple[int, int]) -> np.ndarray:
         """What the function returned as an array, or an error where it is no finite numbers of this shape."""
-        values = values.toarray() if is_sparse(values) else np.asarray(values)
+        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != expected:
             raise ValueError(f"the kernel function must return an array of shape {expected}, got {values.shape}")
         if values.dtype.kind not in "buif":

@@ -16,15 +16,13 @@ from slimsvm.shapley.product_kernels import product_values
 
 Array = np.ndarray
 
-PRODUCTS = "rbf", "laplacian"
-
 
 def explain_scores(
     model: PlainModel, X: Any, background: Any, n_permutations: int, rng: np.random.RandomState, names: list[str] | None
 ) -> Explanation:
     """Shapley values of the model's scores; see `slimsvm.explain`."""
-    if model.kind == "sequences" or model.kernel == "precomputed":
-        found = f"{model.kind}, kernel {model.kernel}"
+    if model.kind == "sequences" or model.kernel.form == "columns":
+        found = f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"explain is for scores of rows of features, and there are none with {found}")
     data = _rows(X, "X", model)
     rows, absent = (
@@ -36,13 +34,13 @@ def explain_scores(
     output_names, mixing = _outputs(model)
     coef, intercept = model.coef @ mixing, model.intercept @ mixing
     errors = None
-    if model.kernel == "linear":
+    if model.vectors is None:
         mean = np.zeros(model.n_features) if absent is None else absent.mean(axis=0)
         values = (rows - mean)[:, :, None] * coef
         base = mean @ coef + intercept
     else:
         base = _base(model, absent) @ coef + intercept
-        if model.kernel in PRODUCTS:
+        if model.kernel.is_exponential:
             values = product_values(model, coef, rows, absent)
         else:
             values, errors = sampled_values(model, coef, rows, absent, -(-n_permutations // 2), rng)

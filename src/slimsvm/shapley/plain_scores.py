@@ -1,6 +1,7 @@
 """Scores as functions of features that are there or not.
 
-Every kernel here is h(Σ_f u_f(x_f, z_f)): an absent feature's u_f is 0, or with a background row r that of r_f.
+Every kernel here is h(Σ_f u_f(x_f, z_f)), by its formula: an absent feature's u_f is 0, or with a background row r that
+of r_f.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.kernels.kernel_form import NUMPY
 
 Array = np.ndarray
 
@@ -24,19 +26,16 @@ class Terms(NamedTuple):
 
 def terms_of(model: PlainModel) -> Terms:
     """The two of a model's kernel; ``of(X, Z)`` has shape (n_features, n_rows, n_vectors)."""
-    gamma, kernel = model.parameters.get("gamma", 1.0), model.kernel
-    if kernel in ("rbf", "laplacian", "matern32"):
-        weight = np.broadcast_to(np.asarray(gamma, np.float64), (model.n_features,))[:, None, None]
-        if kernel == "laplacian":
-            return Terms(lambda X, Z: weight * np.abs(_differences(X, Z)), lambda u: np.exp(-u))
-        if kernel == "rbf":
-            return Terms(lambda X, Z: weight * _differences(X, Z) ** 2, lambda u: np.exp(-u))
-        return Terms(lambda X, Z: 6.0 * weight * _differences(X, Z) ** 2, _matern32)
-    coef0 = model.parameters["coef0"]
-    if kernel == "sigmoid":
-        return Terms(lambda X, Z: gamma * _products(X, Z), lambda u: np.tanh(u + coef0))
-    degree = model.parameters["degree"]
-    return Terms(lambda X, Z: gamma * _products(X, Z), lambda u: (u + coef0) ** degree)
+    kernel = model.kernel
+    gamma = np.broadcast_to(np.asarray(kernel.gamma, np.float64), (model.n_features,))[:, None, None]
+    if kernel.form == "products":
+        return Terms(lambda X, Z: gamma * _products(X, Z), lambda u: kernel.formula(u + kernel.coef0, NUMPY))
+    of_difference = OF_DIFFERENCE[kernel.form]
+    weight = (-0.5 if kernel.form == "squares" else -1.0) * kernel.unit * gamma
+    return Terms(lambda X, Z: weight * of_difference(_differences(X, Z)), lambda u: kernel.formula(u, NUMPY))
+
+
+OF_DIFFERENCE = {"squares": np.square, "absolute": np.abs}
 
 
 def _differences(X: Array, Z: Array) -> Array:
@@ -45,9 +44,3 @@ def _differences(X: Array, Z: Array) -> Array:
 
 def _products(X: Array, Z: Array) -> Array:
     return X.T[:, :, None] * Z.T[:, None, :]
-
-
-def _matern32(squares: Array) -> Array:
-    """Squares that were added up and taken away again may be a little below 0."""
-    s = np.sqrt(np.maximum(squares, 0.0))
-    return (1.0 + s) * np.exp(-s)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
+from slimsvm.deploy.decisions import ARRAYS
 from slimsvm.tasks.examples import Examples, unit_weights
 from slimsvm.tasks.task import Augmented, RowLoss, SmoothRowLoss, Task, as_floats
 
@@ -155,12 +156,7 @@ class OneVsOne(Task):
 
     def decode(self, scores, plain, examples=None):
         """Codes of the classes with the most votes."""
-        votes = np.zeros((len(scores), self.n_classes), np.int64)
-        for column, (a, b) in enumerate(self.class_pairs()):
-            for_a = scores[:, column] > 0
-            votes[:, a] += for_a
-            votes[:, b] += ~for_a
-        return np.argmax(votes, axis=1)
+        return ARRAYS.greatest(ARRAYS.votes(ARRAYS.above(scores), self.n_classes))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def learning_metric(solver: Solver, problem: Problem) -> Solver:
         return solver
     kernel = problem.kernel
     if not kernel.has_metric:
-        hint = "; solver='exact' takes scales learned before" if isinstance(kernel, kernels.Laplacian) else ""
+        hint = "; solver='exact' takes scales learned before" if kernel.form == "absolute" else ""
         raise ValueError(f"gamma='learn' needs kernel={kernels.kernels_with('has_metric')}, found {kernel!r}{hint}")
     if problem.rows.is_sparse:
         raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")

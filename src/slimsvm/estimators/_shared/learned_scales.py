@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import solvers, tasks
 from slimsvm.core.clock import no_limit
 from slimsvm.estimators._shared.validation import typical_gamma
-from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
+from slimsvm.kernels.shift_invariant import KERNELS, RBF
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.size_search.machines import machine_problem
@@ -75,8 +75,8 @@ def with_learned_scales(
         The small model was interrupted, so there is no model of the machine asked for that the fit could end with.
     """
     scales = _scales(problem)
-    # The Laplacian's distances grow with a scale, the others' with its square.
-    gamma = scales if isinstance(problem.kernel, Laplacian) else scales**2
+    # Absolute differences grow with a scale, squares with its square.
+    gamma = scales if problem.kernel.form == "absolute" else scales**2
     with no_limit():
         gamma = gamma * (typical_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
     of_features: Any = type(problem.kernel)

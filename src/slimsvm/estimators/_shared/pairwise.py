@@ -6,16 +6,16 @@ from itertools import combinations
 from math import isqrt
 
 import numpy as np
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from slimsvm import tasks
+from slimsvm.deploy.decisions import ARRAYS, pair_confidences
 
 Array = np.ndarray
 
 
 def pair_scores(scores: Array, n_classes: int, shape: str) -> Array:
     """What scikit-learn's decision function returns, of scores for each pair that are positive for the lower class."""
-    return scores if shape == "ovo" else _ovr_decision_function(scores < 0, -scores, n_classes)
+    return scores if shape == "ovo" else pair_confidences(ARRAYS, scores, n_classes)
 
 
 def pair_labels(scores: Array, n_classes: int, shape: str, break_ties: bool) -> Array:

@@ -1,0 +1,219 @@
+"""How labels and decision values come of scores: a rule for each kind of model, for arrays and for nodes of a graph.
+
+A header in C (c_header.py) and the runtime (core/predict/outputs.cc) have the same rules as loops.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from slimsvm.deploy.plain_model import PlainModel
+
+Array = np.ndarray
+
+# One-class scores of at most this share of the offset are 0: free support vectors lie on the boundary but for rounding.
+ON_BOUNDARY = 1e-8
+
+
+class Decision:
+    """The number itself: regression and ranking; sequences have their own way to labels.
+
+    Parameters
+    ----------
+    model : PlainModel
+    f
+        Functions of scores, an array or a node: `OfArrays`, or those of onnx_graph.py.
+    """
+
+    def __init__(self, model: PlainModel, f: Any) -> None:
+        self.model, self.f = model, f
+        self.n_classes = 0 if model.classes is None else len(model.classes)
+        self.wants_pairs = model.options.get("decision_function_shape") == "ovo"
+
+    @property
+    def labels(self) -> Array | None:
+        """What codes are places in; None where they are the prediction."""
+        return self.model.classes
+
+    @property
+    def n_values(self) -> int:
+        """Decision values of a row."""
+        return self.model.n_outputs
+
+    def values(self, scores: Any) -> Any:
+        """Decision values (n, n_values), as the estimator has them."""
+        return scores
+
+    def codes(self, scores: Any) -> Any:
+        """The prediction, or its places among the labels."""
+        return self.f.column(scores)
+
+
+class Binary(Decision):
+    """The second of two classes where the score is positive."""
+
+    def codes(self, scores: Any) -> Any:
+        """See `Decision.codes`."""
+        return self.f.column(self.f.above(scores))
+
+
+class Classes(Decision):
+    """A score for each class: the greatest one's, the first of equals."""
+
+    @property
+    def n_values(self) -> int:
+        """See `Decision.n_values`."""
+        return self.n_classes * (self.n_classes - 1) // 2 if self.wants_pairs else self.n_classes
+
+    def values(self, scores: Any) -> Any:
+        """See `Decision.values`."""
+        return self.f.differences(scores, self.n_classes) if self.wants_pairs else scores
+
+    def codes(self, scores: Any) -> Any:
+        """See `Decision.codes`."""
+        return self.f.greatest(scores)
+
+
+class Pairs(Classes):
+    """A score for each pair of classes, positive for the first: most votes, the lowest class of equals."""
+
+    def values(self, scores: Any) -> Any:
+        """See `Decision.values`."""
+        return scores if self.wants_pairs else pair_confidences(self.f, scores, self.n_classes)
+
+    def codes(self, scores: Any) -> Any:
+        """See `Decision.codes`."""
+        if not self.model.options.get("break_ties"):
+            return self.f.greatest(self.f.votes(self.f.above(scores), self.n_classes))
+        if self.wants_pairs:
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        return self.f.greatest(pair_confidences(self.f, scores, self.n_classes))
+
+
+def pair_confidences(f: Any, scores: Any, n_classes: int) -> Any:
+    """scikit-learn's decision values of pairs: votes, and less than half a vote for the sum of a class's scores."""
+    sums = f.pair_sums(scores, n_classes)
+    return f.votes(f.at_least(scores, 0.0), n_classes) + sums / (3.0 * (1.0 + f.magnitude(sums)))
+
+
+class Labels(Decision):
+    """A score for each label, of which a row has those with positive ones."""
+
+    labels = None
+
+    def codes(self, scores: Any) -> Any:
+        """See `Decision.codes`."""
+        return self.f.above(scores)
+
+
+class OneClass(Decision):
+    """+1 inside and on the boundary, −1 outside."""
+
+    labels = np.array([-1, 1])
+
+    @property
+    def boundary(self) -> float:
+        """What scores are 0 up to."""
+        return ON_BOUNDARY * abs(float(self.model.intercept[0]))
+
+    def values(self, scores: Any) -> Any:
+        """See `Decision.values`."""
+        return self.f.zero_within(scores, self.boundary)
+
+    def codes(self, scores: Any) -> Any:
+        """See `Decision.codes`."""
+        return self.f.column(self.f.at_least(scores, -self.boundary))
+
+
+class Ordinal(Decision):
+    """Ordered classes: the class c of the greatest Σ_{j<c} (f − θ_j), the lowest of equals."""
+
+    @property
+    def n_values(self) -> int:
+        """See `Decision.n_values`."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def values(self, scores: Any) -> Any:
+        """See `Decision.values`."""
+        above = self.f.less(scores, self.model.plain)
+        return above if self.n_classes == 2 else self.f.running_sums(above, self.n_classes)
+
+    def codes(self, scores: Any) -> Any:
+        """See `Decision.codes`."""
+        return self.f.greatest(self.f.running_sums(self.f.less(scores, self.model.plain), self.n_classes))
+
+
+DECISIONS: dict[str, type[Decision]] = {
+    "binary": Binary,
+    "classes": Classes,
+    "pairs": Pairs,
+    "labels": Labels,
+    "regression": Decision,
+    "one class": OneClass,
+    "ordinal": Ordinal,
+    "ranking": Decision,
+    "sequences": Decision,
+}
+
+
+class OfArrays:
+    """Functions of arrays of scores."""
+
+    def column(self, scores: Array) -> Array:
+        """The only column."""
+        return scores[:, 0]
+
+    def above(self, scores: Array) -> Array:
+        """1 where a score is positive, else 0."""
+        return (scores > 0).astype(np.int64)
+
+    def at_least(self, scores: Array, least: float) -> Array:
+        """1 where a score is no less, else 0."""
+        return (scores >= least).astype(np.int64)
+
+    def less(self, scores: Array, thresholds: Array) -> Array:
+        """A column for each threshold, which is taken off."""
+        return scores - thresholds
+
+    def magnitude(self, scores: Array) -> Array:
+        """Absolute values."""
+        return np.abs(scores)
+
+    def zero_within(self, scores: Array, bound: float) -> Array:
+        """Scores, or 0 where they are within the bound."""
+        return np.where(np.abs(scores) <= bound, 0.0, scores)
+
+    def greatest(self, values: Array) -> Array:
+        """The column of each row's greatest value, the first of equals."""
+        return np.argmax(values, axis=1)
+
+    def running_sums(self, values: Array, n_classes: int) -> Array:
+        """Sums of no column, the first, the first two, …"""
+        return np.cumsum(np.column_stack([np.zeros(len(values)), values]), axis=1)
+
+    def differences(self, scores: Array, n_classes: int) -> Array:
+        """A column for each pair of classes."""
+        return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(n_classes), 2)], axis=1)
+
+    def votes(self, is_first: Array, n_classes: int) -> Array:
+        """Votes (n, n_classes) of the pairs (0, 1), (0, 2), …: 1 is one for the first class, 0 for the second."""
+        votes = np.zeros((len(is_first), n_classes), np.int64)
+        for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
+            votes[:, a] += is_first[:, column]
+            votes[:, b] += 1 - is_first[:, column]
+        return votes
+
+    def pair_sums(self, scores: Array, n_classes: int) -> Array:
+        """Sums of a class's scores, with the sign changed where it is a pair's second."""
+        sums = np.zeros((len(scores), n_classes))
+        for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
+            sums[:, a] += scores[:, column]
+            sums[:, b] -= scores[:, column]
+        return sums
+
+
+ARRAYS = OfArrays()
