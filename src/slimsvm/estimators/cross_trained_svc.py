@@ -15,6 +15,7 @@ from slimsvm.editing.first_stage import Clock
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.parameters import with_shared_parameters
 from slimsvm.estimators._shared.support import Trained
 from slimsvm.estimators._shared.validation import (
     check_at_least,
@@ -28,6 +29,7 @@ from slimsvm.solvers import Fit, Problem
 from slimsvm.tasks import Binary
 
 
+@with_shared_parameters
 class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
@@ -46,11 +48,13 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     first_C : float or "validate", default="validate"
         C for the machines of the subsets, and for finding vectors. "validate" takes the highest value with the fewest
         errors, within two standard errors, on rows that the machines were not trained on.
-    kernel : str, Kernel or callable, default="rbf"
-        As in `SVC`; no kernel matrix.
-    degree : int, default=3
+    kernel
+        There is no precomputed kernel here.
+    degree
     gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
-    coef0 : float, default=0.0
+        "scale": 1 / (n_features · X.var()). "auto": 1 / n_features. An array: one gamma per feature, for RBF and other
+        kernels of x - z.
+    coef0
     n_subsets : int, default=5
         The paper's s.
     subset_size : int or None, default=None
@@ -78,17 +82,17 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         Standard errors by which a C must err less than one with fewer vectors, and a threshold less than none, to be
         taken. 0 takes the best, as in the paper.
     solver : str or Solver, default="exact"
-        For all machines, as in `SVC`.
+        For all models: a name of `slimsvm.solvers.SOLVERS`, or an object with its own parameters.
     intercept : {"free", "regularized", "none"}, default="free"
-        As in `SVC`.
-    tol : float, default=1e-3
-        As in `SVC`.
+        "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
+    tol
     max_iter : int, default=-1
         Limit on the iterations of every machine; -1 means none.
     max_seconds : float or None, default=None
         Time limit. Unfinished machines are then used as they are, with a warning.
-    precision, memory_limit, n_jobs, verbose
-        As in `SVC`. The machines of the subsets run side by side, each on one thread.
+    precision, memory_limit, n_jobs
+        The models of the subsets are trained side by side, each on one thread.
+    verbose
     random_state : int, RandomState, Generator or None, default=None
         For subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
 
@@ -107,9 +111,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     n_wrong_, n_sure_, n_returned_ : int
         Numbers of rows removed on the wrong side, removed as surely right, and put back of the latter.
     n_basis_, basis_vectors_, basis_coef_, intercept_, model_, kernel_, precision_
-        As in `SVC`.
     support_, support_vectors_, dual_coef_, n_support_
-        As in scikit-learn.
     objective_, lower_bound_ : float
         For the last machine's problem before its threshold was moved: over all rows and without a bound, or with
         ``max_basis=None`` over the rows that were kept. NaN and None for the mean of machines.
@@ -164,30 +166,13 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         random_state=None,
         verbose=False,
     ):
-        self.C = C
-        self.first_C = first_C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.validation_size = validation_size
-        self.variances = variances
-        self.balance = balance
-        self.max_basis = max_basis
-        self.second_stage = second_stage
-        self.deviations = deviations
-        self.solver = solver
-        self.intercept = intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.C, self.first_C, self.kernel, self.degree, self.gamma = C, first_C, kernel, degree, gamma
+        self.coef0, self.n_subsets, self.subset_size = coef0, n_subsets, subset_size
+        self.validation_size, self.variances, self.balance = validation_size, variances, balance
+        self.max_basis, self.second_stage, self.deviations, self.solver = max_basis, second_stage, deviations, solver
+        self.intercept, self.tol, self.max_iter, self.max_seconds = intercept, tol, max_iter, max_seconds
+        self.precision, self.memory_limit, self.n_jobs = precision, memory_limit, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -220,9 +220,7 @@ class EditedNN(Editor):
     """
 
     def __init__(self, n_neighbors=3, n_jobs=None, *, kind_sel="mode", sampling_strategy="all"):
-        self.n_neighbors = n_neighbors
-        self.n_jobs = n_jobs
-        self.kind_sel = kind_sel
+        self.n_neighbors, self.n_jobs, self.kind_sel = n_neighbors, n_jobs, kind_sel
         self.sampling_strategy = sampling_strategy
 
     def _select(self, X, codes, may_go):
@@ -281,10 +279,7 @@ class MultiEdit(Editor):
     """
 
     def __init__(self, n_splits=3, n_stable=3, random_state=None, n_jobs=None, *, sampling_strategy="all"):
-        self.n_splits = n_splits
-        self.n_stable = n_stable
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.n_splits, self.n_stable, self.random_state, self.n_jobs = n_splits, n_stable, random_state, n_jobs
         self.sampling_strategy = sampling_strategy
 
     def _select(self, X, codes, may_go):
@@ -389,18 +384,9 @@ class CrossTraining(Editor):
         self, *, C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5, subset_size=None,
         validation_size=None, variances=0.0, balance=True, n_jobs=None, random_state=None,
     ):  # fmt: skip
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.validation_size = validation_size
-        self.variances = variances
-        self.balance = balance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
+        self.n_subsets, self.subset_size, self.validation_size = n_subsets, subset_size, validation_size
+        self.variances, self.balance, self.n_jobs, self.random_state = variances, balance, n_jobs, random_state
 
     def _select(self, X, codes, may_go):
         parameters = self.get_params(deep=False)

@@ -63,16 +63,9 @@ class MachineSearch(GridSearchCV):
         return_train_score=False,
         early_stopping=False,
     ):
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.refit = refit
-        self.cv = cv
-        self.verbose = verbose
-        self.error_score = error_score
-        self.return_train_score = return_train_score
-        self.early_stopping = early_stopping
+        self.estimator, self.param_grid, self.scoring, self.n_jobs = estimator, param_grid, scoring, n_jobs
+        self.refit, self.cv, self.verbose, self.error_score = refit, cv, verbose, error_score
+        self.return_train_score, self.early_stopping = return_train_score, early_stopping
 
     @property
     def _template(self) -> Any:

@@ -95,12 +95,8 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """
 
     def __init__(self, estimator=None, *, max_rows=5000, power=0.25, shrinkage=0.1, random_state=None, n_jobs=None):
-        self.estimator = estimator
-        self.max_rows = max_rows
-        self.power = power
-        self.shrinkage = shrinkage
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.estimator, self.max_rows, self.power, self.shrinkage = estimator, max_rows, power, shrinkage
+        self.random_state, self.n_jobs = random_state, n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.parameters import with_shared_parameters
 from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
 from slimsvm.estimators._shared.validation import is_chosen
 from slimsvm.solvers import BSCA, BSGD, Exact
@@ -23,6 +24,7 @@ ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
 ON_BOUNDARY = 1e-8
 
 
+@with_shared_parameters
 class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
     """The region that contains most rows, a drop-in replacement for `sklearn.svm.OneClassSVM`.
 
@@ -30,31 +32,36 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
-        As in `SVC`. With kernel "sigmoid" bound and gap mean nothing here, either.
+    kernel, degree
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
+        "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice. "auto": 1 / n_features. An array: one gamma
+        per feature, for RBF and other kernels of x - z.
+    coef0
     tol : float, default=1e-3
         LIBSVM's: the largest violation of the optimality conditions by a pair of rows. Up to 2,000 rows with
         ``precision="auto"`` the fit goes on to 1e-10, so that weights and repeated rows give the same model.
     nu : float, default=0.5
         In (0, 1]. At most this share of the rows is outside, and at least this share are support vectors.
-    random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
-        As in `SVC`.
+    shrinking, cache_size, verbose, max_iter, random_state
     solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
         The budgeted solvers have at most ``max_basis`` vectors, which need not be rows (no ``support_``). Their ``tol``
         is that of the solver object, and ``max_iter`` counts trials of the box constraint at which ν is reached.
+    max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
     offset_ : ndarray of shape (1,)
         ρ: ``decision_function`` is ``score_samples`` minus ρ.
-    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`, in the order of the rows; ``intercept_`` is −ρ.
+    n_basis_, basis_vectors_, basis_coef_
+    intercept_
+        It is −ρ.
+    support_, support_vectors_, dual_coef_
     n_support_ : ndarray of shape (1,)
         Number of support vectors.
-    n_iter_ : int
-    coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_,
-    kernel_, solver_, precision_
-        As in `SVC`; objective and bound are usually negative here.
+    n_iter_, coef_, fit_status_, shape_fit_
+    objective_, lower_bound_
+        Both are usually negative here.
+    gap_, status_, history_, n_kernel_evals_, model_, kernel_, solver_, precision_
 
     References
     ----------
@@ -97,23 +104,10 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.nu = kernel, degree, gamma, coef0, tol, nu
+        self.shrinking, self.cache_size, self.verbose, self.max_iter = shrinking, cache_size, verbose, max_iter
+        self.random_state, self.solver, self.max_seconds = random_state, solver, max_seconds
+        self.precision, self.memory_limit, self.n_jobs, self.warm_start = precision, memory_limit, n_jobs, warm_start
 
     @property
     def offset_(self):

@@ -12,12 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.parameters import with_shared_parameters
 from slimsvm.estimators._shared.validation import class_codes
 from slimsvm.tasks import Ordinal
 
 Array = np.ndarray
 
 
+@with_shared_parameters
 class OrdinalSVC(ClassifierMixin, KernelMachine):
     """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
 
@@ -29,20 +31,20 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
     ----------
     classes : array-like or None, default=None
         The classes from the lowest to the highest; None sorts those found.
-    C : float or "validate", default=1.0
-        Weight of one row's loss; "validate" as in `SVC`, by how many classes off predictions are.
-    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`.
-    solver, max_basis, warm_start
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train it. The thresholds take the place
-        of an intercept.
+    C
+        The error is how many classes off predictions are.
+    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state
+    solver
+        "refine", "cpsp" and all kinds of cuts can train it. The thresholds take the place of an intercept.
+    max_basis : int or None, default=None
+        Largest number of learned vectors, for solvers that have such a limit.
+    max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
     n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_
-        As in `SVC`.
 
     References
     ----------
@@ -84,23 +86,11 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.classes = classes
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.classes, self.C, self.kernel, self.degree, self.gamma = classes, C, kernel, degree, gamma
+        self.coef0, self.tol, self.verbose, self.max_iter = coef0, tol, verbose, max_iter
+        self.random_state, self.solver, self.max_basis = random_state, solver, max_basis
+        self.max_seconds, self.precision, self.memory_limit = max_seconds, precision, memory_limit
+        self.n_jobs, self.warm_start = n_jobs, warm_start
 
     @with_callbacks
     @afresh

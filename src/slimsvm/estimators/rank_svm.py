@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.parameters import with_shared_parameters
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
@@ -22,6 +23,7 @@ Array = np.ndarray
 LOSSES = {"swaps": Swaps, "average_precision": AveragePrecision}
 
 
+@with_shared_parameters
 class RankSVM(KernelMachine):
     """Ranking SVM with any kernel: scores that put the rows of every query in the right order.
 
@@ -33,24 +35,25 @@ class RankSVM(KernelMachine):
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Weight of one query's loss, which is of the size of 1 whatever the number of its rows. "validate" as in `SVC`,
-        with a fifth of the queries held out (at least ten must have a pair).
+        Weight of one query's loss, which is of the size of 1 whatever the number of its rows. "validate" tries 0.1, 1,
+        … 1000, takes the value with the lowest error on a fifth of the queries, which are held out (at least ten must
+        have a pair), and trains on all queries with it.
     kernel, degree, gamma, coef0
-        As in `SVC`.
     loss : {"swaps", "average_precision"}, default="swaps"
         The loss to minimise, which `score` reports as well. For "swaps" labels are grades, any numbers; higher ones
         should stand above. For "average_precision" rows with label > 0 are relevant.
-    tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train rankings. There is no intercept,
-        because a constant does not change a ranking.
-    warm_start : bool, default=False
-        As in `SVC`.
+    tol, verbose, max_iter, random_state
+    solver
+        "refine", "cpsp" and all kinds of cuts can train rankings. There is no intercept, because a constant does not
+        change a ranking.
+    max_basis : int or None, default=None
+        Largest number of learned vectors, for solvers that have such a limit.
+    max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_
     validation_
-        As in `SVC`.
 
     References
     ----------
@@ -103,23 +106,10 @@ class RankSVM(KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.loss = loss
-        self.tol = tol
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.C, self.kernel, self.degree, self.gamma, self.coef0, self.loss = C, kernel, degree, gamma, coef0, loss
+        self.tol, self.verbose, self.max_iter, self.random_state = tol, verbose, max_iter, random_state
+        self.solver, self.max_basis, self.max_seconds, self.precision = solver, max_basis, max_seconds, precision
+        self.memory_limit, self.n_jobs, self.warm_start = memory_limit, n_jobs, warm_start
 
     @with_callbacks
     @afresh

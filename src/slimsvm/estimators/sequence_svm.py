@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.parameters import with_shared_parameters
 from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
 from slimsvm.estimators._shared.validation import (
     check_labels,
@@ -25,6 +26,7 @@ from slimsvm.tasks import Chain, Examples
 Array = np.ndarray
 
 
+@with_shared_parameters
 class SequenceSVM(KernelMachine):
     """Structural SVM of a linear chain whose emissions are scored by any kernel.
 
@@ -35,17 +37,21 @@ class SequenceSVM(KernelMachine):
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Weight of one sequence's loss; "validate" as in `SVC`, with a fifth of the sequences held out (of at least ten).
-    kernel, degree, gamma, coef0
-        As in `SVC`; no precomputed kernel.
+        Weight of one sequence's loss. "validate" tries 0.1, 1, … 1000, takes the value with the lowest error on a fifth
+        of the sequences (of at least ten), which are held out, and trains on all sequences with it.
+    kernel
+        There is no precomputed kernel of sequences.
+    degree, gamma, coef0
     loss : {"hamming", "zero-one"}, default="hamming"
         Δ: the number of wrong labels, or 1 if any is wrong.
     window : int, default=0
         The features of this many rows before and after a row are appended to its features (zeros beyond the ends).
-    tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. All kinds of cuts, "cpsp" and "refine" can train chains; ``max_basis`` alone means "refine".
-    warm_start : bool, default=False
-        As in `SVC`.
+    tol, verbose, max_iter, random_state
+    solver
+        All kinds of cuts, "cpsp" and "refine" can train chains; ``max_basis`` alone means "refine".
+    max_basis : int or None, default=None
+        Largest number of learned vectors, for solvers that have such a limit.
+    intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
@@ -53,9 +59,8 @@ class SequenceSVM(KernelMachine):
     transitions_ : ndarray of shape (n_labels, n_labels)
         T[a, b]: score of label b after label a.
     start_, end_ : ndarray of shape (n_labels,)
-    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_
     validation_
-        As in `SVC`.
 
     References
     ----------
@@ -98,25 +103,11 @@ class SequenceSVM(KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.loss = loss
-        self.window = window
-        self.tol = tol
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.C, self.kernel, self.degree, self.gamma, self.coef0, self.loss = C, kernel, degree, gamma, coef0, loss
+        self.window, self.tol, self.verbose, self.max_iter = window, tol, verbose, max_iter
+        self.random_state, self.solver, self.max_basis, self.intercept = random_state, solver, max_basis, intercept
+        self.max_seconds, self.precision, self.memory_limit = max_seconds, precision, memory_limit
+        self.n_jobs, self.warm_start = n_jobs, warm_start
 
     @with_callbacks
     @afresh

@@ -10,10 +10,12 @@ from slimsvm import tasks
 from slimsvm.estimators._shared.afresh import afresh
 from slimsvm.estimators._shared.callbacks import with_callbacks
 from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared.parameters import with_shared_parameters
 from slimsvm.estimators._shared.partial_fit import StreamingRegressor
 from slimsvm.estimators._shared.validation import check_finite
 
 
+@with_shared_parameters
 class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
     """ε-insensitive kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
 
@@ -22,27 +24,24 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, tol, verbose, max_iter
-        As in `SVC`. With kernel "sigmoid" bound and gap mean nothing here, either.
-    C : float or "validate", default=1.0
-        Weight of one row's loss. "validate" chooses it as in `SVC`, by mean absolute error.
+    kernel, degree, gamma, coef0, tol
+    C
+        The error is the mean absolute error.
     epsilon : float, default=0.1
         Half-width of the tube in which residuals have no loss, in the units of y.
-    solver : str or Solver, default="auto"
-        As in `SVC`.
-    random_state, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
-        As in `SVC`.
+    shrinking, cache_size, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision
+    memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
-    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`, in the order of the rows; ``intercept_`` includes the mean of y.
+    n_basis_, basis_vectors_, basis_coef_
+    intercept_
+        It includes the mean of y.
+    support_, support_vectors_, dual_coef_
     n_support_ : ndarray of shape (1,)
         Number of support vectors.
-    n_iter_ : int
-    coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_,
+    n_iter_, coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_
     kernel_, solver_, precision_, C_, validation_
-        As in `SVC`.
 
     Examples
     --------
@@ -82,26 +81,11 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.C = kernel, degree, gamma, coef0, tol, C
+        self.epsilon, self.shrinking, self.cache_size, self.verbose = epsilon, shrinking, cache_size, verbose
+        self.max_iter, self.random_state, self.solver, self.max_basis = max_iter, random_state, solver, max_basis
+        self.intercept, self.max_seconds, self.precision = intercept, max_seconds, precision
+        self.memory_limit, self.n_jobs, self.warm_start = memory_limit, n_jobs, warm_start
 
     @with_callbacks
     @afresh
