@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from slimsvm.cli.output import CommandError, say
-from slimsvm.estimators._shared.checkpoint import Checkpoint
+from slimsvm.estimators._shared.around_fit import Checkpoint
 from slimsvm.estimators.files import load
 from slimsvm.solvers import Status
 

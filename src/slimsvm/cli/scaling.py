@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from slimsvm.cli.data import Part, Trained
 from slimsvm.cli.output import CommandError
-from slimsvm.estimators._shared.scalers import scaling_of
+from slimsvm.estimators._shared.model_files import scaling_of
 from slimsvm.estimators.files import load
 from slimsvm.rows import Blocks, Rows, is_sparse
 

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.first_stage import Clock
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
-from slimsvm.estimators._shared.support import Trained
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.fitted import Trained
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_cap,
@@ -30,7 +29,7 @@ from slimsvm.tasks import Binary
 
 
 @with_shared_parameters
-class CrossTrainedSVC(ClassifierMixin, KernelMachine):
+class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
     Machines are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
@@ -203,7 +202,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """
         X, y, codes = self._check_data(X, y)
         task = Binary()
-        self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)), codes=codes)
+        self._solve(X, y, task.encode(codes), task, codes=codes)
         return self
 
     def edit(self, X, y):
@@ -295,7 +294,6 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         self.n_wrong_, self.n_sure_, self.n_returned_ = edited.n_wrong, edited.n_sure, edited.n_returned
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`."""
         return Binary(), Binary().encode(class_codes(y, self.classes_), weights), 0.0
 
     def decision_function(self, X):

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
-from slimsvm.estimators._shared.afresh import afresh
+from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_finite,

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
+from slimsvm.estimators._shared.around_fit import afresh
+from slimsvm.estimators._shared.automatic import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with

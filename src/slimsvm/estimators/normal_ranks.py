@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
+from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 
 Array = np.ndarray

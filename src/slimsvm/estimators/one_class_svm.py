@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import OutlierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
-from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import is_chosen
 from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.solvers.base import SMALL_TOLERANCE
@@ -25,7 +24,7 @@ ON_BOUNDARY = 1e-8
 
 
 @with_shared_parameters
-class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
+class OneClassSVM(OutlierMixin, KernelEstimator):
     """The region that contains most rows, a drop-in replacement for `sklearn.svm.OneClassSVM`.
 
     Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, in LIBSVM's scaling. Inside means f(x) ≥ ρ.
@@ -111,7 +110,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
 
     @property
     def offset_(self):
-        """See the class."""
+        """ρ: ``decision_function`` is ``score_samples`` minus ρ."""
         check_is_fitted(self, "model_")
         return -self.intercept_
 
@@ -145,7 +144,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return self
 
     def _set_up(self, X, examples, task, weights):
-        """See `KernelMachine`; few rows are solved for to the last digits."""
+        """The problem; with few rows it is solved to the last digits."""
         if is_chosen(self.gamma):
             raise ValueError("gamma='validate' needs labels to validate by: give 'scale', 'auto' or a number")
         if self._learns_metric:
@@ -154,7 +153,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
 
     def _named_solver(self, problem):
-        """See `KernelMachine`; only those that know this problem."""
+        """The solver, if it is one of those that know this problem."""
         solver = super()._named_solver(problem)
         if not isinstance(solver, self._solvers):
             raise ValueError(
@@ -164,15 +163,80 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return solver
 
     def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
-        """See `KernelMachine.certificate`; y is ignored, and objective and bound are negative."""
+        """How far the model is from the exact one of this kernel, from the model alone, not from the fit.
+
+        One pass costs n² kernel evaluations.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training rows.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in ``fit``.
+        max_seconds : float or None, default=None
+            Time limit; the bound so far is then returned.
+
+        Returns
+        -------
+        Certificate
+            As for `SVC`; objective and bound are usually negative.
+        """
         check_is_fitted(self, "model_")
         X = self._check_X(X, reset=False)
         return super().certificate(X, np.zeros(X.shape[0]), sample_weight, max_seconds)
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`."""
         task = OneClass(self.nu)
         return task, task.encode(y, weights), 0.0
+
+    @available_if(has_partial_fit)
+    @unchanged_by_failure
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Process one more chunk of rows: the first is fitted, every later one is processed once by the solver's steps.
+
+        The problem is that of all rows seen so far. ``offset_`` is the ν-quantile of the scores of the last thousand
+        rows, the only ones that are kept, or of the chunk's rows if there are more. So in a stream whose rows
+        do not change, about a share ν is outside. ``objective_`` is that of all rows, estimated from these. There is
+        no finish. For several passes over a chunk give it several times in a row; no row counts twice. The first chunk
+        determines ``gamma="scale"``, and should have more than a handful of rows: `BSCA` learns badly from a stream
+        that begins with few. A stream continues after ``save`` and `slimsvm.load` as if it had not stopped.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        OneClassSVM
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit` with another solver.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import BSGD, OneClassSVM
+        >>> rng = np.random.default_rng(0)
+        >>> clf = OneClassSVM(nu=0.1, solver=BSGD(max_basis=30), random_state=0)
+        >>> for _ in range(10):
+        ...     clf = clf.partial_fit(rng.normal(size=(100, 2)))
+        >>> clf.predict([[0.0, 0.0], [5.0, 5.0]]).tolist()
+        [1, -1]
+        """
+        X = self._check_X(X, reset=begin_stream(self))
+        self._centre = 0.0
+        X, nothing, weights, _ = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
+        task, examples, _ = self._encode(nothing, weights)
+        fit_chunk(self, X, nothing, examples, task, weights)
+        return self
 
     def score_samples(self, X):
         """f(x), without the intercept.

@@ -9,10 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import class_codes
 from slimsvm.tasks import Ordinal
 
@@ -20,7 +19,7 @@ Array = np.ndarray
 
 
 @with_shared_parameters
-class OrdinalSVC(ClassifierMixin, KernelMachine):
+class OrdinalSVC(ClassifierMixin, KernelEstimator):
     """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
 
     Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 if the class of row i lies
@@ -131,7 +130,6 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         return self
 
     def _encode(self, y: Array, weights: Array | None):
-        """See `KernelMachine._encode`."""
         sorter = np.argsort(self.classes_)
         codes = sorter[class_codes(y, self.classes_[sorter])]
         task = Ordinal(len(self.classes_))

@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.metrics import ndcg_score
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
@@ -24,7 +23,7 @@ LOSSES = {"swaps": Swaps, "average_precision": AveragePrecision}
 
 
 @with_shared_parameters
-class RankSVM(KernelMachine):
+class RankSVM(KernelEstimator):
     """Ranking SVM with any kernel: scores that put the rows of every query in the right order.
 
     Minimises ½‖w‖² + C Σ_queries ω ℓ. For "swaps", ℓ is the mean of max(0, 1 − (f(x_i) − f(x_j))) over the pairs of a
@@ -150,11 +149,11 @@ class RankSVM(KernelMachine):
         """Rows in the order of their queries: X, y, examples, task, weights and positions in the X given."""
         codes = _group_codes(groups, len(y))
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
-        task, codes = self._task(), codes[np.asarray(index)]
+        task, codes = self._task(), codes if index is None else codes[index]
         order = np.argsort(codes, kind="stable")
         if np.any(order[1:] < order[:-1]):
             X = X[order][:, order] if self._is_precomputed else X[order]
-            y, codes, index = y[order], codes[order], index[order]
+            y, codes, index = y[order], codes[order], order if index is None else index[order]
             weights = None if weights is None else weights[order]
         examples = task.encode(_by_query(y, codes), _query_weights(weights, codes))
         if not task.augment(np.zeros((len(y), 1)), np.zeros(0), examples).coef.any():

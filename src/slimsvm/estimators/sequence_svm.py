@@ -8,17 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
-from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import (
     check_labels,
     check_limit,
+    check_one_array,
     check_option,
     check_sample_weight,
     class_codes,
+    offsets_of,
+    stack_sequences,
 )
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Chain, Examples
@@ -27,7 +28,7 @@ Array = np.ndarray
 
 
 @with_shared_parameters
-class SequenceSVM(KernelMachine):
+class SequenceSVM(KernelEstimator):
     """Structural SVM of a linear chain whose emissions are scored by any kernel.
 
     The labels y_1 .. y_L of a sequence of rows x_1 .. x_L score start[y_1] + Σ_t f(x_t)[y_t] + Σ_t T[y_t, y_{t+1}] +
@@ -149,7 +150,7 @@ class SequenceSVM(KernelMachine):
         weights = check_sample_weight(sample_weight, len(offsets) - 1, "sequence")
         examples = task.encode(np.split(codes, offsets[1:-1]), weights)
         by_row = None if weights is None else np.repeat(weights, np.diff(offsets))
-        self._solve(rows, labels, examples, task, by_row, np.arange(len(labels)))
+        self._solve(rows, labels, examples, task, by_row)
         return self
 
     @property

@@ -8,12 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
-from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
-from slimsvm.estimators._shared.validation import check_limit, check_sample_weight
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.estimators._shared.validation import (
+    check_limit,
+    check_one_array,
+    check_sample_weight,
+    offsets_of,
+    stack_sequences,
+)
 from slimsvm.solvers import Certificate
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.example_task import as_objects
@@ -23,7 +27,7 @@ Array = np.ndarray
 
 
 @with_shared_parameters
-class StructuredSVM(KernelMachine):
+class StructuredSVM(KernelEstimator):
     """Structural SVM with any kernel for a task of your own.
 
     Minimises ½‖w‖² + C Σ_examples ω max_ŷ [Δ(y, ŷ) − ⟨w, Ψ(x, y) − Ψ(x, ŷ)⟩]. The task gives Δ, Ψ and the search for
@@ -146,7 +150,7 @@ class StructuredSVM(KernelMachine):
         weights = None
         if sample_weight is not None and examples.n_examples > 1:
             weights = examples.weights[examples.example_of_rows()]
-        self._solve(rows, np.asarray(examples.labels), examples, self.task, weights, np.arange(examples.n_rows))
+        self._solve(rows, np.asarray(examples.labels), examples, self.task, weights)
         return self
 
     @property

@@ -9,17 +9,16 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm import tasks
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.automatic import machine_of_classes
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.pairwise import pair_labels, pair_scores
-from slimsvm.estimators._shared.parameters import with_shared_parameters
-from slimsvm.estimators._shared.partial_fit import StreamingClassifier
-from slimsvm.estimators._shared.ramp_machine import RampMachine
+from slimsvm import editing, solvers, tasks
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.automatic import resolve_multi_class
+from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import (
     check_cost_matrix,
     check_option,
@@ -33,7 +32,7 @@ SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be r
 
 
 @with_shared_parameters
-class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
+class SVC(ClassifierMixin, KernelEstimator):
     """Kernel support vector classification, a drop-in replacement for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes it is
@@ -208,8 +207,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self._solve(X, y, task.encode(y, weights), task, weights, index)
             return self
         self.classes_, codes = found_classes(y)
-        machine = self._machine_of_classes()
-        self.multi_class_ = "ovo" if machine == "either" else machine
+        multi_class = self._resolve_multi_class()
+        self.multi_class_ = "ovo" if multi_class == "either" else multi_class
         if len(self.classes_) < 2:
             found = f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}"
             if weights is not None:
@@ -218,7 +217,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
                 )
             raise ValueError(found)
         self.class_weight_ = self._class_weights(y, weights)
-        task = self._task(or_scores=machine == "either")
+        task = self._task(or_scores=multi_class == "either")
         examples = task.encode(codes, self._row_weights(codes, weights))
         fit = self._solve(X, y, examples, task, weights, index, codes=codes)
         if fit.solved is not None:
@@ -228,7 +227,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return self
 
     def _iterations(self, n_iter, history):
-        """See `KernelMachine`: as in scikit-learn one number for each problem that was solved."""
+        """As in scikit-learn one number for each problem that was solved."""
         of_pairs = [record["iterations"] for record in history if "pair" in record]
         if not of_pairs and (n_iter or getattr(self, "multi_class_", None) != "ovo"):
             return np.array([n_iter], np.int32)
@@ -278,7 +277,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`."""
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is not convex: no bound on its objective is known; found loss='ramp'")
         if self.multilabel_:
             return self._task(), self._task().encode(y, weights), 0.0
         task, codes = self._task(), class_codes(y, self.classes_)
@@ -305,12 +305,12 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             return tasks.Multiclass(k, cost)
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
-    def _machine_of_classes(self) -> str:
+    def _resolve_multi_class(self) -> str:
         """What ``multi_class`` stands for."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
         if self.multi_class != "auto":
             return self.multi_class
-        return machine_of_classes(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
+        return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """What ``loss`` stands for."""
@@ -320,6 +320,92 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         if self.cost_matrix is not None:
             raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
         return self.loss if isinstance(self.loss, tasks.OverAllRows) else tasks.MULTIVARIATE[self.loss]()
+
+    def _task_of_ramp(self, k: int) -> tasks.Binary:
+        """The hinge loss, because `Ramp` solves a sequence of hinge problems without some of the rows."""
+        self._check_two_classes(k)
+        if self.cost_matrix is not None:
+            raise ValueError("loss='ramp' is for costs that are alike, found a cost_matrix")
+        return tasks.Binary()
+
+    def _check_two_classes(self, k: int) -> None:
+        """Raise a ValueError if a loss for two classes gets more."""
+        if k != 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"loss={self.loss!r} is for two classes, found {k} classes"
+            )
+
+    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
+        """The solver that the parameters stand for; the ramp loss has its own."""
+        if self.loss != "ramp":
+            return super()._resolve_solver(problem)
+        is_exact = isinstance(self.solver, solvers.Exact) or self.solver in ("auto", "exact")
+        if not is_exact or self.max_basis is not None or self._learns_metric:
+            raise ValueError(
+                "loss='ramp' is solved by solver='exact' (or 'auto', which takes it), without max_basis and "
+                f"gamma='learn'; found solver={self.solver!r}, max_basis={self.max_basis!r}, gamma={self.gamma!r}"
+            )
+        return editing.Ramp(self.solver if isinstance(self.solver, solvers.Exact) else None)
+
+    @available_if(has_partial_fit)
+    @unchanged_by_failure
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Process one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
+
+        `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows seen.
+        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its steps fall to C, so a C above 1 needs
+        many passes. `BSCA` does not change the dual variables of rows from earlier chunks. For several passes over a
+        chunk give it several times in a row; its dual variables then continue, as those of `LASVM` do.
+        The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
+        ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
+        continues after ``save`` and `slimsvm.load` as if it had not stopped.
+
+        ``objective_`` is ½‖w‖² plus C Σ ω ℓ over the rows of this chunk (for `LASVM` also the rows in S), because
+        earlier rows are not kept. Use it to compare passes over a chunk. It does not say how far the model is from
+        the best one for all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes of the whole stream; needed in the first call unless its y has them all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVC
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, a label is none of the classes, or the estimator was trained by `fit` with another
+            solver.
+        """
+        is_first = begin_stream(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        check_classification_targets(y)
+        if is_first:
+            found = np.unique(y if classes is None else np.asarray(classes))
+            if len(found) < 2:
+                raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
+            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class()
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' counts all rows, which partial_fit never sees: give factors")
+        codes = class_codes(y, self.classes_, hint="; classes= in the first call names all that will come")
+        X, codes, weights, _ = self._weighted_rows(X, codes, sample_weight)
+        self.class_weight_ = self._class_weights(self.classes_, None)
+        task = self._task()
+        fit_chunk(self, X, codes, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        return self
 
     def score(self, X, y, sample_weight=None):
         """The measure that was trained: accuracy, or the one ``loss`` names. For an indicator matrix, the share of

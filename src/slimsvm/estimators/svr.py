@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.parameters import with_shared_parameters
-from slimsvm.estimators._shared.partial_fit import StreamingRegressor
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import check_finite
 
 
 @with_shared_parameters
-class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
+class SVR(RegressorMixin, KernelEstimator):
     """ε-insensitive kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
 
     Minimises ½‖w‖² + C Σ ω_i max(0, abs(y_i − f(x_i)) − ε). The regularised intercept is measured from the weighted
@@ -118,12 +117,45 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         return self
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`; the intercept is measured from the mean of y."""
+        """The task, its examples, and the mean of y that a regularised intercept is measured from."""
         task, y = tasks.Regression(self.epsilon), np.asarray(y, dtype=np.float64)
         check_finite(y[:, None], "y")
         is_centred = self.intercept in ("auto", "regularized")
         centre = float(np.average(y, weights=weights)) if is_centred else 0.0
         return task, task.encode(y - centre, weights), centre
+
+    @available_if(has_partial_fit)
+    @unchanged_by_failure
+    def partial_fit(self, X, y, sample_weight=None):
+        """Process one more chunk of rows, once, as `SVC.partial_fit` does. The intercept is measured from the mean of
+        the first chunk's y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVR
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit` with another solver.
+        """
+        is_first = begin_stream(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        X, y, weights, _ = self._weighted_rows(X, y, sample_weight)
+        task, _, centre = self._encode(y, weights)
+        if is_first:
+            self._centre = centre
+        fit_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        return self
 
     def predict(self, X):
         """Predicted targets.
