@@ -188,7 +188,7 @@ def test_axes_have_names():
         ({}, {"shrinkage": -0.1}, "shrinkage must be a number from 0 to 1, found -0.1"),
         ({}, {"shrinkage": np.nan}, "shrinkage must be a number from 0 to 1, found nan"),
         ({}, {"estimator": SVC(kernel="laplacian")}, "estimator must have kernel='rbf' or 'matern32'"),
-        ({}, {"estimator": LogisticRegression()}, "estimator must be a machine of slimsvm, found LogisticRegression"),
+        ({}, {"estimator": LogisticRegression()}, "estimator must be one of slimsvm's SVMs, found LogisticRegression"),
     ],
     ids=str,
 )

@@ -157,7 +157,7 @@ def compress(
 
 
 def _expansion(model: Any) -> KernelExpansion:
-    """The expansion that a model is."""
+    """The kernel expansion of any model that `compress` takes."""
     if isinstance(model, KernelExpansion):
         return model
     if isinstance(model, KernelEstimator):
@@ -203,7 +203,7 @@ def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
 
 
 def _replace_model(estimator: Any, found: Reduced, report: Compression) -> None:
-    """Put the smaller model into an estimator, and take out what was true of the larger one."""
+    """Replace an estimator's model by the smaller one, and the attributes that depend on it."""
     for name in OF_ROWS:
         vars(estimator).pop(name, None)
     model = replace(found.model, coef=np.ascontiguousarray(found.model.coef))
@@ -217,7 +217,7 @@ def _replace_model(estimator: Any, found: Reduced, report: Compression) -> None:
 
 
 def _check_rows(X: Any, model: Any, expansion: KernelExpansion) -> Any:
-    """Rows as the model's own: finite, of as many features, an array or CSR."""
+    """Check rows; return them as an array or CSR with the model's number of features."""
     if isinstance(model, KernelEstimator):
         rows = model._check_X(X, reset=False)
     else:

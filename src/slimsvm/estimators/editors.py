@@ -339,15 +339,15 @@ class Condense(Editor):
 
 
 class CrossTraining(Editor):
-    """Remove rows on the wrong side for machines of random subsets, and rows surely right for all. Two classes.
+    """Remove rows on the wrong side for models of random subsets, and rows surely right for all. Two classes.
 
     This is the first stage of `CrossTrainedSVC`, for any classifier to follow.
 
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Weight of a row's loss for the machines. "validate" tries 0.1, 1, … 1000 until there are no fewer errors on rows
-        that the machines were not trained on. It takes the highest with the fewest errors, within two standard errors.
+        Weight of a row's loss for the models. "validate" tries 0.1, 1, … 1000 until there are no fewer errors on rows
+        that the models were not trained on. It takes the highest with the fewest errors, within two standard errors.
     kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
         As in `CrossTrainedSVC`.
     n_jobs : int or None, default=None
@@ -362,7 +362,7 @@ class CrossTraining(Editor):
     classes_ : ndarray of shape (2,)
     C_ : float
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Mean and variance of y f(x) over the machines.
+        Mean and variance of y f(x) over the models.
     n_features_in_ : int
 
     References
@@ -390,8 +390,8 @@ class CrossTraining(Editor):
 
     def _select(self, X, codes, may_go):
         parameters = self.get_params(deep=False)
-        machine = CrossTrainedSVC(first_C=parameters.pop("C"), C=1.0, **parameters)
-        edited = machine.edit(X, self.classes_[codes])
+        estimator = CrossTrainedSVC(first_C=parameters.pop("C"), C=1.0, **parameters)
+        edited = estimator.edit(X, self.classes_[codes])
         self.C_ = edited.first.C
         self.margin_mean_, self.margin_variance_ = edited.mean, edited.variance
         return edited.kept

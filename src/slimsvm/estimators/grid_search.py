@@ -299,7 +299,7 @@ class GridSearch(GridSearchCV):
 
     @property
     def _as_searched(self) -> GridSearch:
-        """The search with an estimator in the place of None, for what scikit-learn asks of it."""
+        """A copy of the search whose estimator is not None, for methods of scikit-learn."""
         search = copy(self)
         search.estimator = self._template
         return search
@@ -394,7 +394,7 @@ class GridSearch(GridSearchCV):
         return self
 
     def _raced_by(self, scorers: Any) -> str | None:
-        """Of several scores the one that candidates are stopped by."""
+        """The name of the score that decides which candidates stop, if there are several."""
         if not isinstance(self.early_stopping, bool | np.bool_):
             raise ValueError(f"early_stopping must be True or False, found {self.early_stopping!r}")
         may_be_several = isinstance(scorers, _MultimetricScorer) or callable(self.scoring)
@@ -420,7 +420,7 @@ class GridSearch(GridSearchCV):
         return {"C": list(C_VALUES), "gamma": [scale * factor for factor in GAMMA_FACTORS]}
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Refuse once what every fit would refuse."""
+        """Raise once, before all fits, the error that each of them would raise."""
         X, y = clone(self._template)._check_X(X, reset=True, y=y)
         weights = check_sample_weight(sample_weight, X.shape[0])
         if weights is not None and is_classifier(self._template) and len(left := np.unique(y[weights > 0])) < 2:

@@ -76,8 +76,8 @@ class RankSVM(KernelEstimator):
     >>> from sklearn import config_context
     >>> from sklearn.model_selection import GridSearchCV, GroupKFold
     >>> with config_context(enable_metadata_routing=True):
-    ...     machine = RankSVM().set_fit_request(groups=True).set_score_request(groups=True)
-    ...     search = GridSearchCV(machine, {"C": [1.0, 10.0]}, cv=GroupKFold(2))
+    ...     estimator = RankSVM().set_fit_request(groups=True).set_score_request(groups=True)
+    ...     search = GridSearchCV(estimator, {"C": [1.0, 10.0]}, cv=GroupKFold(2))
     ...     _ = search.fit(np.tile(X, (2, 1)), [1, 2, 3, 0, 1] * 2, groups=[7, 7, 7, 8, 8, 9, 9, 9, 6, 6])
     """
 
@@ -307,8 +307,10 @@ class RankSVM(KernelEstimator):
 
 
 def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
-    """The queries of the rows, by whichever name they are given; without them a search by cross-validation, which
-    gives ``groups`` to its splitter alone, would rank all rows as one query.
+    """The queries of the rows, given as ``groups`` or ``qid``.
+
+    They are required: a search by cross-validation gives ``groups`` to its splitter alone, and would rank all rows as
+    one query.
     """
     if groups is not None and qid is not None:
         raise ValueError("groups and qid are two names for the same parameter: give one of them")
@@ -338,7 +340,7 @@ def _by_query(values: Array, codes: Array) -> list[Array]:
 
 
 def _query_weights(weights: Array | None, codes: Array) -> Array | None:
-    """One weight per query; those of its rows must agree."""
+    """One weight per query; its rows must have the same."""
     if weights is None:
         return None
     inside = np.flatnonzero((np.diff(codes) == 0) & (np.diff(weights) != 0))

@@ -277,7 +277,7 @@ class SequenceSVM(KernelEstimator):
         return self.model_.scores(rows, n_jobs=self.n_jobs), offsets
 
     def _rows(self, X: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
-        """All rows below each other, with their windows, and where each sequence begins."""
+        """All rows in one array, with their windows, and the positions where sequences begin."""
         if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
         if lengths is None:
@@ -316,7 +316,7 @@ class SequenceSVM(KernelEstimator):
 
 
 def _with_window(X: Any, offsets: Array, window: int) -> Any:
-    """Rows with the features of their neighbours in the same sequence, from the earliest to the latest."""
+    """Rows with the features of their neighbours in the same sequence, the earliest first."""
     if window == 0:
         return X
     n = X.shape[0]

@@ -238,7 +238,7 @@ class StructuredSVM(KernelEstimator):
     # -- examples to rows ---------------------------------------------------------------------------------------
 
     def _problem(self, X, y, lengths, structure, sample_weight, reset: bool) -> tuple[Any, Examples]:
-        """All rows below each other, and the task's examples of them."""
+        """All rows in one array, and the task's examples."""
         self._check_task()
         rows, offsets = self._rows(X, lengths, reset)
         labels = list(y) if self.task.has_object_labels else y
@@ -279,7 +279,7 @@ class StructuredSVM(KernelEstimator):
                              f"{self.task!r}{hint}")  # fmt: skip
 
     def _rows(self, X: Any, lengths: Any, reset: bool) -> tuple[Any, Array | None]:
-        """All rows below each other, and where each example begins; None where every row is one."""
+        """All rows in one array, and the positions where examples begin; None if every row is an example."""
         if not reset:
             check_is_fitted(self, "model_")
         self._check_task()

@@ -227,7 +227,7 @@ class SVC(ClassifierMixin, KernelEstimator):
         return self
 
     def _iterations(self, n_iter, history):
-        """As in scikit-learn one number for each problem that was solved."""
+        """``n_iter_`` as in scikit-learn: one number per problem that was solved."""
         of_pairs = [record["iterations"] for record in history if "pair" in record]
         if not of_pairs and (n_iter or getattr(self, "multi_class_", None) != "ovo"):
             return np.array([n_iter], np.int32)
@@ -235,9 +235,9 @@ class SVC(ClassifierMixin, KernelEstimator):
         return np.array(of_pairs + [0] * not_reached, np.int32)
 
     def _warn_of_chance(self, rows, codes):
-        """Warn where few vectors err on training rows no less than one class for all of them would.
+        """Warn if the model of few vectors errs as often on training rows as one class for all of them would.
 
-        Crammer and Singer's loss is least for the model that is 0 where no model of so few vectors has its margins.
+        Crammer and Singer's loss is lowest for the model 0 if no model of so few vectors reaches the margins.
         """
         if not rows.in_memory:
             return
@@ -250,7 +250,7 @@ class SVC(ClassifierMixin, KernelEstimator):
                 f"class for all rows would be right on {100 * most:.1f} %; {len(self.classes_)} classes need more "
                 'vectors: raise max_basis, or give max_basis="auto", which finds a number that is enough',
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
 
     def _class_weights(self, y, weights):
@@ -287,7 +287,7 @@ class SVC(ClassifierMixin, KernelEstimator):
         return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
 
     def _task(self, or_scores: bool = False) -> tasks.Task:
-        """The loss for the classes found; of pairs, whether a score for each class will do as well."""
+        """The task for the classes found; ``or_scores``: pairs of classes, or one score per class if that errs less."""
         k = len(self.classes_)
         if self.multilabel_:
             for name, default in (("loss", "hinge"), ("cost_matrix", None), ("class_weight", None)):
@@ -306,14 +306,14 @@ class SVC(ClassifierMixin, KernelEstimator):
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
     def _resolve_multi_class(self) -> str:
-        """What ``multi_class`` stands for."""
+        """The value of ``multi_class``, or what "auto" stands for."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
         if self.multi_class != "auto":
             return self.multi_class
         return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
-        """What ``loss`` stands for."""
+        """The task of a loss over all rows."""
         if not isinstance(self.loss, tasks.OverAllRows):
             check_option("loss", self.loss, ("hinge", *tasks.MULTIVARIATE, "ramp"))
         self._check_two_classes(k)

@@ -141,7 +141,7 @@ class CallbackContext:
 
 
 def _as_fitted(estimator: Any, attributes: dict[str, Any] | Callable[[], dict[str, Any] | None] | None) -> Any:
-    """A copy of the estimator with what a fit that ended now would set; None where there is no model yet."""
+    """A copy of the estimator as a fit that ended now would leave it; None if there is no model yet."""
     attributes = attributes() if callable(attributes) else attributes
     if attributes is None:
         return None
@@ -151,10 +151,10 @@ def _as_fitted(estimator: Any, attributes: dict[str, Any] | Callable[[], dict[st
 
 
 class OwnCallbackSupport:
-    """``set_callbacks``, and the start of a fit that tells them; a fit is decorated by `with_own_callbacks`."""
+    """`set_callbacks`, and the context that a ``fit`` decorated by `with_own_callbacks` tells them by."""
 
     def set_callbacks(self, *callbacks: Any) -> Any:
-        """Set the callbacks that are told of every fit and of its iterations; those set before are dropped.
+        """Set the callbacks that are told of every fit and of its iterations; earlier ones are dropped.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class OwnCallbackSupport:
         return new.set_callbacks(*getattr(self, "_skl_callbacks", ()))
 
     def _init_callback_context(self, task_name: str = "fit", max_subtasks: int | None = 0) -> CallbackContext:
-        """Set all callbacks up, and return what they are told by."""
+        """Set all callbacks up, and return the context of the fit."""
         callbacks = getattr(self, "_skl_callbacks", [])
         context = CallbackContext(callbacks, type(self).__name__, task_name, max_subtasks=max_subtasks)
         for callback in callbacks:
@@ -198,7 +198,7 @@ class OwnCallbackSupport:
 
 
 def with_own_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Have the callbacks of a fit torn down at its end, however it ends."""
+    """Tear the callbacks of a fit down at its end, also if it raises."""
 
     @wraps(method)
     def fit(estimator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -224,7 +224,7 @@ else:
 
 
 class Iterations:
-    """Tells the callbacks of a fit of every iteration, with the model of it if the solver has one by then.
+    """Tells callbacks of every iteration of a fit, with its model if the solver has one by then.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class Iterations:
         self.iteration: Any = None  # that has begun, and has several steps
 
     def watch(self, run: Any) -> None:
-        """Be told by the solver's run of its steps, too."""
+        """Ask the solver's run to tell of its steps, too."""
         self.run = run
         if hasattr(run, "between"):
             run.between = self.between
@@ -267,7 +267,7 @@ class Iterations:
         return task
 
     def fitted(self) -> dict[str, Any] | None:
-        """Attributes of the estimator as if the fit had stopped here."""
+        """The attributes that the estimator would have if the fit stopped here."""
         stopped = copy(self.estimator)
         if hasattr(self.run, "so_far"):
             fit = replace(self.run.so_far(), history=list(self.history))

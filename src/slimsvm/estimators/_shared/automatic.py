@@ -78,7 +78,7 @@ BLOCK_VALUES, APART = 1 << 20, 4.0
 
 
 def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_metric: bool) -> solvers.Solver:
-    """The solver for a problem of that kind.
+    """The solver that ``solver="auto"`` stands for.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,
     regression, one class); elsewhere exact cuts, or above 300,000 rows sampled ones, and sequences in explicit weights
@@ -234,7 +234,9 @@ def scale_gamma(X: Any, weights: np.ndarray | None, bulk: Bulk | None = None) ->
             if adds:  # which a kernel will want
                 keep_sums(X, [sums for _, sums in both])
         else:
-            found = [_moments(step, X[part], own, bulk=bulk) for part, own in zip(parts, owned)]
+            found = [
+                _moments(step, X if len(parts) == 1 else X[part], own, bulk=bulk) for part, own in zip(parts, owned)
+            ]
         total, _, squares = _put_together(found)
     variance = squares / total
     if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
@@ -279,8 +281,8 @@ def _moments_and_sums(
 def _moments(
     step: int, X: Any, weights: np.ndarray | None, sums: ColumnSums | None = None, bulk: Bulk | None = None
 ) -> tuple[float, float, float]:
-    """Weight of all entries of some rows (in a bulk), their mean, and Σ weight · (entry − mean)², by ``step`` rows at a
-    time; adds all rows to the sums.
+    """Weight, mean and sum of squared deviations of all entries, of rows in a bulk if it is given, ``step`` rows at a
+    time. The rows are added to ``sums``.
     """
     found = []
     for part in in_pieces(X.shape[0], step):
@@ -540,15 +542,13 @@ def _parts(kinds: np.ndarray, rng: np.random.Generator, n_rows: int) -> tuple[np
 
 
 def shuffled_by_kind(kinds: np.ndarray, rng: np.random.Generator | np.random.RandomState) -> np.ndarray:
-    """Positions in the order of kinds, those of one kind shuffled: any that are at even distances have all kinds'
-    shares.
-    """
+    """Positions sorted by kind and shuffled within a kind, so that every k-th position gives each kind its share."""
     order = rng.permutation(len(kinds))
     return order[np.argsort(kinds[order], kind="stable")]
 
 
 def evenly(n: int, most: int) -> np.ndarray:
-    """Positions of at most so many of n, at even distances."""
+    """At most ``most`` of n positions, at even distances."""
     n_chosen = min(n, max(1, most))
     return np.arange(n_chosen) * n // n_chosen
 
@@ -562,8 +562,9 @@ def learns_with_vectors(solver: solvers.Solver) -> bool:
 
 
 def learning_metric(solver: solvers.Solver, problem: solvers.Problem) -> solvers.Solver:
-    """The solver that learns the metric with its vectors, or one that takes scales which were learned before; an error
-    where the kernel, the rows or the loss have none.
+    """The solver, set to learn the metric if it learns vectors; others take scales that are learned before.
+
+    A ValueError says if the kernel, the rows or the loss allow neither.
     """
     if not learns_with_vectors(solver):
         check_scales(problem)

@@ -35,7 +35,7 @@ BALANCE = 1e-6
 
 
 class Trained(NamedTuple):
-    """Rows that a model is trained on: positions in X, and the numbers of their classes where they have one."""
+    """Rows that a model is trained on: positions in X (None: all rows), and their classes as numbers, if any."""
 
     index: Any
     codes: Array | None = None
@@ -63,14 +63,14 @@ class Support:
 
     @made_once
     def order(self) -> Array:
-        """Vectors by class, those of a class by row."""
+        """Positions of the vectors, sorted by class and then by row."""
         n = self.model.n_basis
         keys = [key for key in (self.rows, self.classes) if key is not None]
         return np.lexsort(keys) if keys else np.arange(n)
 
     @made_once
     def vectors(self) -> Any:
-        """The vectors in this order; none of a precomputed kernel, whose rows are kernel values."""
+        """The vectors in this order; an empty array for a precomputed kernel."""
         if not self.model.kernel.has_features:
             return np.empty((0, 0))
         basis = self.model.basis[self.order]
@@ -78,12 +78,12 @@ class Support:
 
     @made_once
     def coef(self) -> Array:
-        """A line for each output."""
+        """Coefficients in this order, one line per output."""
         return np.ascontiguousarray(self.model.coef[self.order].T)
 
     @made_once
     def pairs(self) -> Array | None:
-        """LIBSVM's table for pairs of classes; None where it cannot hold the coefficients."""
+        """LIBSVM's table for pairs of classes; None if it cannot hold the coefficients."""
         assert self.classes is not None
         return lines_of_pairs(self.coef.T, self.classes[self.order])
 
@@ -120,20 +120,22 @@ def as_sparse(matrix: Any) -> Any:
 
 
 def pair_scores(scores: Array, n_classes: int, shape: str) -> Array:
-    """What scikit-learn's decision function returns, of scores for each pair that are positive for the lower class."""
+    """scikit-learn's decision values; a pair's score is positive for its lower class."""
     return scores if shape == "ovo" else _ovr_decision_function(scores < 0, -scores, n_classes)
 
 
 def pair_labels(scores: Array, n_classes: int, shape: str, break_ties: bool) -> Array:
-    """Codes of the classes with most votes, or with ``break_ties`` of the largest decision value."""
+    """The class with most votes, as a number, or with ``break_ties`` the one with the largest decision value."""
     if not break_ties:
         return tasks.OneVsOne(n_classes).decode(scores, np.zeros(0))
     return np.argmax(pair_scores(scores, n_classes, shape), axis=1)
 
 
 def lines_of_pairs(coef: Array, classes: Array) -> Array | None:
-    """LIBSVM's table (n_classes − 1, n_vectors) of coefficients (n_vectors, n_pairs): in a vector's column are its
-    coefficients against the other classes, in their order. None where a vector counts in pairs of other classes, too.
+    """LIBSVM's table (n_classes − 1, n_vectors) of coefficients (n_vectors, n_pairs).
+
+    A vector's column has its coefficients against the other classes, in their order. None if a vector has a coefficient
+    in a pair of other classes.
     """
     n_classes = (1 + isqrt(1 + 8 * coef.shape[1])) // 2
     lines, n_counted = np.zeros((n_classes - 1, len(coef))), 0
@@ -146,7 +148,7 @@ def lines_of_pairs(coef: Array, classes: Array) -> Array | None:
 
 
 def pairs_of_lines(lines: Array, classes: Array) -> Array:
-    """Coefficients (n_vectors, n_pairs) of LIBSVM's table: see `lines_of_pairs`."""
+    """Coefficients (n_vectors, n_pairs) from LIBSVM's table; the inverse of `lines_of_pairs`."""
     n_classes = len(lines) + 1
     coef = np.zeros((lines.shape[1], n_classes * (n_classes - 1) // 2))
     for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):

@@ -166,7 +166,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         return X if isinstance(y, str) else (X, y)
 
     def _check_objects(self, X: Any, reset: bool, y: Any) -> Any:
-        """The kernel's values between X and the objects of the fit, or of the model, and y if given."""
+        """The kernel's values between X and the objects of the fit (or of the model), and y if given."""
         name = type(self).__name__
         has_y = not isinstance(y, str)
         if has_y:
@@ -307,9 +307,10 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         return replace(problem, rows=as_rows(self._columns.narrow(rows)))
 
     def _widened(self, model: KernelExpansion) -> KernelExpansion:
-        """The model with all columns of the rows, if it was trained on those that occur."""
+        """The model of the columns that occur, with all columns of the rows."""
         columns = self._columns
-        if columns is None or model.basis.shape[1] == columns.n_features:
+        assert columns is not None
+        if model.basis.shape[1] == columns.n_features:
             return model
         return replace(model, basis=columns.widen(model.basis))
 
@@ -334,6 +335,31 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         self.kernel_ = problem.kernel
         return problem
 
+    def _prepare(
+        self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None
+    ) -> tuple[solvers.Problem, Any, Limit]:
+        """The problem to solve, with C and gamma chosen, the state that the solver starts from, and the time limit."""
+        before, self._columns = self._columns, None
+        problem = self._set_up(X, examples, task, weights)
+        if problem.rows.is_sparse:
+            problem = self._by_columns(problem)
+        limit = Limit(problem.max_seconds, present_limit())
+        self.validation_ = []
+        learns_metric, chooses_gamma = self._learns_metric, is_chosen(self.gamma)
+        if learns_metric:
+            with under(limit):
+                problem = self._with_metric(problem, X, weights)
+        if chooses_gamma or is_chosen(self.C):
+            with under(limit):
+                problem = self._with_chosen(problem)
+        self.C_ = problem.C
+        state = self._state if self.warm_start and before is None else None
+        earlier = self.__dict__.pop("_earlier", None)  # of the candidate before in a grid search
+        if earlier is not None and isinstance(self.solver_, solvers.Exact) and not (learns_metric or chooses_gamma):
+            state = earlier.get("state")
+            problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
+        return problem, state, limit
+
     def _solve(
         self,
         X: Any,
@@ -352,24 +378,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         """
         trained = Trained(index, codes)
         with reading(X, self.verbose):
-            before, self._columns = self._columns, None
-            problem = self._set_up(X, examples, task, weights)
-            if problem.rows.is_sparse:
-                problem = self._by_columns(problem)
-            limit = Limit(problem.max_seconds, present_limit())
-            self.validation_ = []
-            is_searched, learns_metric = is_chosen(self.C) or is_chosen(self.gamma), self._learns_metric
-            if is_searched or learns_metric:
-                with under(limit):
-                    problem = self._with_metric(problem, X, weights) if learns_metric else problem
-                    problem = self._with_chosen(problem) if is_searched else problem
-            self.C_ = problem.C
-            state = self._state if self.warm_start and before is None else None
-            earlier = self.__dict__.pop("_earlier", None)
-            has_own_kernel = learns_metric or is_chosen(self.gamma)
-            if earlier is not None and isinstance(self.solver_, solvers.Exact) and not has_own_kernel:
-                state = earlier.get("state")
-                problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
+            problem, state, limit = self._prepare(X, examples, task, weights)
             has_callbacks = bool(vars(self).get("_skl_callbacks"))
             # A meta-estimator with callbacks gives a parent context. To make one of our own takes a fiftieth of a small
             # fit.
@@ -384,7 +393,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             with under(limit):
                 fit = self.solver_.solve(problem, state=state, callbacks=callbacks)
             fit = timed(fit, limit, type(self).__name__)
-        fit.model = self._widened(fit.model)
+        if self._columns is not None:
+            fit.model = self._widened(fit.model)
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:
@@ -394,7 +404,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
                 f"the fit ended with the model that is 0 everywhere: with C={problem.C:g} {self.solver_!r} found no "
                 f"model with an objective below its {fit.objective:.6g}; raise C, or max_basis if it is given",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
@@ -409,7 +419,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     def _keep(self, fit: solvers.Fit, trained: Trained) -> None:
         """Set the attributes of a fit."""
         index, codes = trained
-        fit.model = self._widened(fit.model)
+        if self._columns is not None:
+            fit.model = self._widened(fit.model)
         if self._centre:
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
         if not fit.model.kernel.has_features:
@@ -575,7 +586,7 @@ def has_partial_fit(estimator: Any) -> bool:
 def fit_chunk(
     estimator: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
 ) -> None:
-    """One pass over the chunk, from where the last one ended; sets the fitted attributes."""
+    """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
     if isinstance(X, Rows):
         raise ValueError(
             "partial_fit takes the rows of one chunk, an array or a sparse matrix, found Blocks: call it with each "
@@ -610,7 +621,7 @@ def fit_chunk(
 
 
 def begin_stream(estimator: Any) -> bool:
-    """Whether this is the first chunk; after a fit of a budgeted solver chunks go on from its model."""
+    """Return whether this is the first chunk. After a fit of a budgeted solver, make its model the stream's."""
     if hasattr(estimator, "_stream"):
         return False
     if not hasattr(estimator, "model_"):

@@ -49,10 +49,10 @@ UNSAVED = {"unsaved": True}
 
 
 def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: str = "") -> None:
-    """Write a fitted estimator, and what the next chunk of a stream goes on from; see its ``save``.
+    """Write a fitted estimator, and the state that the next chunk of its stream starts from.
 
-    With what a warm start needs, where the solver left it and ``with_state`` asks for it. Steps of a pipeline
-    before the estimator, which has this name in it, are ``scalers``.
+    ``with_state`` adds the state that a warm start needs, if the solver left one. ``scalers`` are the steps before the
+    estimator in a pipeline, ``name`` is its own name there.
     """
     check_path(estimator, path)
     header, arrays = file_parts(estimator, scalers, name)
@@ -67,7 +67,7 @@ def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: s
 
 
 def _pack_budget(state: BudgetState, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """What a budgeted solver goes on from."""
+    """Add the state that a budgeted solver's warm start needs."""
     header["state"] = {
         "C": state.C, "n_steps": state.n_steps, "n_taken": state.n_taken,
         "n_changed": state.n_changed, "task": _plain(state.task), "random": state.random,
@@ -82,7 +82,7 @@ def _pack_budget(state: BudgetState, header: dict[str, Any], arrays: dict[str, n
 
 
 def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays that say what a fitted estimator is and how it predicts, behind these scalers."""
+    """Header and arrays of a fitted estimator behind these scalers."""
     header, arrays = estimator.model_.to_file_parts()
     if scalers:
         header["scaling"] = pack_scalers(scalers, name, arrays)
@@ -167,7 +167,7 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
 
 
 def _check_fitted(name: str, value: Any, n_features: int) -> None:
-    """A ValueError where an attribute's value is none that a fit leaves."""
+    """Raise a ValueError if no fit leaves an attribute with this value."""
     if name in TEXTS:
         is_right = isinstance(value, str)
     elif name in NUMBERS:
@@ -181,7 +181,7 @@ def _check_fitted(name: str, value: Any, n_features: int) -> None:
 
 
 def _check_scaling(steps: Steps, arrays: dict[str, np.ndarray], n_features: int) -> None:
-    """A ValueError where the scalers do not what the file says to readers without scikit-learn."""
+    """Raise a ValueError if scalers and the scaling for readers without scikit-learn contradict each other."""
     told = read_scaling(arrays, n_features)
     for part, found in zip(told, scaling_of([scaler for _, scaler in steps]), strict=True):
         is_alike = part is found if part is None or found is None else np.allclose(part, found, rtol=1e-9, atol=0)
@@ -190,7 +190,7 @@ def _check_scaling(steps: Steps, arrays: dict[str, np.ndarray], n_features: int)
 
 
 def _state(header: dict[str, Any], arrays: dict[str, Any]) -> BudgetState:
-    """What a checkpoint was written with."""
+    """The state that `_pack_budget` wrote."""
     if "shape" in header:
         parts = tuple(arrays[f"state_basis_{name}"] for name in CSR_PARTS)
         basis: Any = sp.csr_array(parts, shape=tuple(header["shape"]))
@@ -219,7 +219,7 @@ def _solver_classes() -> dict[str, type[Solver]]:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value that `_object` turns back, or UNSAVED."""
+    """A parameter as JSON; UNSAVED if a file cannot hold it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -242,7 +242,7 @@ def _plain(value: Any) -> Any:
 
 
 def _object(value: Any) -> Any:
-    """What `_plain` was given."""
+    """A parameter from its JSON; the inverse of `_plain`."""
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -259,7 +259,7 @@ def _object(value: Any) -> Any:
 
 
 def pack_support(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """JSON of the attributes, and which rows of which classes the vectors are, where they are rows, as arrays."""
+    """Attributes like scikit-learn's as JSON; rows and classes of the support vectors join ``arrays``."""
     fitted = {name: np.asarray(getattr(estimator, name)).tolist() for name in LISTS if hasattr(estimator, name)}
     if getattr(estimator, "_sparse", False):
         fitted["_sparse"] = True
@@ -275,7 +275,7 @@ def pack_support(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any
 def unpack_support(
     estimator: Any, header: dict[str, Any], fitted: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
-    """Give an estimator that has its model what `pack_support` wrote; files of earlier versions say less.
+    """Set the attributes that `pack_support` wrote on an estimator with a model; older files say less.
 
     What is set here is taken out of ``fitted``.
     """
@@ -323,7 +323,7 @@ def _of_earlier_version(estimator: Any, header: dict[str, Any]) -> Support | Non
 
 
 def pack_stream(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
-    """JSON of an estimator's stream, whose arrays join ``arrays``; None if it has none, or one that a file cannot hold.
+    """An estimator's stream as JSON; its arrays join ``arrays``. None if there is none, or a file cannot hold it.
 
     Arrays that are those of the model already are not stored again.
     """
@@ -337,7 +337,7 @@ def pack_stream(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]
 
 
 def unpack_stream(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Give an estimator the stream that `pack_stream` described."""
+    """Set the stream that `pack_stream` wrote."""
     random = unpack(header["random"], arrays)
     generator = generator_at(random)
     estimator._stream = unpack(header["state"], arrays)
@@ -346,7 +346,7 @@ def unpack_stream(estimator: Any, header: dict[str, Any], arrays: dict[str, np.n
 
 
 def pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """JSON of a value, whose arrays join ``arrays``."""
+    """A value as JSON; its arrays join ``arrays``."""
     if isinstance(value, np.ndarray):
         return {"array": _stored(value, arrays)}
     if is_sparse(value):
@@ -369,7 +369,7 @@ def _items(values: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, A
 
 
 def _stored(array: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
-    """The name of an array that is stored, after it is."""
+    """Store an array, unless an equal one is there, and return its name."""
     for name, other in arrays.items():
         if other.dtype == array.dtype and other.shape == array.shape and np.array_equal(other, array):
             return name
@@ -379,7 +379,7 @@ def _stored(array: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
 
 
 def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """What `pack` was given."""
+    """A value from its JSON; the inverse of `pack`."""
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -400,7 +400,7 @@ def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def scaling_of(scalers: Sequence[Any]) -> Scaling:
-    """What fitted scalers do to a row, one after the other.
+    """The scaling of several fitted scalers, one after the other, in one step.
 
     Each is x ↦ clip((x − offset) · factor) with a positive factor, and so are two of them.
     """
@@ -437,7 +437,7 @@ def _doubles(values: Any) -> Array:
 
 
 def pack_scalers(steps: Steps, name: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """The header's part on the scalers and the name of the last step; their numbers are added to the arrays.
+    """The header's part on the scalers and the name of the last step; their arrays join ``arrays``.
 
     Raises
     ------
@@ -465,7 +465,7 @@ def pack_scalers(steps: Steps, name: str, arrays: dict[str, Array]) -> dict[str,
 
 
 def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array], n_features: int) -> list[tuple[str, Any]]:
-    """The steps that `pack_scalers` was given; KeyError, TypeError or ValueError where the header is another."""
+    """The steps that `pack_scalers` wrote; KeyError, TypeError or ValueError if the header is not one of its."""
     steps = []
     for k, step in enumerate(header["steps"]):
         # JSON has no tuples, which scikit-learn wants as ranges.
@@ -489,7 +489,7 @@ def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array], n_features:
 
 
 def plain_model_of(model: Any) -> PlainModel:
-    """What prediction needs of a fitted estimator, or of a pipeline of scalers and one.
+    """The model for prediction alone of a fitted estimator, or of a pipeline of scalers and one.
 
     Raises
     ------
@@ -532,7 +532,7 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
 
 
 def _scalers(pipeline: Pipeline) -> list[tuple[str, Any]]:
-    """The steps before the last one that do anything."""
+    """The scalers before the last step; "passthrough" is left out."""
     scalers = [(name, step) for name, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
     for _, step in scalers:
         if type(step) not in SCALERS.values():

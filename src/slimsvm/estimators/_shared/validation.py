@@ -35,20 +35,20 @@ HARD_MARGIN = 1e10
 
 
 def check_positive(name: str, value: Any, otherwise: str = "") -> float:
-    """A finite number > 0; ``otherwise`` says what else would do."""
+    """Check that a value is a finite number > 0; ``otherwise`` says what else is accepted."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number{otherwise}, found {value!r}")
     return float(value)
 
 
 def check_C(name: str, value: Any, otherwise: str = "") -> float:
-    """A number > 0; `HARD_MARGIN` for an infinite one."""
+    """Check that C is a number > 0; infinity becomes `HARD_MARGIN`."""
     is_infinite = isinstance(value, Real) and float(value) == np.inf
     return HARD_MARGIN if is_infinite else check_positive(name, value, otherwise)
 
 
 def check_limit(name: str, value: Any, integer: bool, least: int = 1) -> Any:
-    """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number; or ``least``, if it is 0."""
+    """Check a limit: a positive number, 0 if ``least`` is 0, or None or (for integers) -1, which mean no limit."""
     if value is None or (integer and value == -1):
         return None
     is_least = least == 0 and value == 0
@@ -60,7 +60,7 @@ def check_limit(name: str, value: Any, integer: bool, least: int = 1) -> Any:
 
 
 def check_option(name: str, value: Any, options: tuple[Any, ...], *others: str) -> Any:
-    """One of the options; ``others`` says in words what else the parameter may be."""
+    """Check that a value is one of the options; ``others`` says in words what else the parameter may be."""
     if value not in options:
         named = ", ".join(map(repr, options))
         if len(options) == 1:
@@ -72,7 +72,7 @@ def check_option(name: str, value: Any, options: tuple[Any, ...], *others: str) 
 
 
 def check_cap(value: Any, least: int = 1) -> None:
-    """``max_basis`` of an estimator: None, "auto" or an integer from ``least`` on."""
+    """Check ``max_basis``: None, "auto" or an integer >= ``least``."""
     if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least):
         return
     kind = "a positive integer" if least == 1 else f"an integer >= {least}"
@@ -80,7 +80,7 @@ def check_cap(value: Any, least: int = 1) -> None:
 
 
 def check_at_least(name: str, value: Any, least: int) -> int:
-    """An integer from ``least`` on."""
+    """Check that a value is an integer >= ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
     return int(value)
@@ -106,8 +106,9 @@ def is_plain_target(y: Any, n: int) -> bool:
 
 
 def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
-    """No NaN and no infinity; read in blocks, and the first offender is named by row and column, which may have names
-    of their own (``columns``).
+    """Raise a ValueError that names row and column (by ``columns``, if given) of the first NaN or infinity.
+
+    X is read in blocks.
     """
     if (found := find_not_finite(X)) is not None:
         row, column, value = found
@@ -235,7 +236,7 @@ def check_sample_weight(
 
 
 def check_labels(y: np.ndarray) -> None:
-    """Labels of rows: all numbers or all strings, and none missing."""
+    """Check that labels are all numbers or all strings, and none is missing."""
     if (found := first_missing(y)) is not None:
         row, value = found
         raise ValueError(
@@ -345,13 +346,13 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
 
 
 def check_one_array(X: Any, noun: str) -> None:
-    """With lengths, X must be one array of all rows."""
+    """Refuse a list of arrays: with lengths, X is one array of all rows."""
     if isinstance(X, (list, tuple)) and len(X) and (sp.issparse(X[0]) or getattr(X[0], "ndim", 1) == 2):
         raise ValueError(f"X must be a list of {noun}s, or one array together with lengths; found a list and lengths")
 
 
 def offsets_of(lengths: Any, n_rows: int, noun: str) -> Array:
-    """Where each example begins among ``n_rows`` rows below each other, and where the last one ends."""
+    """Positions where examples begin among ``n_rows`` rows, and where the last one ends."""
     lengths = np.asarray(lengths)
     if lengths.ndim != 1 or not len(lengths) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
         raise ValueError(f"lengths must be integers >= 0, one for each {noun}; found {lengths!r}")
@@ -408,7 +409,7 @@ def _check_names(estimator: Any, X: Rows) -> None:
 
 
 def are_objects(kernel: Any, X: Any) -> bool:
-    """Whether a kernel function is to get the rows as they are: they are no table of numbers."""
+    """Whether the kernel is a function, and X no table of numbers, so that the function gets X as it is."""
     if not callable(kernel) or isinstance(kernel, Kernel) or isinstance(X, Rows) or sp.issparse(X):
         return False
     try:
@@ -448,7 +449,7 @@ class Objects:
     are_vectors: bool = False
 
     def values(self, X: Any, name: str) -> Array:
-        """The kernel's values between rows and these."""
+        """The kernel's values between X and these rows."""
         shape = n_rows(X, name), n_rows(self.rows, name)
         return self.kernel.checked(self.kernel.function(X, self.rows), shape)
 
