@@ -6,8 +6,8 @@ import pytest
 
 import naive
 from slimsvm.kernels import Linear
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
 from tasks_for_tests import CASES
 
 DECOMPOSING = sorted(name for name, case in CASES.items() if case.make().decomposes)

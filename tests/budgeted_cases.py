@@ -10,8 +10,8 @@ import naive
 from slimsvm import BSCA, BSGD
 from slimsvm.budget.steps import DUAL, PRIMAL
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
 from slimsvm.tasks import Binary, Regression
 from tasks_for_tests import CASES
 

@@ -60,7 +60,7 @@ def threads_for_all(monkeypatch):
     from slimsvm.core import threads
     from slimsvm.core.library import library
     from slimsvm.kernels import operands
-    from slimsvm.solvers.in_span import whitened_span
+    from slimsvm.parts.span import whitened_span
 
     asked, submit = _Asked(library()), threads._submit
     library().slimsvm_share_from(0.0, 0.0)

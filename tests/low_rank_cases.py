@@ -4,8 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
 from tasks_for_tests import CASES
 
 

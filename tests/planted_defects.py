@@ -1,9 +1,9 @@
 """Defects on purpose, and whether the suite sees them: `python tests/planted_defects.py [--tests PATH …] [NAME …]`.
 
 `planted_defects.toml` lists texts of the package and the core with a wrong text for each. A copy of the checkout gets
-one of them at a time, and the tests that should fail are run on it; the defect is caught where one does. A text is looked for in
-the whole tree, so that code may move. All defects take some two hours of two cores: compile and run them before and
-after a large move, not in `make test`, which only sees to it that every text is still there.
+one of them at a time, and the tests that should fail are run on it; the defect is caught where one does. A text is
+looked for in the whole tree, so that code may move. All defects take a quarter of an hour of two cores: run them before
+and after a large move, not in `make test`.
 """
 
 from __future__ import annotations

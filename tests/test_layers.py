@@ -20,15 +20,21 @@ ORDER = [
     ["model", "deploy"],
     ["shapley"],
     ["tasks"],
-    ["cuts", "bases", "budget"],
-    ["solvers.objectives", "solvers.progress", "solvers.rounding"],
-    ["solvers.base"],
-    ["solvers.checks", "solvers.chunks", "solvers.halfway"],
-    ["solvers.cutting", "solvers.decomposition"],
-    ["solvers.in_span", "solvers.online", "solvers.balls", "solvers.certificate"],
-    ["solvers.learned"],
-    ["solvers.budgeted"],
+    ["bases", "budget"],
+    ["parts"],
+    ["parts.problem", "parts.rounding"],
+    ["parts.objectives", "parts.run"],
+    ["parts.reports", "parts.progress"],
+    ["parts.solver"],
+    ["parts.checks", "parts.chunks", "parts.resuming"],
+    ["parts.cuts", "parts.dual_ascent"],
+    ["parts.span", "parts.balls", "parts.certificate"],
+    ["parts.descent"],
+    ["parts.pursuit", "parts.budgeted"],
+    # Each published algorithm is a stranger to all others.
+    [f"solvers.{path.stem}" for path in sorted((SOURCE / "solvers").glob("*.py")) if path.stem != "__init__"],
     ["solvers"],
+    ["size_search"],
     ["editing"],
     ["estimators._shared"],
     ["estimators"],
@@ -51,7 +57,7 @@ def module_parts(path, root):
 
 
 def unit_of(parts):
-    """The unit that a module belongs to: ["solvers", "cutting", "loop"] -> "solvers.cutting", [] -> "__init__"."""
+    """The unit that a module belongs to: ["parts", "cuts", "oracles"] -> "parts.cuts", [] -> "__init__"."""
     names = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
     return next((name for name in names if name in RANK), parts[0] if parts else "__init__")
 
@@ -141,7 +147,7 @@ def test_order_names_no_part_twice():
         ("rows/__init__.py", "from ..kernels import RBF", "rows/__init__.py:1: rows must not import kernels"),
         ("rows/files/text.py", "from ...kernels import RBF", "rows/files/text.py:1: rows must not import kernels"),
         ("model.py", "def f():\n    from .tasks import Binary", "model.py:2: model must not import tasks"),
-        ("cuts/a.py", "from slimsvm.bases import nystrom", "cuts/a.py:1: cuts must not import bases"),
+        ("bases/a.py", "from slimsvm.parts.cuts import Cut", "bases/a.py:1: bases must not import parts.cuts"),
         ("solvers/a.py", "from slimsvm.datasets import load", "solvers/a.py:1: solvers must not import datasets"),
         ("datasets/a.py", "from slimsvm.kernels import RBF", "datasets/a.py:1: datasets must not import kernels"),
         ("modelfile.py", "from slimsvm.kernels import RBF", "modelfile.py:1: modelfile must not import kernels"),
@@ -163,29 +169,34 @@ def test_order_names_no_part_twice():
         ("rows/a.py", "def f():\n    import numba", "rows/a.py:2: numba is imported: compiled code is in core/"),
         ("rows/a.py", "from numba.core import types", "rows/a.py:1: numba is imported: compiled code is in core/"),
         (
-            "solvers/cutting/loop.py",
-            "from slimsvm.solvers.learned.refine import Refine",
-            "solvers/cutting/loop.py:1: solvers.cutting must not import solvers.learned",
+            "parts/span/a.py",
+            "from slimsvm.solvers.cpsp import CPSP",
+            "parts/span/a.py:1: parts.span must not import solvers.cpsp",
         ),
         (
-            "solvers/cutting/loop.py",
-            "from ..learned import refine",
-            "solvers/cutting/loop.py:1: solvers.cutting must not import solvers.learned",
+            "parts/cuts/a.py",
+            "from ..descent import adam",
+            "parts/cuts/a.py:1: parts.cuts must not import parts.descent",
         ),
         (
-            "solvers/learned/compact.py",
+            "solvers/cpsp.py",
             "from slimsvm.solvers import Exact",
-            "solvers/learned/compact.py:1: solvers.learned must not import solvers",
+            "solvers/cpsp.py:1: solvers.cpsp must not import solvers",
         ),
         (
-            "solvers/base.py",
-            "from slimsvm.solvers import checks",
-            "solvers/base.py:1: solvers.base must not import solvers.checks",
+            "solvers/bvm.py",
+            "from slimsvm.solvers.cvm import CVM",
+            "solvers/bvm.py:1: solvers.bvm must not import solvers.cvm",
+        ),
+        (
+            "parts/run.py",
+            "from slimsvm.parts import checks",
+            "parts/run.py:1: parts.run must not import parts.checks",
         ),
         (
             "rows/a.py",
-            "import slimsvm.solvers.online.lasvm",
-            "rows/a.py:1: rows must not import solvers.online",
+            "import slimsvm.solvers.lasvm",
+            "rows/a.py:1: rows must not import solvers.lasvm",
         ),
         (
             "estimators/_shared/machine.py",
@@ -211,9 +222,12 @@ def test_each_breach_is_seen(tmp_path, file, text, problem):
         ("model.py", "from .modelfile import read_model\nfrom .kernels.rbf import RBF"),
         ("cli/a.py", "import slimsvm\nfrom slimsvm import SVC, plots\nfrom slimsvm.datasets import load"),
         ("__init__.py", "from .estimators import SVC\nfrom . import datasets"),
-        ("solvers/learned/cpsp.py", "from slimsvm.solvers.cutting.loop import Plan\nfrom . import pursuit"),
-        ("solvers/__init__.py", "from slimsvm.solvers.budgeted.bsca import BSCA"),
-        ("estimators/svc.py", "from slimsvm.estimators._shared import machine\nfrom slimsvm.solvers.base import Fit"),
+        (
+            "solvers/cpsp.py",
+            "from slimsvm.parts.cuts.cutting_plane_loop import Plan\nfrom slimsvm.parts import pursuit",
+        ),
+        ("solvers/__init__.py", "from slimsvm.solvers.bsca import BSCA"),
+        ("estimators/svc.py", "from slimsvm.estimators._shared import machine\nfrom slimsvm.parts.run import Fit"),
     ],
 )
 def test_allowed_imports_pass(tmp_path, file, text):

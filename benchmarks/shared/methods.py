@@ -13,9 +13,9 @@ from sklearn.svm import SVC as SklearnSVC
 from benchmarks.shared.trials import Array, Method, Problem, hinge_objective
 from slimsvm import SVC, Exact, ExactCuts, LowRank, Refine, UniformCuts, ViolatedCuts
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import SMALL_N
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import Solver
-from slimsvm.solvers.base import SMALL_N
 
 # Megabytes of kernel rows that scikit-learn's SVC may keep: as much as our solvers may take.
 SVC_CACHE = 2000

@@ -14,8 +14,8 @@ from benchmarks.shared import methods
 from benchmarks.shared.trials import Array, Method, Problem
 from slimsvm import BVM, CPSP, CVM, LASVM, SVC, LowRank, Refine
 from slimsvm.kernels import RBF
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import Solver
 
 # Gap of every fit, as a share of its objective: objectives are compared.
 TOL_RELATIVE = 1e-3

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from slimsvm.modelfile import ModelFileError
     from slimsvm.rows import Blocks
     from slimsvm.shapley.explanation import Explanation
+    from slimsvm.size_search.compact import Compact
     from slimsvm.solvers import (
         BCFW,
         BSCA,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         CPSP,
         CVM,
         LASVM,
-        Compact,
         Exact,
         ExactCuts,
         LowRank,
@@ -111,7 +111,7 @@ _HOMES = {
     "SVR": "estimators",
     "Blocks": "rows",
     "Checkpoint": "estimators._shared.around_fit",
-    "Compact": "solvers",
+    "Compact": "size_search.compact",
     "Condense": "estimators.editors",
     "CrossTrainedSVC": "estimators",
     "CrossTraining": "estimators.editors",

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 import naive
 from kernel_cases import NO_DERIVATIVE, with_metric
 from slimsvm.kernels import RBF, Laplacian, Linear, Polynomial
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import SOLVERS, ExactCuts, Problem, UniformCuts, ViolatedCuts
+from slimsvm.solvers import SOLVERS, ExactCuts, UniformCuts, ViolatedCuts
 from tasks_for_tests import CASES
 
 # Small samples where the defaults would take every row; further variants of the same class.

@@ -228,6 +228,16 @@ def test_incomplete_cholesky_stops_at_the_rank(dtype):
     assert np.abs(factor @ factor.T - K).max() < 1e-5 * np.abs(K).max()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(5))
+def test_incomplete_cholesky_takes_no_pivot_twice(seed, dtype):
+    """Even where nothing but rounding is left to choose by: three features, and no residual too small."""
+    kernel_rows = KernelRows(Linear(), rows(n=60, d=3, seed=seed, dtype=dtype), dtype=dtype)
+    pivots, _, _ = IncompleteCholesky(residual=0.0).factorise(kernel_rows, 60)
+    assert len(pivots) >= 3
+    assert len(np.unique(pivots)) == len(pivots)
+
+
 def test_incomplete_cholesky_stops_at_the_residual():
     X = rows(n=200)
     K = RBF(0.3).block(X, X)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from contracts.solver_cases import problem_of
 from slimsvm import BSCA, LASVM, SVC, SVR, OneClassSVM
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial
+from slimsvm.parts.rounding import Doubt, DualPoint, sure_value
 from slimsvm.solvers import SOLVERS
-from slimsvm.solvers.rounding import Doubt, DualPoint, sure_value
 
 LONG = np.longdouble
 

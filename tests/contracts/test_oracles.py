@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import naive
-from slimsvm.cuts import CutState, ExactOracle, UniformOracle, ViolatedOracle, oracles, reference_loss
 from slimsvm.kernels import RBF
+from slimsvm.parts.cuts import CutState, ExactOracle, UniformOracle, ViolatedOracle, oracles, reference_loss
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem, UniformCuts
+from slimsvm.solvers import ExactCuts, UniformCuts
 from slimsvm.tasks import Ranking
 from slimsvm.tasks.multivariate import AtK
 from tasks_for_tests import CASES
@@ -192,6 +193,23 @@ def test_uniform_gives_up_after_so_many_samples_in_a_row(name, patience):
     assert proposal.cut is None
     assert proposal.redraws == patience
     assert np.isfinite(proposal.loss)
+
+
+def test_uniform_cuts_by_the_first_sample_that_breaks_the_rule():
+    """Samples with patience 1, one after another from the same random numbers, are those that patience 6 looks at."""
+    state, _, _ = state_after(CASES["binary"], 0, 2, sampled=True)
+    found = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        singles = [UniformOracle(20, 1).find(state, np.inf, rng).loss for _ in range(6)]
+        threshold = np.mean(np.sort(singles)[-2:])  # which one of the six is above
+        first = int(np.argmax(singles))
+        proposal = UniformOracle(20, 6).find(state, threshold, np.random.default_rng(seed))
+        assert proposal.cut is not None
+        assert proposal.redraws == first
+        assert proposal.loss == pytest.approx(singles[first], rel=1e-12)
+        found.add(first)
+    assert len(found) > 3
 
 
 def test_uniform_judges_by_the_samples_loss():

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from contracts.solver_cases import VARIANTS, WEIGHTS, problem_of
 from slimsvm import BSGD, LASVM, SVC, SVR, CrossTrainedSVC, OneClassSVM
 from slimsvm.kernels import RBF, CallableKernel, Linear, Polynomial, Sigmoid
+from slimsvm.parts.reports import finite
+from slimsvm.parts.run import Fit, Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import SOLVERS, Status
-from slimsvm.solvers.base import Fit, finite
+from slimsvm.solvers import SOLVERS
 
 FAR, HEAVY = "features of X 2.*e\\+150", "C=1 times the sum of sample weights is (inf|.*e\\+)"
 CAUSES = {

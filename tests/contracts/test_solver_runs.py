@@ -20,9 +20,11 @@ from contracts.solver_cases import (
     true_objective,
 )
 from slimsvm.kernels import RBF, CallableKernel
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import Bar
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem, Status, UniformCuts
-from slimsvm.solvers.progress import Bar
+from slimsvm.solvers import ExactCuts, UniformCuts
 from tasks_for_tests import CASES
 
 # ---- ends before the end
@@ -76,12 +78,12 @@ class CtrlC:
         self.at, self.lines, self.stepping = at, 0, False
 
     def __call__(self, frame, event, arg):
-        name = frame.f_code.co_name
-        if name == "step" and "slimsvm/solvers" in frame.f_code.co_filename:
+        name, path = frame.f_code.co_name, frame.f_code.co_filename
+        inside = "slimsvm/solvers" in path or "slimsvm/parts" in path
+        if name == "step" and inside:
             self.stepping = True
         if name == "finish":
             self.stepping = False
-        inside = "slimsvm/solvers" in frame.f_code.co_filename or "slimsvm/cuts" in frame.f_code.co_filename
         return self.line if self.stepping and inside and name != "iterate" else None
 
     def line(self, frame, event, arg):
@@ -132,8 +134,8 @@ def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch)
 
     Before the first look the objective is an estimate (tests/unit/test_exact.py).
     """
-    monkeypatch.setattr("slimsvm.solvers.decomposition.exact.REPORT_WORK", 0)
-    monkeypatch.setattr("slimsvm.solvers.decomposition.exact.FIRST_ROWS", 3)
+    monkeypatch.setattr("slimsvm.solvers.exact.REPORT_WORK", 0)
+    monkeypatch.setattr("slimsvm.solvers.exact.FIRST_ROWS", 3)
     problem, X, case = problem_of("binary", C=30.0)
     whole, n_known = VARIANTS["exact"].solve(problem), 0
     for n_iter in range(2, min(whole.n_iter, 30)):
@@ -152,11 +154,11 @@ def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch)
 def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver, monkeypatch):
     """There is no objective then, and the model is whole: with the look it is the same one, and has its objective."""
     for name, never in (("FIRST_PASSES", 0), ("EVERY", 10**9), ("NEAR", 0.0)):  # else the objective is known by then
-        monkeypatch.setattr(f"slimsvm.solvers.cutting.frank_wolfe.{name}", never)
+        monkeypatch.setattr(f"slimsvm.solvers.frank_wolfe.{name}", never)
     problem, X, case = problem_of("binary", C=30.0)
     fits = []
     for work in (0, 1 << 32):
-        monkeypatch.setattr("slimsvm.solvers.base.REPORT_WORK", work)
+        monkeypatch.setattr("slimsvm.parts.reports.REPORT_WORK", work)
         with pytest.warns(ConvergenceWarning, match="interrupted"):
             fits.append(VARIANTS[solver].solve(problem, callbacks=[interrupting(2)]))
     quick, whole = fits

@@ -22,10 +22,12 @@ from contracts.solver_cases import (
     solve_anyhow,
 )
 from pairwise import full_product, pairwise
-from slimsvm.cuts import Cut, n_distinct_rows
 from slimsvm.kernels import RBF
+from slimsvm.parts.cuts import Cut, n_distinct_rows
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Exact, ExactCuts, Problem, Status, UniformCuts, ViolatedCuts
+from slimsvm.solvers import Exact, ExactCuts, UniformCuts, ViolatedCuts
 from tasks_for_tests import CASES
 
 # ---- the product of everything

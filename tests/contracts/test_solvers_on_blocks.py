@@ -13,8 +13,10 @@ from block_rows_cases import NO_BLOCKS, in_blocks
 from slimsvm import SVC, SVR
 from slimsvm.editing import Ramp
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import SOLVERS, Compact, Problem
+from slimsvm.size_search.compact import Compact
+from slimsvm.solvers import SOLVERS
 from slimsvm.tasks import Binary
 
 N = 2_300  # from 2,001 on kernel values are in float32

@@ -122,6 +122,16 @@ def test_bad_rows_are_refused(X, message):
         predictor.predict(X)
 
 
+def test_a_score_of_0_is_of_the_first_of_two_classes(tmp_path):
+    """Halfway between two rows; as the estimator has it."""
+    estimator = slimsvm.SVC(kernel="linear", intercept="none").fit([[-1.0], [1.0]], ["a", "b"])
+    estimator.save(tmp_path / "model.slim")
+    predictor, X = slimsvm.load_predictor(tmp_path / "model.slim"), [[-1.0], [0.0], [1.0]]
+    assert predictor.decision_function(X)[1] == 0.0
+    for model in (estimator, predictor):
+        assert model.predict(X).tolist() == ["a", "a", "b"]
+
+
 def test_ties_go_to_the_lowest_class():
     """Three classes, each with one vote, and all scores equal."""
     model = plain_model.PlainModel(

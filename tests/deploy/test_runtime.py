@@ -17,16 +17,19 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+import naive
 import slimsvm
 from elf_for_tests import Elf
 from fixtures.fuzz_models import write_models
 from fixtures.make_models import CASES, DATA, MODELS, get_data
 from runtime_for_tests import BUILT, Model, RefusedError, built_library, library
 from slimsvm import modelfile
+from slimsvm.kernels import RBF, Laplacian
 
 SHIPPED = [name for name in CASES if not name.startswith("structured")]
 OBJECTS = Path(__file__).parents[2] / "build" / "core" / "predict" / "CMakeFiles"
 MOST_BYTES = 200_000
+KERNELS = {"rbf": RBF, "laplacian": Laplacian}
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +135,26 @@ def test_few_stored_features_of_many(kernel, gamma, runtime, tmp_path):
     with Model(runtime, tmp_path / "model.slim") as model:
         assert_near(model.scores(X), expected, 1e-11)
         assert_near(model.scores(X.toarray()), expected, 1e-11)
+
+
+@pytest.mark.parametrize(("kernel", "offset"), [("rbf", 0.0), ("rbf", 2e4), ("laplacian", 0.0)])
+def test_features_that_no_vector_has_are_part_of_the_distance(kernel, offset, runtime, tmp_path):
+    """Of rows that have all others; far from the origin distances come from differences."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6)) + offset
+    X[:, 2] = 0.0
+    estimator = slimsvm.SVC(kernel=kernel, gamma=0.1, precision="float64").fit(sp.csr_array(X), rng.permutation(40) % 2)
+    estimator.save(tmp_path / "model.slim")
+    Z = X.copy()
+    Z[::2, 2] = 1.5
+    scores = {}
+    for form, rows in {"with": Z, "without": X}.items():
+        K = naive.kernel_matrix(KERNELS[kernel](0.1), rows, estimator.basis_vectors_.toarray())
+        scores[form] = K @ estimator.basis_coef_ + estimator.intercept_
+    assert np.abs(scores["with"] - scores["without"])[::2].min() > 1e-3
+    with Model(runtime, tmp_path / "model.slim") as model:
+        for rows in (Z, sp.csr_array(Z)):
+            assert_near(model.scores(rows), scores["with"], 1e-9)
 
 
 def test_rows_far_from_the_origin_keep_their_digits(runtime, tmp_path):

@@ -16,8 +16,9 @@ from slimsvm.estimators._shared.automatic import (
     exact_evals,
 )
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import MAX_SPARSE_FEATURES, as_rows
-from slimsvm.solvers import Compact, Problem
+from slimsvm.size_search.compact import Compact
 from slimsvm.tasks import Binary, Examples, Multiclass, Multilabel, OneClass, OneVsOne, Regression
 from tasks_for_tests import Chain, ErrorRate
 

@@ -13,7 +13,7 @@ from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, Seq
 from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import evenly
 from slimsvm.kernels import Laplacian
-from slimsvm.solvers.base import Status
+from slimsvm.parts.run import Status
 from slimsvm.tasks import ExampleTask, FBeta
 
 # ---- C="validate"

@@ -10,7 +10,7 @@ import slimsvm
 from kernel_cases import NO_METRIC
 from slimsvm import BSCA, SVC, SVR, Refine
 from slimsvm.kernels import RBF, Laplacian
-from slimsvm.solvers.base import Status
+from slimsvm.parts.run import Status
 
 # ---- gamma="learn"
 

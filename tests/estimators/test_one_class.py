@@ -9,9 +9,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
 from slimsvm import Exact, OneClassSVM
+from slimsvm.parts.dual_ascent import kernel_cache
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.decomposition import exact, kernel_cache
+from slimsvm.solvers import exact
 from slimsvm.tasks import OneClass
 
 

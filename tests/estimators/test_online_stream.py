@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import slimsvm
 from slimsvm import LASVM, SVC, SVR
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Problem
 from slimsvm.tasks import Binary
 
 INTERCEPTS = pytest.mark.parametrize("intercept", ["free", "regularized", "none"])

@@ -14,8 +14,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import slimsvm
 from slimsvm import CPSP, RankSVM, Refine, ViolatedCuts
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem
+from slimsvm.solvers import ExactCuts
 from slimsvm.tasks import AveragePrecision, Swaps, losses
 
 LOSSES = ["swaps", "average_precision"]

@@ -13,8 +13,9 @@ import naive
 from kernel_cases import with_metric
 from slimsvm.datasets import checkerboard
 from slimsvm.kernels import KERNELS, RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem, UniformCuts, ViolatedCuts
+from slimsvm.solvers import ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 EPSILON = 0.001  # of the paper, on the mean loss

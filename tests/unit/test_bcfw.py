@@ -14,9 +14,9 @@ from pairwise import pairs_or_all
 from slimsvm import BCFW, SVC, ExactCuts, SequenceSVM, load
 from slimsvm.kernels import RBF, FeatureRows, KernelRows, Linear
 from slimsvm.model import LinearModel
+from slimsvm.parts.cuts.plane_store import Planes, Step, WeightBook
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.cutting.plane_store import Planes, Step, WeightBook
 from slimsvm.tasks import Augmented, Chain
 from tasks_for_tests import CASES
 

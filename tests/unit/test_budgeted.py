@@ -14,10 +14,11 @@ from slimsvm.budget import BUDGET_RULES, BudgetedModel, Remove
 from slimsvm.budget.budgeted_model import N_COUNTS
 from slimsvm.budget.steps import DUAL, PRIMAL
 from slimsvm.kernels import RBF
+from slimsvm.parts.budgeted import box_dual, plain_ascent
+from slimsvm.parts.budgeted.box_dual import steps_of
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem
-from slimsvm.solvers.budgeted import box_dual, plain_ascent
-from slimsvm.solvers.budgeted.box_dual import steps_of
+from slimsvm.solvers import ExactCuts
 from slimsvm.tasks import Binary, Multiclass
 from tasks_for_tests import CASES, COST
 

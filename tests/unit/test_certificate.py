@@ -14,9 +14,10 @@ import naive
 import slimsvm
 from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, SequenceSVM
+from slimsvm.parts.certificate import certify
+from slimsvm.parts.dual_ascent import block_ascent
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, certify
-from slimsvm.solvers.decomposition import block_ascent
 from tasks_for_tests import CASES
 
 KINDS = pytest.mark.parametrize("kind", ["classes", "costs", "targets"])

@@ -13,7 +13,7 @@ import slimsvm
 from pairwise import pairs_or_all
 from slimsvm import SVC, OneClassSVM
 from slimsvm.kernels import RBF
-from slimsvm.solvers.decomposition import block_ascent
+from slimsvm.parts.dual_ascent import block_ascent
 
 
 def blobs(n, k=3, seed=0):

@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification
 
 from slimsvm import CPSP, SVC
 from slimsvm.kernels import RBF, Polynomial
-from slimsvm.solvers.learned.closing_descent import AUTO_ROWS, AUTO_SWEEPS, SHRINK, small_coefficients
+from slimsvm.parts.descent.closing_descent import AUTO_ROWS, AUTO_SWEEPS, SHRINK, small_coefficients
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_sweeps_that_raise_the_objective_are_thrown_away(problem, monkeypatch):
     """One sweep from coefficients made far too small: the model stays as the pursuit left it."""
     X, y = problem
     paper = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=0, vectors_per_cut=4), random_state=0).fit(X, y)
-    monkeypatch.setattr("slimsvm.solvers.learned.closing_descent.SHRINK", 1e9)
+    monkeypatch.setattr("slimsvm.parts.descent.closing_descent.SHRINK", 1e9)
     wild = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=1, vectors_per_cut=4), random_state=0).fit(X, y)
     assert wild.status_ == "converged"
     assert np.array_equal(wild.basis_vectors_, paper.basis_vectors_)
@@ -83,11 +83,11 @@ def test_who_gets_sweeps(problem):
 
     assert swept(X, y, 2) == AUTO_SWEEPS
     with pytest.MonkeyPatch.context() as patched:  # a start that loses nearly everything
-        patched.setattr("slimsvm.solvers.learned.closing_descent.SHRINK", 10.0)
+        patched.setattr("slimsvm.parts.descent.closing_descent.SHRINK", 10.0)
         assert swept(X, y, 2) == 0
-        patched.setattr("slimsvm.solvers.learned.closing_descent.SHRINK", 2.0)  # two far vectors lose four ninths
+        patched.setattr("slimsvm.parts.descent.closing_descent.SHRINK", 2.0)  # two far vectors lose four ninths
         assert swept(X, y, 2) == AUTO_SWEEPS
-        patched.setattr("slimsvm.solvers.learned.closing_descent.FEW_VECTORS", 1)
+        patched.setattr("slimsvm.parts.descent.closing_descent.FEW_VECTORS", 1)
         assert swept(X, y, 2) == 0
     assert swept(X, y, 2, "training-rows") == 0
     assert swept(X[1:], y[1:], 2) == 0

@@ -9,12 +9,13 @@ from threadpoolctl import threadpool_info
 
 import slimsvm
 from kernel_cases import NO_DERIVATIVE
-from slimsvm import SVC, SVR, Compact, Exact, rows, solvers
+from slimsvm import SVC, SVR, Compact, Exact, rows
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status
-from slimsvm.solvers.learned import trials
-from slimsvm.solvers.learned.trials import (
+from slimsvm.size_search import compact, moves, size_search, trials
+from slimsvm.size_search.trials import (
     FACTOR,
     FEW_ROWS,
     FOLDS,
@@ -35,8 +36,6 @@ from slimsvm.solvers.learned.trials import (
     row_errors,
 )
 from slimsvm.tasks import Binary, Multiclass, OneVsOne, Regression
-
-compact, moves, size_search = solvers.learned.compact, solvers.learned.moves, solvers.learned.size_search
 
 
 def moons(n=2500, seed=0):
@@ -199,7 +198,7 @@ def test_what_a_search_takes_is_foreseen(monkeypatch, factor):
         seen.append((search._taken(), search._exact_work(), len(search.trials)))
 
     none_will_do(monkeypatch)
-    monkeypatch.setattr(solvers.learned.moves, "QUICK_WORK", 0.0)
+    monkeypatch.setattr(moves, "QUICK_WORK", 0.0)
     monkeypatch.setattr(compact._Search, "try_sizes", noting)
     X, y = moons(6000)
     SVC(C=10.0, gamma=1.0, solver=Compact(search_factor=factor), random_state=0).fit(X, y)

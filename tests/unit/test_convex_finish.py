@@ -6,8 +6,8 @@ from sklearn.datasets import load_digits
 
 from low_rank_cases import problem_of
 from slimsvm import CPSP, SVC, ExactCuts, LowRank
-from slimsvm.solvers import Status
-from slimsvm.solvers.in_span import smoothed_newton
+from slimsvm.parts.run import Status
+from slimsvm.parts.span import smoothed_newton
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
@@ -69,7 +69,7 @@ def test_sums_in_parts_find_the_same(task, intercept, monkeypatch):
     found = []
     for rows, kept in ((1 << 18, 1 << 21), (300, 1 << 21), (300, 0)):
         monkeypatch.setattr("slimsvm.rows.arrays.PASS_ROWS", rows)
-        monkeypatch.setattr("slimsvm.solvers.in_span.row_passes.KEPT_ROWS", kept)
+        monkeypatch.setattr("slimsvm.parts.span.row_passes.KEPT_ROWS", kept)
         fit = LowRank(max_basis=20, basis=np.ascontiguousarray(X[:20])).solve(problem)
         found.append((fit.objective, fit.counters["bound_in_basis"], fit.history[-1]["training_error"]))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9)

@@ -17,9 +17,9 @@ from slimsvm.bases.preimage import (
     best_rows,
     value_and_gradient,
 )
-from slimsvm.cuts import Cut, ProjectedScores, WorkingSet
 from slimsvm.kernels import RBF, KernelRows, Laplacian, Linear, Polynomial, Sigmoid
-from slimsvm.solvers.in_span.whitened_span import GrowingSubspace
+from slimsvm.parts.cuts import Cut, ProjectedScores, WorkingSet
+from slimsvm.parts.span.whitened_span import GrowingSubspace
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import naive
 from kernel_cases import with_metric
 from slimsvm import KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
+from slimsvm.parts.descent import basis_descent, batch_gradient
+from slimsvm.parts.descent.adam import BETAS, Rates
+from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.learned import basis_descent, batch_gradient
-from slimsvm.solvers.learned.adam import BETAS, Rates
-from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Binary, Multiclass, Regression
 from tasks_for_tests import COST
 
@@ -196,6 +196,24 @@ def test_float32_gradient_is_that_of_float64():
             gradients.append(gradient_of(descent_of(problem, learn_metric=learn_metric)))
         assert gradients[0].dtype == np.float32
         np.testing.assert_allclose(*gradients, atol=2e-6)
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_losses_of_a_sweep_are_weighted_and_written_out(task):
+    """Each row's loss is the worst of all its guesses, times its weight."""
+    written_out = {
+        "binary": lambda y: naive.binary_options(y, 0.7, 1.3),
+        "multiclass": lambda y: naive.multiclass_options(y, COST),
+        "regression": lambda y: naive.regression_options(y, 0.2),
+    }[task]
+    problem, X = problem_of(TASKS[task], RBF(0.3))
+    learner = descent_of(problem)
+    at, examples = learner.expansion(), problem.examples
+    scores = naive.kernel_matrix(RBF(0.3), X, at.basis) @ at.coef + at.intercept
+    losses = [naive.option_values(written_out(y), s[None], np.zeros(0)).max() for y, s in zip(examples.labels, scores)]
+    sweep = learner.sweep(np.arange(60), np.ones(1), np.zeros(1))
+    assert len(np.unique(examples.weights)) == 3
+    assert sweep.loss == pytest.approx(examples.weights @ losses / examples.weights.sum(), rel=1e-9)
 
 
 def test_sweep_reports_what_the_rows_lost():

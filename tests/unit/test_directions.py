@@ -6,10 +6,10 @@ import pytest
 from slimsvm import CPSP, SVC
 from slimsvm.bases.preimage import FixedPoint, GradientAscent
 from slimsvm.kernels import RBF, KernelRows, Linear
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.pursuit import principal_directions as solver
+from slimsvm.parts.pursuit.principal_directions import Search, search_for
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Problem
-from slimsvm.solvers.learned import principal_directions as solver
-from slimsvm.solvers.learned.principal_directions import Search, search_for
 from slimsvm.tasks import Binary
 
 ANY = np.inf

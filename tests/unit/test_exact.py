@@ -18,13 +18,15 @@ import naive
 from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM
 from slimsvm.kernels import RBF, Linear, Sigmoid
+from slimsvm.parts.dual_ascent import active_rows, kernel_cache
+from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.objectives import exact_objective
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status
-from slimsvm.solvers.decomposition import active_rows, exact, kernel_cache
-from slimsvm.solvers.decomposition.dual import Dual
-from slimsvm.solvers.decomposition.leap import Leaps
-from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
-from slimsvm.solvers.objectives import exact_objective
+from slimsvm.solvers import exact
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 
@@ -47,7 +49,7 @@ def problem_of(X, y, task=None, weights=None, **options):
 
 
 def dual_value(K, coef, target, epsilon):
-    """D(v) as written in `solvers.decomposition.dual`."""
+    """D(v) as written in `parts.dual_ascent.dual`."""
     return target @ coef - epsilon * np.abs(coef).sum() - 0.5 * coef @ K @ coef
 
 
@@ -396,11 +398,11 @@ def test_the_gap_is_a_thousandth_even_where_tol_would_leave_more(C, intercept, m
     problem = problem_of(X, y, C=C, intercept=intercept, tol=1e-2)
     fit = Exact().solve(problem)
     assert fit.objective - fit.lower_bound <= 1e-3 * fit.objective
-    monkeypatch.setattr("slimsvm.solvers.decomposition.dual.AT_ONCE", 0)  # as where rows are many
+    monkeypatch.setattr("slimsvm.parts.dual_ascent.dual.AT_ONCE", 0)  # as where rows are many
     fit = Exact().solve(problem)
     assert fit.objective - fit.lower_bound <= 1e-3 * fit.objective
-    monkeypatch.setattr("slimsvm.solvers.decomposition.dual.LEAST_TOL", 1.0)
-    monkeypatch.setattr("slimsvm.solvers.decomposition.dual.Tolerance.closing_steps", lambda *_: 1)
+    monkeypatch.setattr("slimsvm.parts.dual_ascent.dual.LEAST_TOL", 1.0)
+    monkeypatch.setattr("slimsvm.parts.dual_ascent.dual.Tolerance.closing_steps", lambda *_: 1)
     with pytest.warns(match="a wider gap than its tolerance") if C == 1000.0 else nullcontext():
         at_tol = Exact().solve(problem)
     assert at_tol.objective - at_tol.lower_bound > 1e-3 * at_tol.objective

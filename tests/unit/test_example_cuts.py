@@ -12,9 +12,10 @@ from block_cases import DECOMPOSING, check_warm_start, optimum
 from slimsvm import BCFW, ExactCuts, SequenceSVM
 from slimsvm.kernels import RBF, Linear
 from slimsvm.model import LinearModel
+from slimsvm.parts.cuts.example_slacks import ExampleCutsRun
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status
-from slimsvm.solvers.cutting.example_slacks import ExampleCutsRun
 from slimsvm.tasks import Chain, losses
 
 problem_of = partial(block_cases.problem_of, precision="float64")

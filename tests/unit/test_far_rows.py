@@ -10,8 +10,8 @@ from contracts.solver_cases import VARIANTS, contain, problem_of
 from slimsvm import SVC
 from slimsvm.kernels import RBF, KernelRows, Laplacian, Linear, Polynomial
 from slimsvm.kernels.far import MOST_CENTRES, centre_of
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
 
 LONG = np.longdouble
 rng = np.random.default_rng(0)

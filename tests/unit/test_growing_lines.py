@@ -6,12 +6,12 @@ import pytest
 import naive
 from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
+from slimsvm.parts.dual_ascent import growing_lines, kernel_cache
+from slimsvm.parts.dual_ascent.growing_lines import GrowingLines
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.problem import Problem, Room
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Problem, Room
-from slimsvm.solvers.decomposition import growing_lines, kernel_cache
-from slimsvm.solvers.decomposition.exact import Exact
-from slimsvm.solvers.decomposition.growing_lines import GrowingLines
-from slimsvm.solvers.decomposition.row_set import KernelBlock, solve_set
+from slimsvm.solvers.exact import Exact
 from slimsvm.tasks import Binary, Regression
 
 

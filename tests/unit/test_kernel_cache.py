@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 import naive
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.solvers.base import Room
-from slimsvm.solvers.decomposition import kernel_cache
-from slimsvm.solvers.decomposition.kernel_cache import KernelCache, Recomputed
+from slimsvm.parts.dual_ascent import kernel_cache
+from slimsvm.parts.dual_ascent.kernel_cache import KernelCache, Recomputed
+from slimsvm.parts.problem import Room
 
 
 @pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])

@@ -5,9 +5,10 @@ import pytest
 
 from slimsvm import SVC
 from slimsvm.kernels import RBF
-from slimsvm.solvers.decomposition import exact, row_set
-from slimsvm.solvers.decomposition.leap import FIRST, STEP, Leaps, leap
-from slimsvm.solvers.decomposition.row_set import KernelBlock
+from slimsvm.parts.dual_ascent import row_set
+from slimsvm.parts.dual_ascent.leap import FIRST, STEP, Leaps, leap
+from slimsvm.parts.dual_ascent.row_set import KernelBlock
+from slimsvm.solvers import exact
 
 
 def problem(n=60, C=1.0, epsilon=0.0, balanced=True, seed=0):

@@ -11,10 +11,10 @@ import naive
 from block_rows_cases import in_blocks
 from slimsvm import CPSP, SVC, SVR, Refine, SequenceSVM
 from slimsvm.kernels import RBF
+from slimsvm.parts.descent import learning_rows
+from slimsvm.parts.descent.learning_rows import learning_part, most_rows
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.learned import learning_rows
-from slimsvm.solvers.learned.learning_rows import learning_part, most_rows
 from slimsvm.tasks import Binary
 
 N = 3_000
@@ -22,7 +22,7 @@ N = 3_000
 
 @pytest.fixture(autouse=True)
 def few_learning_rows(monkeypatch):
-    monkeypatch.setattr("slimsvm.solvers.learned.refine.NEAR_ROWS", (300, 800))
+    monkeypatch.setattr("slimsvm.parts.descent.vector_descent.NEAR_ROWS", (300, 800))
     monkeypatch.setattr(learning_rows, "LEARNING_ROWS", 800)
 
 

@@ -17,9 +17,9 @@ from low_rank_cases import problem_of
 from slimsvm import SVC, SVR, LowRank
 from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed
+from slimsvm.parts.run import Status
+from slimsvm.parts.span import smoothed_newton
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Status
-from slimsvm.solvers.in_span import smoothed_newton
 from tasks_for_tests import CASES
 
 TASKS = ("binary-costs", "multiclass-costs", "regression")

@@ -5,8 +5,9 @@ import pytest
 from sklearn.metrics import fbeta_score, roc_auc_score
 
 from slimsvm.kernels import RBF, Linear
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import CPSP, ExactCuts, Problem, UniformCuts, ViolatedCuts
+from slimsvm.solvers import CPSP, ExactCuts, UniformCuts, ViolatedCuts
 from slimsvm.tasks import MULTIVARIATE, ErrorRate, FBeta, PrecisionAtK, RecallAtK, ROCArea, losses
 
 NO_PLAIN = np.zeros(0)

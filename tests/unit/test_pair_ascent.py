@@ -9,10 +9,10 @@ import pytest
 from slimsvm import SVC
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.span import pair_ascent
+from slimsvm.parts.span.pair_ascent import pair_coefficients
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.in_span import pair_ascent
-from slimsvm.solvers.in_span.pair_ascent import pair_coefficients
 from slimsvm.tasks import Binary, OneVsOne
 
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from slimsvm import SVC, core
-from slimsvm.solvers.decomposition import pair_sets, shared_kernel
-from slimsvm.solvers.decomposition.dual import DualState
+from slimsvm.parts.dual_ascent import pair_sets, shared_kernel
+from slimsvm.parts.dual_ascent.dual import DualState
 
 SIZES = (7, 40, 19)
 
@@ -49,6 +49,31 @@ def test_sets_are_solved_as_each_alone_is(sets, balanced, offset):
     assert all(found[name][2] == -1 for name in found), "no steps, no results"
     for name in ("g", "v"):
         np.testing.assert_array_equal(sets[name], alone[name])
+
+
+@pytest.mark.parametrize(("balanced", "offset"), [(True, 0.0), (False, 1.0)])
+def test_steps_end_with_the_first_violation_within_the_tolerance(sets, balanced, offset):
+    part = slice(SIZES[0], SIZES[0] + SIZES[1])
+    rows, lo, hi = (sets[name][part] for name in ("rows", "lo", "hi"))
+    K = sets["K"][np.ix_(rows, rows)].astype(np.float64) + offset
+
+    def after(max_steps, tol):
+        """Steps made, and the violation that is left: as the core has it, and by its definition."""
+        g, v = sets["g"][part].copy(), np.zeros(len(rows))
+        made, _, told, _ = core.smo(
+            lines=sets["K"], slots=rows, places=rows, diagonal=None, g=g, v=v, lo=lo, hi=hi, balanced=balanced,
+            offset=offset, epsilon=0.0, tol=tol, max_steps=max_steps,
+        )  # fmt: skip
+        slopes = sets["g"][part] - K @ v
+        up, down = slopes[v < hi].max(), slopes[v > lo].min()
+        return made, told, up - down if balanced else max(up, 0.0) - min(down, 0.0)
+
+    for tol in np.geomspace(1.0, 1e-6, 20):
+        made, told, left = after(10_000, tol)
+        assert told == pytest.approx(left, abs=1e-9)
+        assert told <= tol
+        assert 0 < made < 10_000
+        assert after(made - 1, tol)[1] > tol
 
 
 def test_norms_of_sets(sets):

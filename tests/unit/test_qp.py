@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import naive
 from slimsvm import core
-from slimsvm.cuts import simplex_qp
-from slimsvm.cuts.simplex_qp import SimplexQP, solve_simplex_qp
+from slimsvm.parts.cuts import simplex_qp
+from slimsvm.parts.cuts.simplex_qp import SimplexQP, solve_simplex_qp
 
 
 def value(G, h, a):

@@ -58,8 +58,8 @@ def test_the_first_step_is_the_svm():
 def test_where_it_is_cut_off():
     from slimsvm.editing import Ramp
     from slimsvm.kernels import RBF
+    from slimsvm.parts.problem import Problem
     from slimsvm.rows import as_rows
-    from slimsvm.solvers import Problem
     from slimsvm.tasks import Binary
 
     X, y = noisy()

@@ -12,8 +12,9 @@ import naive
 from kernel_cases import NO_DERIVATIVE
 from slimsvm import SVC, SVR, Refine
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, kernels_with
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Status
 from slimsvm.tasks import Binary, Multiclass
 from tasks_for_tests import CASES
 

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 from slimsvm import Refine
 from slimsvm.kernels import RBF, Linear
+from slimsvm.parts.descent import batch_gradient
+from slimsvm.parts.descent.adam import Rates
+from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.learned import batch_gradient
-from slimsvm.solvers.learned.adam import Rates
-from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
 from slimsvm.kernels import RBF, Linear
+from slimsvm.parts.descent import batch_gradient, step_sizes
+from slimsvm.parts.descent.adam import Rates
+from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.span import whitened_span as subspace_module
+from slimsvm.parts.span.finish_by_cuts import FinishByCuts, finish_by_cuts
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem
-from slimsvm.solvers.in_span import whitened_span as subspace_module
-from slimsvm.solvers.in_span.finish_by_cuts import FinishByCuts, finish_by_cuts
-from slimsvm.solvers.learned import batch_gradient, step_sizes
-from slimsvm.solvers.learned.adam import Rates
-from slimsvm.solvers.learned.basis_descent import Descent, Expansion
 from slimsvm.tasks import Augmented, Chain, Examples, Task, losses
 from tasks_for_tests import CASES
 

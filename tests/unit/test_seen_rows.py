@@ -4,8 +4,8 @@ import numpy as np
 
 from slimsvm.core.products import SUM_ROWS
 from slimsvm.kernels import RBF
+from slimsvm.parts.span.seen_rows import SeenElsewhere, Span
 from slimsvm.rows import as_rows
-from slimsvm.solvers.in_span.seen_rows import SeenElsewhere, Span
 
 
 def test_parts_after_one_another_have_their_values_in_the_same_memory():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import ExactCuts, Problem
+from slimsvm.solvers import ExactCuts
 from slimsvm.tasks import Chain, Multiclass, losses
 from tasks_for_tests import CASES
 from tasks_for_tests import Chain as SlowChain

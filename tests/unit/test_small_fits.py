@@ -9,9 +9,9 @@ import pytest
 
 from slimsvm import SVC
 from slimsvm.core.border import Function
-from slimsvm.solvers.decomposition import active_rows
-from slimsvm.solvers.decomposition.dual import MORE_WORK, Tolerance
-from slimsvm.solvers.decomposition.leap import Leaps
+from slimsvm.parts.dual_ascent import active_rows
+from slimsvm.parts.dual_ascent.dual import MORE_WORK, Tolerance
+from slimsvm.parts.dual_ascent.leap import Leaps
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.solvers.in_span.whitened_span import CHUNK_ROWS, GrowingSubspace, Subspace
+from slimsvm.parts.span.whitened_span import CHUNK_ROWS, GrowingSubspace, Subspace
 
 TILE, CHUNK = 48, 256  # rows of a task, and rows that squares are summed over in the working type
 SIZES = [(1, 1), (5, 3), (TILE, 64), (TILE + 1, 65), (CHUNK + 7, 33), (CHUNK_ROWS + 50, 130)]

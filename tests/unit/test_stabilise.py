@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from slimsvm import SVC, ExactCuts
-from slimsvm.cuts.oracles import Point
-from slimsvm.cuts.stabilise import BestPoint
-from slimsvm.cuts.state import Solution
 from slimsvm.kernels import Sigmoid
+from slimsvm.parts.cuts.oracles import Point
+from slimsvm.parts.cuts.stabilise import BestPoint
+from slimsvm.parts.cuts.state import Solution
 from slimsvm.tasks import Binary
 
 

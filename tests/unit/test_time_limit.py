@@ -13,10 +13,12 @@ from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.editing import CrossTrainer
 from slimsvm.kernels import RBF, EvalCounter, KernelRows, kernel_rows
+from slimsvm.parts.descent.basis_descent import Descent
+from slimsvm.parts.dual_ascent import row_set
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Status
+from slimsvm.parts.solver import Solver, nothing
 from slimsvm.rows import as_rows
-from slimsvm.solvers import Problem, Solver, Status
-from slimsvm.solvers.decomposition import row_set
-from slimsvm.solvers.learned.basis_descent import Descent
 from slimsvm.tasks import Binary
 
 PIECE = 40_000  # evaluations of four features between two looks at the clock
@@ -165,28 +167,33 @@ def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, m
 
 
 class InterruptedExact(Exact):
-    """Ctrl-C in the machine of that number."""
+    """Ctrl-C in the machine of that number; whether there is time for others after it does not depend on a clock."""
 
-    def __init__(self, number, calls):
+    def __init__(self, number, calls, is_over=False):
         super().__init__()
-        self.number, self.calls = number, calls
+        self.number, self.calls, self.is_over = number, calls, is_over
 
     def solve(self, problem, state=None, callbacks=()):
         self.calls.append(problem.C)
         if len(self.calls) == self.number:
             raise KeyboardInterrupt
+        if len(self.calls) > self.number:
+            if self.is_over:
+                return nothing(problem, "Exact", 0.0)
+            problem = replace(problem, max_seconds=None)
         return super().solve(problem, state, callbacks)
 
 
-def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted():
+@pytest.mark.parametrize("is_over", [False, True])
+def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted(is_over):
     X, y = classes(2000)
     problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
     calls = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = CrossTrainer(InterruptedExact(8, calls)).solve(problem)
+        fit = CrossTrainer(InterruptedExact(8, calls, is_over)).solve(problem)
     assert calls[:8] == [0.1] * 5 + [1.0] * 3
-    assert len(calls) <= 9  # and the machine whose vectors are taken
+    assert len(calls) <= (11 if is_over else 9)  # and the machine whose vectors are taken, or that of all kept rows
     assert fit.status is Status.INTERRUPTED
     assert [trial["C"] for trial in fit.state.edited.first.trials] == [0.1]
     assert np.mean(np.sign(fit.model.scores(X)[:, 0]) == y) > 0.7

@@ -10,7 +10,7 @@ from typing import Any
 from slimsvm.cli.output import CommandError, say
 from slimsvm.estimators._shared.around_fit import Checkpoint
 from slimsvm.estimators.files import load
-from slimsvm.solvers import Status
+from slimsvm.parts.run import Status
 
 
 def add_option(group: Any) -> None:

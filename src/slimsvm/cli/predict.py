@@ -23,7 +23,7 @@ from slimsvm.cli.output import CommandError, escaped, print_json, say
 from slimsvm.cli.scaling import load_steps, scaled
 from slimsvm.cli.scoring import as_classes, as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import RankSVM
-from slimsvm.solvers.progress import reading
+from slimsvm.parts.progress import reading
 from slimsvm.whole_file import write_whole
 
 

@@ -33,8 +33,9 @@ from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import MAX_CUTS_N
 from slimsvm.estimators.files import save as save_model
 from slimsvm.kernels import KERNELS
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
-from slimsvm.solvers import SOLVERS, Solver
+from slimsvm.solvers import SOLVERS
 
 KERNEL_NAMES = sorted(set(KERNELS) - {"callable"})
 # Options that are short for --set.

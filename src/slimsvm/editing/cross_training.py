@@ -43,9 +43,12 @@ from slimsvm.editing.first_stage import (
 )
 from slimsvm.editing.growing import Found, Limit, Spanned, grow
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
-from slimsvm.solvers.checks import Need, check_needs
-from slimsvm.solvers.progress import one_by_one
+from slimsvm.parts.checks import Need, check_needs
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Solver
+from slimsvm.solvers import Exact
 
 Array = np.ndarray
 
@@ -180,9 +183,9 @@ class CrossTrainer(Solver):
             # Of all machines; what is left out for want of time is said once, at the end.
             warnings.filterwarnings("ignore", ".*time limit", ConvergenceWarning)
             edited = self.edit(problem, rng, clock)
-            if self.second_stage:
-                fit = self._last(problem, edited, rng, clock, tuple(callbacks))
-            else:
+            fit = self._last(problem, edited, rng, clock, tuple(callbacks)) if self.second_stage else None
+            has_no_time = fit is not None and fit.status.is_cut and not fit.model.n_basis
+            if fit is None or (has_no_time and any(len(rows) for rows in edited.first.support)):
                 fit = _bag(problem, edited)
         if fit.status is Status.TIME_LIMIT or clock.status is not Status.CONVERGED:
             fit.status = clock.status if clock.status is not Status.CONVERGED else fit.status

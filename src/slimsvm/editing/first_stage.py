@@ -20,9 +20,11 @@ import numpy as np
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers import Fit, Problem, Solver, Status
-from slimsvm.solvers.progress import one_by_one
 
 Array = np.ndarray
 

@@ -11,7 +11,7 @@ The limit follows from the data: with "auto" the sample is what is kept of 2,000
 vectors as these are rows. So their number is about the same whatever n is.
 
 What that machine knows is little: it saw few rows, and none that the first machines call wrong. So it gives its vectors
-alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.in_span.low_rank`: a convex
+alone; their coefficients are the best over all rows, those with wrong labels too (`solvers.low_rank`: a convex
 problem of few numbers). Hence it matters little at which price the vectors were found.
 """
 
@@ -25,8 +25,10 @@ import numpy as np
 
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
 from slimsvm.model import KernelExpansion
-from slimsvm.solvers import Fit, LowRank, Problem, Status
-from slimsvm.solvers.in_span.low_rank import LowRankState
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit, Status
+from slimsvm.solvers import LowRank
+from slimsvm.solvers.low_rank import LowRankState
 
 Array = np.ndarray
 

@@ -13,7 +13,7 @@ For a row that does not count the loss is replaced by its bound 1 − s, for the
 ramp and touch it where the last machine is, so the objective never rises. CCCP takes max(1, y f) − s, above 1 − s, for
 rows that do not count: the same steps as long as no such row gets beyond y f = 1, and a looser bound where one does.
 
-Parts: `solvers.decomposition.exact` for every machine, each started from the dual point of the one before.
+Parts: `solvers.exact` for every machine, each started from the dual point of the one before.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ import numpy as np
 
 from slimsvm.core.clock import no_limit
 from slimsvm.editing.first_stage import Clock, scores_of, some_rows
-from slimsvm.solvers import Exact, Fit, Problem, Solver, Status
-from slimsvm.solvers.base import Best
-from slimsvm.solvers.checks import RANDOM_ACCESS, Need, check_needs
-from slimsvm.solvers.decomposition.dual import DualState
+from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs
+from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Best, Fit, Status
+from slimsvm.parts.solver import Solver
+from slimsvm.solvers import Exact
 
 Array = np.ndarray
 

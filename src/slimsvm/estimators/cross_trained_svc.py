@@ -24,7 +24,8 @@ from slimsvm.estimators._shared.validation import (
     class_codes,
     is_chosen,
 )
-from slimsvm.solvers import Fit, Problem
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit
 from slimsvm.tasks import Binary
 
 

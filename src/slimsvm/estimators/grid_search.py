@@ -38,8 +38,8 @@ from slimsvm.estimators._shared.automatic import C_VALUES, GAMMA_FACTORS, typica
 from slimsvm.estimators._shared.validation import check_C, check_positive, check_sample_weight, is_chosen
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-from slimsvm.solvers import Status
-from slimsvm.solvers.base import Kept, Room
+from slimsvm.parts.problem import Kept, Room
+from slimsvm.parts.run import Status
 from slimsvm.sparse_parts import check_sparse
 
 # So many pieces are worked on at a time, at most, and each may take this part of memory_limit.

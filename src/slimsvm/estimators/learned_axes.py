@@ -18,8 +18,8 @@ from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
 from slimsvm.kernels.far import Bulk
 from slimsvm.model import KernelExpansion
+from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.solvers.base import Status
 
 Array = np.ndarray
 

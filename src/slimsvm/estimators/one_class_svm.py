@@ -13,8 +13,8 @@ from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import is_chosen
+from slimsvm.parts.problem import SMALL_TOLERANCE
 from slimsvm.solvers import BSCA, BSGD, Exact
-from slimsvm.solvers.base import SMALL_TOLERANCE
 from slimsvm.tasks import OneClass
 
 # Solvers that know what the intercept of this problem costs.

@@ -21,7 +21,7 @@ from slimsvm.estimators._shared.validation import (
     offsets_of,
     stack_sequences,
 )
-from slimsvm.solvers import Certificate
+from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Chain, Examples
 
 Array = np.ndarray

@@ -18,7 +18,7 @@ from slimsvm.estimators._shared.validation import (
     offsets_of,
     stack_sequences,
 )
-from slimsvm.solvers import Certificate
+from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.example_task import as_objects
 from slimsvm.tasks.known_labellings import copied

@@ -26,6 +26,8 @@ from slimsvm.estimators._shared.validation import (
     found_classes,
     takes_label_sets,
 )
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 
 SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be right more often than one class for all
@@ -336,7 +338,7 @@ class SVC(ClassifierMixin, KernelEstimator):
                 f"loss={self.loss!r} is for two classes, found {k} classes"
             )
 
-    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
+    def _resolve_solver(self, problem: Problem) -> Solver:
         """The solver that the parameters stand for; the ramp loss has its own."""
         if self.loss != "ramp":
             return super()._resolve_solver(problem)

@@ -17,7 +17,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from slimsvm.estimators._shared.validation import check_at_least, check_path
-from slimsvm.solvers.base import Status
+from slimsvm.parts.run import Status
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -245,8 +245,7 @@ class Iterations:
     def watch(self, run: Any) -> None:
         """Ask the solver's run to tell of its steps, too."""
         self.run = run
-        if hasattr(run, "between"):
-            run.between = self.between
+        run.between = self.between
 
     def __call__(self, record: dict[str, Any]) -> Any:
         self.history.append(record)
@@ -269,9 +268,9 @@ class Iterations:
     def fitted(self) -> dict[str, Any] | None:
         """The attributes that the estimator would have if the fit stopped here."""
         stopped = copy(self.estimator)
-        if hasattr(self.run, "so_far"):
+        if self.run.can_go_on:
             fit = replace(self.run.so_far(), history=list(self.history))
-        elif getattr(self.run, "has_models", False):
+        elif self.run.has_models:
             counter = self.run.kernel_rows.counter
             n_evals = counter.n
             fit = self.run.finish(Status.STOPPED, list(self.history))

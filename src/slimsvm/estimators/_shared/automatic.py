@@ -26,11 +26,15 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.kernels.far import Bulk
 from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
+from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
+from slimsvm.parts.cuts.explicit_weights import prefers_weights
+from slimsvm.parts.problem import Kept, Problem, Room
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Status
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, is_text, keep_sums, parts_of
-from slimsvm.solvers.base import Kept, Room, Status
-from slimsvm.solvers.checks import RANDOM_ACCESS, check_needs
-from slimsvm.solvers.learned.machines import machine_problem
-from slimsvm.solvers.progress import one_by_one
+from slimsvm.size_search.compact import Compact
+from slimsvm.size_search.machines import machine_problem
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -77,7 +81,7 @@ BLOCK_VALUES, APART = 1 << 20, 4.0
 # -- solver and multi_class -------------------------------------------------------------------------------------------
 
 
-def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_metric: bool) -> solvers.Solver:
+def choose_solver(problem: Problem, max_basis: int | str | None, learns_metric: bool) -> Solver:
     """The solver that ``solver="auto"`` stands for.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,
@@ -123,11 +127,11 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
                 f"max_basis='auto' copies the rows in memory, {bytes_of(rows):,} bytes; found "
                 f"memory_limit={problem.memory_limit:,} bytes or rows on disk: give max_basis a number"
             )
-        return solvers.Compact()
+        return Compact()
     if learns_metric:
         may_search = (task.has_class_scores or task.has_targets) and task.is_smoothable and has_room(problem)
         if is_searched_for and may_search and rows.n_rows >= LEAST_SEARCH_N:
-            return solvers.Compact(learn_metric=True)
+            return Compact(learn_metric=True)
         return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
         is_learned = problem.kernel.has_gradient and task.decomposes and not is_text(rows)
@@ -137,7 +141,7 @@ def choose_solver(problem: solvers.Problem, max_basis: int | str | None, learns_
         return solvers.Exact() if n_evals <= MAX_EVALS else next_best(problem, n_evals)
     if task.class_pairs():
         return solvers.Exact()
-    if solvers.prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
+    if prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
         return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
     return solvers.ExactCuts() if rows.n_rows <= MAX_CUTS_N else solvers.ViolatedCuts()
 
@@ -155,17 +159,17 @@ def resolve_multi_class(solver: Any, max_basis: Any, learns_metric: bool, has_co
     if is_auto:
         return "ovo" if max_basis is None else "either" if max_basis == "auto" else "crammer-singer"
     known = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-    if known is solvers.Compact:
+    if known is Compact:
         return "crammer-singer" if learns_metric else "either"
     return "ovo" if getattr(known, "follows_libsvm", False) else "crammer-singer"
 
 
-def preimage(problem: solvers.Problem) -> str:
+def preimage(problem: Problem) -> str:
     """How subspace pursuit (`CPSP`) finds a vector."""
     return "fixed-point" if problem.kernel.is_gaussian else "training-rows"
 
 
-def has_room(problem: solvers.Problem) -> bool:
+def has_room(problem: Problem) -> bool:
     """Whether a copy of the rows can be made."""
     return problem.rows.in_memory and bytes_of(problem.rows) <= problem.memory_limit
 
@@ -175,7 +179,7 @@ def bytes_of(rows: Rows) -> int:
     return rows.n_stored * (rows.exact_dtype.itemsize + (8 if rows.is_sparse else 0))
 
 
-def exact_evals(problem: solvers.Problem) -> float:
+def exact_evals(problem: Problem) -> float:
     """Upper estimate of the kernel evaluations that `Exact` takes."""
     n = problem.rows.n_rows
     most = PER_VECTOR * float(n) ** 2
@@ -194,10 +198,10 @@ def exact_evals(problem: solvers.Problem) -> float:
     return most * fit.model.n_basis / SAMPLE
 
 
-def next_best(problem: solvers.Problem, n_evals: float) -> solvers.Solver:
+def next_best(problem: Problem, n_evals: float) -> Solver:
     """The solver that takes the place of the exact one for very many rows; it warns."""
     if problem.task.has_class_scores and has_room(problem) and problem.kernel.folding(problem.rows.n_features):
-        solver: solvers.Solver = solvers.Compact()
+        solver: Solver = Compact()
         what = "it searches for few learned vectors instead (max_basis='auto')"
     else:
         solver, what = solvers.ViolatedCuts(), "it takes cuts of sampled rows instead (solver='violated-cuts')"
@@ -326,8 +330,8 @@ def kernels_tried(kernel: kernels.Kernel) -> list[kernels.Kernel]:
 
 
 def choose(
-    problem: solvers.Problem, solver: solvers.Solver, C_values: tuple[float, ...], tried: list[kernels.Kernel]
-) -> tuple[solvers.Problem, list[dict[str, Any]]]:
+    problem: Problem, solver: Solver, C_values: tuple[float, ...], tried: list[kernels.Kernel]
+) -> tuple[Problem, list[dict[str, Any]]]:
     """The problem with the C and the kernel whose model has the lowest error on a fifth of the rows, and a record of
     every trial.
 
@@ -392,7 +396,7 @@ def choose(
     return replace(problem, C=best["C"], kernel=trials.kernel), held.records
 
 
-def _part_of(problem: solvers.Problem, chosen: np.ndarray, solver: solvers.Solver) -> solvers.Problem:
+def _part_of(problem: Problem, chosen: np.ndarray, solver: Solver) -> Problem:
     """The problem of a trial: some of the rows or examples, and a share of the time."""
     rows, task = problem.rows, problem.task
     index, examples = _some(task, problem.examples, np.sort(chosen))
@@ -417,7 +421,7 @@ class _Held:
         Whether a record has the gamma.
     """
 
-    def __init__(self, problem: solvers.Problem, chosen: np.ndarray, names_gamma: bool):
+    def __init__(self, problem: Problem, chosen: np.ndarray, names_gamma: bool):
         self.problem, self.names_gamma = problem, names_gamma
         index, self.examples = _some(problem.task, problem.examples, chosen)
         self.block = problem.rows.take(index, problem.rows.exact_dtype)
@@ -447,7 +451,7 @@ class _Trials:
         The record of the lowest error, and its kernel.
     """
 
-    def __init__(self, held: _Held, solver: solvers.Solver, chosen: np.ndarray, kernel: kernels.Kernel):
+    def __init__(self, held: _Held, solver: Solver, chosen: np.ndarray, kernel: kernels.Kernel):
         self.held, self.solver, self.kernel = held, solver, kernel
         self.part, self.is_exact = _part_of(held.problem, chosen, solver), isinstance(solver, solvers.Exact)
         self.room = Room()
@@ -476,7 +480,7 @@ class _Trials:
         """Values of C whose errors with the best kernel are near the lowest."""
         return tuple(C for C, error in self.errors.items() if error <= NEAR * self.best["error"])
 
-    def one(self, problem: solvers.Problem, state: Any) -> tuple[dict[str, Any], Any]:
+    def one(self, problem: Problem, state: Any) -> tuple[dict[str, Any], Any]:
         """Fit one trial; return its record, and its state if the next trial may continue from it."""
         begun = time.perf_counter()
         with warnings.catch_warnings():
@@ -556,12 +560,12 @@ def evenly(n: int, most: int) -> np.ndarray:
 # -- gamma="learn" ----------------------------------------------------------------------------------------------------
 
 
-def learns_with_vectors(solver: solvers.Solver) -> bool:
+def learns_with_vectors(solver: Solver) -> bool:
     """Whether the solver learns a metric together with its vectors."""
     return hasattr(solver, "learn_metric")
 
 
-def learning_metric(solver: solvers.Solver, problem: solvers.Problem) -> solvers.Solver:
+def learning_metric(solver: Solver, problem: Problem) -> Solver:
     """The solver, set to learn the metric if it learns vectors; others take scales that are learned before.
 
     A ValueError says if the kernel, the rows or the loss allow neither.
@@ -586,7 +590,7 @@ class _ShortRefine(solvers.Refine):
         return STEPS
 
 
-def check_scales(problem: solvers.Problem) -> None:
+def check_scales(problem: Problem) -> None:
     """Raise a ValueError if no scales can be learned for the kernel, the rows or the loss."""
     kernel, rows, task = problem.kernel, problem.rows, problem.task
     if not isinstance(kernel, KERNELS):
@@ -601,8 +605,8 @@ def check_scales(problem: solvers.Problem) -> None:
 
 
 def with_learned_scales(
-    problem: solvers.Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
-) -> solvers.Problem:
+    problem: Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
+) -> Problem:
     """The problem with a gamma for each feature, in the proportion that a small model has learned.
 
     Parameters
@@ -633,7 +637,7 @@ def with_learned_scales(
     return replace(problem, kernel=of_features(gamma))
 
 
-def _learned_factors(problem: solvers.Problem) -> np.ndarray:
+def _learned_factors(problem: Problem) -> np.ndarray:
     """Factors of the features, of mean square 1, from the gammas of the small model: an RBF of few vectors."""
     task = problem.task
     small = replace(

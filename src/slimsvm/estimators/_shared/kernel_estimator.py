@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
-from slimsvm.estimators._shared import around_fit, fitted, validation
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
 from slimsvm.estimators._shared.automatic import (
     C_VALUES,
@@ -54,10 +52,16 @@ from slimsvm.estimators._shared.validation import (
     target_of,
 )
 from slimsvm.model import columns_between, others_by
+from slimsvm.parts.certificate import Certificate, certify
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import reading
+from slimsvm.parts.reports import timed
+from slimsvm.parts.run import Fit
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
-from slimsvm.solvers.base import timed
-from slimsvm.solvers.progress import reading
+from slimsvm.size_search.compact import Compact
+from slimsvm.size_search.machines import exact_solver
 from slimsvm.sparse_parts import check_sparse
 
 if TYPE_CHECKING:
@@ -67,11 +71,6 @@ Array = np.ndarray
 
 # What chunks keep of the fit that they go on from.
 OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "feature_names_in_", "_centre")
-# Where pickles of earlier versions look for `Support`, `Objects` and `Checkpoint`.
-sys.modules |= {
-    f"{__package__}.{old}": new
-    for old, new in (("support", fitted), ("objects", validation), ("checkpoint", around_fit))
-}
 
 
 class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
@@ -205,7 +204,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             gamma = self.gamma
         return kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _resolve_solver(self, problem: solvers.Problem) -> solvers.Solver:
+    def _resolve_solver(self, problem: Problem) -> Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
         solver = self._named_solver(problem)
         return learning_metric(solver, problem) if self._learns_metric else solver
@@ -215,10 +214,10 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         """The solver's limit on vectors."""
         return self.max_basis
 
-    def _named_solver(self, problem: solvers.Problem) -> solvers.Solver:
+    def _named_solver(self, problem: Problem) -> Solver:
         """The solver object that ``solver`` and ``max_basis`` stand for."""
         max_basis, name = self._cap, self.solver
-        if isinstance(name, solvers.Solver):
+        if isinstance(name, Solver):
             cap = name.get_params(deep=False).get("max_basis")
             if max_basis is not None and max_basis != cap:
                 found = "has no limit on vectors" if cap is None else f"has max_basis={cap}"
@@ -259,7 +258,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             kept = kept[:, index]
         return kept, y[index], weights[index], index
 
-    def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> solvers.Problem:
+    def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> Problem:
         """The problem that the parameters stand for, with C = 1 if C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
@@ -270,7 +269,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         self.kernel_ = self._resolve_kernel(X, weights)
         self._sparse = rows.is_sparse and self.kernel_.has_formula
         asked = "regularized" if self.intercept == "auto" else self.intercept
-        problem = solvers.Problem(
+        problem = Problem(
             rows=rows,
             examples=examples,
             task=task,
@@ -293,7 +292,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         self.intercept_kind_ = problem.intercept
         return problem
 
-    def _by_columns(self, problem: solvers.Problem) -> solvers.Problem:
+    def _by_columns(self, problem: Problem) -> Problem:
         """The problem with only the columns that occur, if rows are sparse and wide. Warm starts, and vectors that are
         given, know columns by their numbers.
         """
@@ -314,7 +313,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             return model
         return replace(model, basis=columns.widen(model.basis))
 
-    def _with_metric(self, problem: solvers.Problem, X: Any, weights: Array | None) -> solvers.Problem:
+    def _with_metric(self, problem: Problem, X: Any, weights: Array | None) -> Problem:
         """The problem in the scales that ``gamma="learn"`` finds for solvers that learn none themselves."""
         if learns_with_vectors(self.solver_):
             return problem
@@ -323,12 +322,12 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         self.kernel_ = problem.kernel
         return problem
 
-    def _with_chosen(self, problem: solvers.Problem) -> solvers.Problem:
+    def _with_chosen(self, problem: Problem) -> Problem:
         """The problem with the C and the gamma that C="validate" and gamma="validate" find."""
         judge = self.solver_
-        if isinstance(judge, solvers.Compact):
+        if isinstance(judge, Compact):
             # Few vectors are looked for once, with the C that the exact SVM does best with, or 100 with their metric.
-            judge = solvers.Refine(learn_metric=True) if judge.learn_metric else solvers.exact_solver(problem.task)
+            judge = solvers.Refine(learn_metric=True) if judge.learn_metric else exact_solver(problem.task)
         C_values = C_VALUES if is_chosen(self.C) else (problem.C,)
         tried = kernels_tried(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
         problem, self.validation_ = choose(problem, judge, C_values, tried)
@@ -337,7 +336,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
 
     def _prepare(
         self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None
-    ) -> tuple[solvers.Problem, Any, Limit]:
+    ) -> tuple[Problem, Any, Limit]:
         """The problem to solve, with C and gamma chosen, the state that the solver starts from, and the time limit."""
         before, self._columns = self._columns, None
         problem = self._set_up(X, examples, task, weights)
@@ -370,7 +369,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         index: Array | None = None,
         shift: float = 0.0,
         codes: Array | None = None,
-    ) -> solvers.Fit:
+    ) -> Fit:
         """Set the problem up, solve it, and keep the attributes that all estimators have.
 
         ``index`` has the rows' positions in the X given (None: all), ``codes`` their classes; ``shift`` is added to
@@ -416,7 +415,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _keep(self, fit: solvers.Fit, trained: Trained) -> None:
+    def _keep(self, fit: Fit, trained: Trained) -> None:
         """Set the attributes of a fit."""
         index, codes = trained
         if self._columns is not None:
@@ -486,7 +485,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         """The task, its examples of labels y, and the number that is subtracted from targets and scores."""
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
 
-    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> solvers.Certificate:
+    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
         """How far the model is from the exact SVM of this kernel and C, from the model alone, not from the fit.
 
         One pass costs n² kernel evaluations.
@@ -544,13 +543,13 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
 
     def _certify(
         self, X: Any, task: tasks.Task, examples: tasks.Examples, model: KernelExpansion, max_seconds: float | None
-    ) -> solvers.Certificate:
+    ) -> Certificate:
         """The certificate of a model for the problem that was trained."""
         C: Any = getattr(self, "C_", self.C)
         columns = None if isinstance(X, Rows) else columns_between(model, X)
         if columns is not None:
             X, model = columns.narrow(X), replace(model, basis=columns.narrow(model.basis))
-        problem = solvers.Problem(
+        problem = Problem(
             rows=as_rows(X),
             examples=examples,
             task=task,
@@ -562,7 +561,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
         )
-        return solvers.certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
+        return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
 
 
 # -- rows in chunks: partial_fit, for solvers that have partial_solve ------------------------------------------------

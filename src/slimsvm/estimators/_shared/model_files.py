@@ -20,12 +20,14 @@ from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, supp
 from slimsvm.estimators._shared.validation import check_path
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
+from slimsvm.parts.budgeted.box_dual import BudgetState
+from slimsvm.parts.budgeted.one_class_chunks import OneClassState
+from slimsvm.parts.dual_ascent.lasvm_chunks import OnlineState
+from slimsvm.parts.resuming import GENERATORS, Halfway, generator_at
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse
-from slimsvm.solvers import SOLVERS, Compact, Solver
-from slimsvm.solvers.budgeted.box_dual import BudgetState
-from slimsvm.solvers.budgeted.one_class_chunks import OneClassState
-from slimsvm.solvers.halfway import GENERATORS, Halfway, generator_at
-from slimsvm.solvers.online.lasvm_chunks import OnlineState
+from slimsvm.size_search.compact import Compact
+from slimsvm.solvers import SOLVERS
 from slimsvm.tasks import TASKS, Examples, Task
 
 Array = np.ndarray

@@ -1,0 +1,262 @@
+r"""What core and ball vector machines share: the L2-loss SVM as a ball around all rows.
+
+    P(w, b) = ½ (‖w‖² + b²) + (C/2) Σ ω_i max(0, 1 − y_i f(x_i))²
+
+Its dual, max Σ a_i − ½ a'Qa over a ≥ 0, Q_ij = y_i y_j (k(x_i, x_j) + 1) + δ_ij/(C ω_i), is that of the smallest ball
+around points φ̃_i with φ̃_i'φ̃_j = Q_ij: a = α/q with α ≥ 0, Σα = 1 the weights of its centre and q = α'Qα, at which the
+dual is worth 1/(2q). (Without an intercept Q has no 1.) A row's squared distance from the centre is
+
+    q − 2 (Qα)_i + η,       radius² of the smallest ball around the rows of the core set = η − q,
+
+with η = Q_ii where that is the same for all rows. Elsewhere (weights, kernels with k(x, x) not constant) η is the
+largest of them, as in Tsang, Kwok, Zurada, "Generalized Core Vector Machines", IEEE TNN 2006.
+
+Rows outside the ball, widened by 1 + ε, are searched for among 59 random ones: with a probability of 95 % one of them
+is among the 5 % farthest. Where none is found all rows are looked at, so that a fit only ends when there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.products import add_transposed
+from slimsvm.kernels import KernelRows
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
+from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.dual_ascent.kernel_table import PIECE
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import reported
+from slimsvm.parts.rounding import Doubt
+from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.solver import Solver
+from slimsvm.rows import in_pieces
+from slimsvm.tasks import losses
+
+Array = np.ndarray
+# Share of a bound that the rounding of float64 sums can be.
+ROUNDING = 1e-12
+# Rows that a model is scaled by where there is no time for all.
+FEW_ROWS = 1000
+
+
+class BallRun(Run):
+    """The loop's state on one problem: the core set's rows with their weights α, and q.
+
+    ``latest`` (rows, α, q) is replaced as a whole, so that an interrupt leaves a model.
+    """
+
+    doing = "rows of the core set"
+
+    def __init__(self, problem: Problem, epsilon: float, sample_size: int, state: DualState | None):
+        self.problem, self.epsilon, self.sample_size = problem, epsilon, sample_size
+        self.kernel_rows: KernelRows = problem.bind()
+        self.rng = problem.generator()
+        self.y = problem.examples.labels.astype(np.float64)
+        self.offset = float(problem.intercept == "regularized")
+        self.ridge = 1.0 / (problem.C * problem.examples.weights)
+        self.diagonal = self.kernel_rows.diag() + self.offset + self.ridge
+        self.eta = float(self.diagonal.max())
+        self.pool: Array | None = None  # rows that were outside at the last look at all
+        self.converged = False
+        if state is None:
+            rows = np.array([self.rng.choice(np.flatnonzero(self.y == sign)) for sign in (1, -1) if sign in self.y])
+            alpha = np.full(len(rows), 1.0 / len(rows))
+        else:
+            rows = np.flatnonzero(state.v)
+            alpha = np.abs(state.v[rows]) / np.abs(state.v).sum()
+        self.keep(rows, alpha, float(alpha @ self.products(rows, rows, alpha)))
+
+    def keep(self, rows: Array, alpha: Array, q: float) -> None:
+        """Go on from this centre; rounding cannot take q below what the ridge alone gives."""
+        self.latest = rows, alpha, max(float(q), float(self.ridge[rows] @ alpha**2))
+
+    # -- distances --------------------------------------------------------------------------------------------------
+
+    def products(self, of: Array, rows: Array, alpha: Array) -> Array:
+        """(Qα)_i of some rows, with α on ``rows``."""
+        coef, sums = (alpha * self.y[rows])[:, None], np.zeros((len(of), 1))
+        for part in in_pieces(len(of), PIECE // len(rows)):
+            block = self.kernel_rows.block(self.kernel_rows.points(of[part]), rows=rows)
+            add_transposed(block, coef, sums[part], self.kernel_rows.n_jobs)
+        values = (sums[:, 0] + self.offset * coef.sum()) * self.y[of]
+        order = np.argsort(rows)
+        place = order[np.minimum(np.searchsorted(rows, of, sorter=order), len(rows) - 1)]
+        return values + np.where(rows[place] == of, self.ridge[of] * alpha[place], 0.0)
+
+    def all_products(self) -> Array:
+        """(Qα)_i of all rows, in one fused pass."""
+        rows, alpha, _ = self.latest
+        coef = (alpha * self.y[rows])[:, None]
+        values = self.kernel_rows.scores(self.kernel_rows.points(rows), coef)[:, 0].astype(np.float64)
+        values = self.y * (values + self.offset * coef.sum())
+        values[rows] += self.ridge[rows] * alpha
+        return values
+
+    def excess(self, products: Array, radius_squared: float, epsilon: float) -> Array:
+        """By how much squared distances exceed that of the ball widened by 1 + ε."""
+        return self.latest[2] - 2.0 * products + self.eta - (1.0 + epsilon) ** 2 * radius_squared
+
+    def find_outside(self, radius_squared: float, epsilon: float, thorough: bool) -> tuple[int, float] | None:
+        """The farthest row of a sample with its (Qα)_i, if it is outside; of all rows where ``thorough``."""
+        rows, alpha, _ = self.latest
+        for pool in (self.pool, None):
+            if pool is None:
+                sample = self.rng.integers(0, self.kernel_rows.n_rows, self.sample_size)
+            elif len(pool) <= self.sample_size:
+                sample = pool
+            else:
+                sample = self.rng.choice(pool, self.sample_size, replace=False)
+            products = self.products(sample, rows, alpha)
+            excess = self.excess(products, radius_squared, epsilon)
+            worst = int(np.argmax(excess))
+            if excess[worst] > 0:
+                return int(sample[worst]), float(products[worst])
+            self.pool = None
+        if not thorough:
+            return None
+        products = self.all_products()
+        excess = self.excess(products, radius_squared, epsilon)
+        worst = int(np.argmax(excess))
+        if excess[worst] <= 0:
+            return None
+        self.pool = np.flatnonzero(excess > 0)
+        return worst, float(products[worst])
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def record(self, **more: Any) -> dict[str, Any]:
+        """A record of the history; bounds are those of the machine's own problem."""
+        _, alpha, q = self.latest
+        return {
+            "objective": None,
+            "lower_bound": None,
+            "gap": None,
+            "own_lower_bound": 0.5 / q,
+            "n_basis": int(np.count_nonzero(alpha)),
+            "training_error": None,
+        } | more
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model scaled to the least P, its hinge objective, and the two sides of its own problem."""
+        problem, (rows, alpha, q) = self.problem, self.latest
+        evals = self.kernel_rows.counter.n
+        kept = np.argsort(rows)
+        kept = kept[alpha[kept] > 0]
+        rows, a = rows[kept], alpha[kept] / q
+        coef = (a * self.y[rows])[:, None]
+        intercept = self.offset * coef.sum()
+        kernel_rows, plain, n = self.kernel_rows, np.zeros(0), self.kernel_rows.n_rows
+        points, y, examples, share = kernel_rows.points(rows), self.y, problem.examples, 1.0
+
+        def look(at: Array | None = None) -> Array:
+            return kernel_rows.scores(points, coef, rows=at).astype(np.float64) + intercept
+
+        scores: Any = reported(kernel_rows, status, len(rows), look)
+        is_whole = scores is not None
+        own = scores[rows] if is_whole else look(rows)
+        if not is_whole:  # no time for more rows
+            some = np.arange(0, n, -(-n // FEW_ROWS))
+            scores, y, examples = look(some), y[some], examples.take(some)
+            share = problem.examples.total_weight / examples.total_weight
+        norm_squared = float(coef[:, 0] @ own[:, 0])  # of w and b
+        scale = best_scale(y * scores[:, 0], norm_squared, share * problem.C * examples.weights)
+        coef, intercept, scores, norm_squared = scale * coef, scale * intercept, scale * scores, scale**2 * norm_squared
+        task = problem.task
+        bound, bound_evals = self.own_bound(rows, a)
+        loss = losses(task.augment(scores, plain, examples), scores, plain, examples)
+        slack, unknown = np.maximum(0.0, 1.0 - y * scores[:, 0]), 0.0 if is_whole else np.nan
+        own_objective = 0.5 * norm_squared + 0.5 * problem.C * float(examples.weights @ slack**2) + unknown
+        counters = {
+            "kernel_evals": evals,
+            "report_kernel_evals": kernel_rows.counter.n - evals + bound_evals,
+            "own_objective": own_objective,
+            "own_lower_bound": min(bound, own_objective),  # where the two cross, rounding is all there is between them
+        }
+        model = KernelExpansion(
+            basis=kernel_rows.basis(rows),
+            coef=coef,
+            intercept=np.array([intercept]),
+            plain=plain,
+            kernel=problem.kernel,
+            dtype=np.dtype(kernel_rows.dtype).name,
+        )
+        objective = 0.5 * norm_squared + problem.C * float(examples.weights @ loss) + unknown
+        v = np.zeros(kernel_rows.n_rows)
+        v[rows] = coef[:, 0]
+        state = DualState(v, problem.C, task, problem.examples)
+        return Fit(model, status, objective, None, history, counters, state, rows)
+
+    def own_bound(self, rows: Array, a: Array) -> tuple[float, int]:
+        """Lower bound ½ (Σa)² / a'Qa of the own problem, and the kernel evaluations that it takes.
+
+        Any a ≥ 0 gives one. Kernel values are float64 here: those of float32 can put it above the optimum.
+        """
+        exact = replace(self.problem, precision="float64").bind()
+        coef = (a * self.y[rows])[:, None]
+        scores = exact.scores(exact.points(rows), coef, rows=rows)[:, 0] + self.offset * coef.sum()
+        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2) + Doubt(exact, rows).of(coef)
+        return 0.5 * float(a.sum()) ** 2 / square * (1.0 - ROUNDING), exact.counter.n
+
+
+def best_scale(margins: Array, norm_squared: float, prices: Array) -> float:
+    """The s > 0 at which ½ s² ‖w‖² + ½ Σ C_i max(0, 1 − s y_i f_i)² is least: 1 at the optimum of P.
+
+    Its slope is piecewise linear and increasing: Newton's steps within a bracket. Where no s > 0 is better than 0 the
+    model stays as it is.
+    """
+    if float(prices @ margins) <= 0.0:
+        return 1.0
+    low, high, scale = 0.0, np.inf, 1.0
+    for _ in range(100):
+        short = scale * margins < 1.0
+        m, price = margins[short], prices[short]
+        curvature = norm_squared + float(price @ m**2)
+        slope = scale * curvature - float(price @ m)
+        if slope >= 0.0:
+            high = scale
+        if slope <= 0.0:
+            low = scale
+        if low == high or curvature <= 0.0:
+            break
+        target = scale - slope / curvature
+        if not low < target < high:
+            target = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+        if abs(target - scale) <= 1e-14 * scale:
+            break
+        scale = target
+    return scale
+
+
+NEEDS = (
+    Need(
+        lambda problem: not problem.task.has_costs,
+        "{solver} solves two-class problems, found costs {problem.task.cost_negative}, {problem.task.cost_positive} "
+        "that are not both 1; class_weight weighs the classes",
+    ),
+    no_free_intercept("the ball's centre has the intercept in it"),
+)
+
+
+class BallSolver(Solver):
+    """Base of the two: parameters, and what problems they take."""
+
+    takes_label_sets = False
+    epsilon: float
+    sample_size: int
+
+    def check(self, problem: Problem, state: DualState | None) -> None:
+        """Check the parameters, and that the problem is one of two classes."""
+        name = type(self).__name__
+        check_needs(name, problem, TWO_CLASSES, RANDOM_ACCESS)
+        if state is not None:
+            if not isinstance(state, DualState):
+                raise ValueError(f"{name} can only be warm-started from its own fit, found {type(state).__name__}")
+            state.check(problem.task, problem.examples)
+        check_needs(name, problem, *NEEDS)
+        if not 0 < self.epsilon < 1:
+            raise ValueError(f"epsilon must be between 0 and 1, found {self.epsilon!r}")
+        check_count("sample_size", self.sample_size)

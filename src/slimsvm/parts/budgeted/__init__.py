@@ -1,0 +1,10 @@
+"""Budgeted training: row by row, with no more points in the model than the budget has.
+
+box_dual          the box-constrained dual, and what a budgeted fit leaves behind
+plain_ascent      dual coordinate ascent where the budget has room for all rows
+epochs            epochs of compiled steps, their reports, the finish
+one_class         one class: the C at which ν comes out
+chunk_steps       steps on rows that come in chunks
+one_class_chunks  the same for one class
+budgeted_solver   the parameters and checks that `BSCA` and `BSGD` share
+"""

@@ -1,0 +1,146 @@
+"""What BSCA and BSGD share: parameters and their checks, and which run serves a problem.
+
+Parts: `parts.budgeted.epochs` for the epochs, `parts.budgeted.one_class`, `parts.budgeted.chunk_steps` for rows
+in chunks, `parts.budgeted.plain_ascent` for problems no larger than the budget, `parts.budgeted.box_dual` for the
+problem.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slimsvm.budget import get_budget_rule
+from slimsvm.budget.steps import DUAL
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.budgeted.box_dual import NEEDS, NO_COSTS, BudgetState
+from slimsvm.parts.budgeted.chunk_steps import AfterFit, after_fit, meet_chunk
+from slimsvm.parts.budgeted.epochs import BudgetedRun
+from slimsvm.parts.budgeted.one_class import OneClassRun
+from slimsvm.parts.budgeted.one_class_chunks import meet_one_class_chunk, one_class_after_fit
+from slimsvm.parts.budgeted.plain_ascent import PlainAscentRun
+from slimsvm.parts.checks import check_count, check_needs
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit
+from slimsvm.parts.solver import Solver
+
+SELECTIONS = ("permutation", "uniform", "adaptive")
+REPORTS = ("sample", "exact")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+class BudgetedSolver(Solver):
+    """Parameters and checks that BSCA and BSGD share."""
+
+    takes_label_sets = False
+    method: ClassVar[int]
+
+    def __init__(
+        self,
+        max_basis=500,
+        *,
+        epochs=3,
+        maintenance="merge",
+        finish=True,
+        descent_epochs=0,
+        selection="permutation",
+        patience=None,
+        average=True,
+        reports="sample",
+        tol_relative=1e-3,
+    ):
+        self.max_basis = max_basis
+        self.epochs = epochs
+        self.maintenance = maintenance
+        self.finish = finish
+        self.descent_epochs = descent_epochs
+        self.selection = selection
+        self.patience = patience
+        self.average = average
+        self.reports = reports
+        self.tol_relative = tol_relative
+
+    def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
+        """Check parameters and set the run up."""
+        name = type(self).__name__
+        if problem.task.intercept_price:
+            return OneClassRun(problem, self, state)
+        self.check(problem, self.finish, state)
+        if state is not None:
+            state.check(problem)
+        if problem.rows.n_rows <= self.max_basis:
+            return PlainAscentRun(problem, self.finish, state, name)
+        return BudgetedRun(problem, self, state)
+
+    def check(self, problem: Problem, finish: bool, state: Any) -> None:
+        """Refuse parameters, problems and states that do not suit."""
+        name = type(self).__name__
+        for count in ("max_basis", "epochs") if self.patience is None else ("max_basis", "epochs", "patience"):
+            check_count(count, getattr(self, count))
+        for option, known in (("selection", SELECTIONS), ("reports", REPORTS)):
+            if getattr(self, option) not in known:
+                raise ValueError(
+                    f"{option} must be one of {', '.join(map(repr, known))}, found {getattr(self, option)!r}"
+                )
+        if not is_number(self.tol_relative) or not 0 < self.tol_relative < np.inf:
+            raise ValueError(f"tol_relative must be a positive number, found {self.tol_relative!r}")
+        if (
+            isinstance(self.descent_epochs, bool)
+            or not isinstance(self.descent_epochs, Integral)
+            or self.descent_epochs < 0
+        ):
+            raise ValueError(f"descent_epochs must be an integer >= 0, found {self.descent_epochs!r}")
+        damping: Any = getattr(self, "damping", "auto")
+        if damping != "auto" and not (is_number(damping) and 0 <= damping < np.inf):
+            raise ValueError(f"damping must be 'auto' or a number >= 0, found {damping!r}")
+        for option in ("average", "finish"):
+            if not isinstance(getattr(self, option), (bool, np.bool_)):
+                raise ValueError(f"{option} must be True or False, found {getattr(self, option)!r}")
+        if self.descent_epochs and not self.finish:
+            raise ValueError("descent_epochs starts from the finished coefficients: it needs finish=True")
+        if self.selection == "adaptive" and self.method != DUAL:
+            raise ValueError(f"selection='adaptive' needs dual variables, and {name} has none")
+        get_budget_rule(self.maintenance)
+        check_needs(name, problem, *NEEDS, *(() if finish else (NO_COSTS,)))
+        if state is not None and not isinstance(state, BudgetState):
+            raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
+
+    def partial_solve(self, problem: Problem, state: Any = None) -> Fit:
+        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before; see
+        `slimsvm.parts.budgeted.chunk_steps` and, for one class, `slimsvm.parts.budgeted.one_class_chunks`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Its rows are the chunk.
+        state : BudgetState, OneClassState or AfterFit, optional
+
+        Returns
+        -------
+        Fit
+            Of the rows of the chunk; without a finish.
+        """
+        if problem.task.intercept_price:
+            state = one_class_after_fit(state) if isinstance(state, AfterFit) else state
+            return meet_one_class_chunk(self, problem, state)
+        state = after_fit(state) if isinstance(state, AfterFit) else state
+        self.check(problem, False, state)
+        return meet_chunk(self, problem, state)
+
+    def after_fit(self, model: KernelExpansion, state: BudgetState) -> AfterFit:
+        """A state for `partial_solve`, so that chunks go on from a fit.
+
+        Parameters
+        ----------
+        model : KernelExpansion
+            The fit's.
+        state : BudgetState
+            ``Fit.state``.
+        """
+        return AfterFit(model, state)

@@ -1,0 +1,180 @@
+"""Planes of every example: the dual of a structured SVM in which each example has its own slack.
+
+`BCFW` and exact cuts with a slack for each example go on from here; each says what a step is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.threads import run_tiles
+from slimsvm.parts.cuts.explicit_weights import resolve_weights
+from slimsvm.parts.cuts.plane_store import KernelBook, Planes, Step, WeightBook
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import reported
+from slimsvm.parts.rounding import DualPoint
+from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.tasks import Augmented, Examples, Task, losses
+from slimsvm.tasks.same_loss import check_same_loss
+
+Array = np.ndarray
+
+# Examples whose oracle is asked at the same w: a share of all, up to a number; and those of one call of the task.
+BATCH_SHARE, MAX_BATCH, PART = 1 / 32, 64, 16
+# A batch of one example costs more Python than work: two are taken where they are at most this share of all.
+PAIR_SHARE = 1 / 16
+# Examples are solved to this share of the violation that the tolerance allows them, or of what is left on average.
+BLOCK_SHARE, LEFT_SHARE = 0.1, 0.05
+
+
+@dataclass(frozen=True)
+class PlanesState:
+    """The dual point of a fit, to go on from: planes hold for any kernel, C and features of the same examples."""
+
+    planes: Planes
+    C: float
+    task: Task
+    examples: Examples
+
+
+@dataclass(frozen=True)
+class BlockSteps:
+    """How dual variables are changed example by example; the parameters are those of `BCFW`."""
+
+    tol_relative: float | None
+    step: str = "corrective"
+    cached_passes: int = 2
+    averaging: bool = False
+    weights: Any = "auto"
+
+
+class PlanesRun(Run):
+    """Planes of every example with their weights, and the machine that these make."""
+
+    doing = "passes over the examples"
+
+    def __init__(self, problem: Problem, solver: BlockSteps, state: PlanesState | None):
+        self.problem, self.solver = problem, solver
+        self.task, self.examples = problem.task, problem.examples
+        self.kernel_rows = problem.bind()
+        self.rng = problem.generator()
+        self.prices = problem.C * self.examples.weights
+        intercept = problem.intercept == "regularized"
+        book = WeightBook if resolve_weights(solver.weights, problem) else KernelBook
+        self.book: Any = book(self.kernel_rows, self.examples, self.prices, self.task, intercept, problem.memory_limit)
+        self.planes = Planes(self.examples.n_examples)
+        if state is not None:
+            check_same_loss(state, self.task, self.examples, "; only the kernel, C and X may change")
+            self.planes = state.planes.copy(problem.C / state.C)
+            self.book.restore(self.planes)
+        n = self.examples.n_examples
+        least = 2 if n * PAIR_SHARE >= 2 else 1
+        self.batch = int(np.clip(n * BATCH_SHARE, least, MAX_BATCH))
+        self.n_passes, self.converged, self.in_step = 0, False, False
+        self.lower_bound, self.left = 0.0, np.inf
+        self.average: tuple[Array, ...] | None = None
+        self.judged: float | None = None
+
+    def distance(self, record: dict[str, Any]) -> float | None:
+        """See `parts.progress`."""
+        objective, gap = record.get("objective"), record.get("gap")
+        return None if objective is None or gap is None else gap / max(self.allowed(objective), 1e-300)
+
+    def allowed(self, objective: float) -> float:
+        """The gap that ends the fit."""
+        relative = self.solver.tol_relative
+        return min(self.problem.tol * self.problem.C1, np.inf if relative is None else relative * abs(objective))
+
+    def oracle_pass(self) -> float:
+        """A pass with the oracle; returns Σ ω_e ℓ_e as the examples were met."""
+        return self.each_batch(self.ask)
+
+    def ask(self, batch: Array) -> float:
+        """The oracle's planes of some examples, all at the w of this moment; returns their weighted losses."""
+        parts = [batch[lo : lo + PART] for lo in range(0, len(batch), PART)]
+        found: list[Any] = [None] * len(parts)
+
+        def answer(lo: int, hi: int) -> None:
+            for t in range(lo, hi):
+                found[t] = self.answer(parts[t])
+
+        run_tiles(answer, len(parts), self.kernel_rows.n_jobs)
+        for index, (examples, augmented, _) in zip(parts, found):
+            self.planes.add(index, examples, augmented)
+        return sum(loss for _, _, loss in found)
+
+    def answer(self, index: Array) -> tuple[Examples, Augmented, float]:
+        """Loss-augmented argmax of some examples, with their weighted losses."""
+        examples = self.examples.take(index)
+        scores, plain = self.book.scores_of(self.examples.rows_of(index)), self.book.plain
+        augmented = self.task.augment(scores, plain, examples)
+        return examples, augmented, float(examples.weights @ losses(augmented, scores, plain, examples))
+
+    def each_batch(self, before: Callable[[Array], float] = lambda batch: 0.0) -> float:
+        """Steps on all examples in random order, batch by batch; returns the sum of what ``before`` says of each."""
+        tol = BLOCK_SHARE * self.allowed(self.lower_bound) / self.problem.C1
+        if np.isfinite(self.left):
+            tol = max(tol, LEFT_SHARE * self.left / self.problem.C1)
+        how, total = Step(self.solver.step == "corrective", tol), 0.0
+        order = self.rng.permutation(self.examples.n_examples)
+        for lo in range(0, len(order), self.batch):
+            batch = order[lo : lo + self.batch]
+            total += before(batch)
+            self.book.step(self.planes, batch, how)
+        return total
+
+    def take_average(self) -> None:
+        """The average of the iterates after each pass, the k-th counted k times."""
+        share = 2.0 / (self.n_passes + 1)
+        now = self.book.parameters()
+        before = self.average or tuple(np.zeros_like(part) for part in now)
+        self.average = tuple(old + share * (new - old) for old, new in zip(before, now))
+
+    def judge(self) -> tuple[float, float]:
+        """Objective and training error of the machine, or of the average."""
+        latest = self.book.parameters()
+        if self.average is not None:
+            self.book.set(self.average)
+        scores, plain = self.book.all_scores(), self.book.plain
+        here = scores, plain
+        loss = self.task.along(here, here, 0.0, self.examples, self.kernel_rows.n_jobs)[0]
+        objective = 0.5 * self.book.norm_squared + self.problem.C * loss
+        self.book.set(latest)
+        self.judged = objective
+        return objective, self.task.error(self.task.decode(scores, plain, self.examples), self.examples)
+
+    def settle(self) -> float:
+        """Go to the machine as it stands; its objective, or that of the average."""
+        if self.in_step:  # an interrupt: the scores may be those of a moment before the last step
+            self.book.restore(self.planes)
+        return self.judge()[0]
+
+    def dual_point(self) -> DualPoint:
+        """The planes with their weights."""
+        coef, plain = self.planes.coefficients(self.examples, self.task)
+        rows = np.flatnonzero(coef.any(axis=1))
+        sure = float(plain @ plain)
+        if self.problem.intercept == "regularized":
+            sure += float(np.sum(coef.sum(axis=0) ** 2))
+        rest = self.planes.constants - 0.5 * sure
+        return DualPoint(rows, coef[rows], rest, 2.0 * (rest - self.lower_bound))
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The machine, with its objective."""
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "n_planes": int(self.planes.n[0])}
+        if self.in_step:
+            self.book.take(self.planes)
+        objective = None if self.in_step else self.judged
+        if objective is None:
+            objective = reported(self.kernel_rows, status, self.book.n_basis, self.settle)
+        if self.average is not None:
+            self.book.set(self.average)
+        objective = np.nan if objective is None else objective
+        model, rows = self.book.model(self.problem.kernel)
+        counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
+        state = PlanesState(self.planes, self.problem.C, self.task, self.examples)
+        return Fit(model, status, objective, min(self.lower_bound, objective), history, counters, state, rows)

@@ -1,0 +1,212 @@
+"""Where the scores of the rows come from while cuts are added.
+
+`FullScores` keeps A_j = ⟨g_j, φ(x_i)⟩ of every live cut over all rows: a new cut costs one fused kernel product, and
+every score and every entry of G is read off. `SampledScores` keeps G only and evaluates between sampled rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm import core
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.cuts.cut import Cut
+
+Array = np.ndarray
+
+MAX_LIVE_CUTS = 4096
+# Products read by one call of compiled code (below 50 ms), and in a microsecond: one after another, and here and there.
+READ_AT_ONCE, READ_PER_MICROSECOND, PICKED_PER_MICROSECOND = 1 << 25, 4000, 1000
+# From about this many features on, reading a kernel entry beats computing it again by a wide margin.
+CACHE_FROM_FEATURES = 64
+
+
+class FullScores:
+    """Scores of all rows, by products kept for every live cut.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    n_outputs : int
+    intercept : bool
+        True adds the constant feature to every product.
+    memory_limit : int
+        Bytes that the products and a cached kernel matrix may take together.
+    cache_kernel : bool
+        True keeps the whole kernel matrix when it fits half the limit and is worth it.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool, memory_limit: int, cache_kernel: bool):
+        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        n = kernel_rows.n_rows
+        itemsize = np.dtype(kernel_rows.dtype).itemsize
+        matrix_bytes = n * n * itemsize
+        self.matrix: Array | None = None
+        if cache_kernel and matrix_bytes <= memory_limit // 2:
+            self.matrix = kernel_rows.block(kernel_rows.points(np.arange(n)))
+            memory_limit -= matrix_bytes
+        n_slots = memory_limit // (n * n_outputs * itemsize)
+        if n_slots < 3:
+            raise ValueError(
+                f"memory_limit leaves room for the products of {n_slots} cuts over {n} rows x {n_outputs} outputs; "
+                f"at least 3 are needed: {3 * n * n_outputs * itemsize / 1e6:.0f} MB, or solver='uniform-cuts'"
+            )
+        # Pages are taken from the system only when a slot is first written.
+        self.products = np.empty((min(n_slots, MAX_LIVE_CUTS), n * n_outputs), dtype=kernel_rows.dtype)
+        self.free = list(range(len(self.products)))[::-1]
+        self.last_exact: tuple[Array, Array] | None = None
+        self.slots = np.zeros(0, dtype=np.int64)
+        self.scores = np.zeros((n, n_outputs))
+
+    @property
+    def full(self) -> bool:
+        """True when a further cut needs room made first."""
+        return not self.free
+
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """Evaluate a cut over all rows; returns its inner products (t + 1,) with the live cuts and with itself.
+
+        An ``exact`` cut differs from the one before it in the rows whose loss-augmented label changed: only those are
+        evaluated.
+        """
+        slot = self.free.pop()
+        out = self.products[slot].reshape(-1, self.n_outputs)
+        out[:] = self._by_difference(cut) if exact else self._evaluate(cut.rows, cut.coef)
+        if self.intercept:
+            out += cut.intercept.astype(out.dtype)
+        self.slots = np.append(self.slots, slot)
+        return self._products_with(cut) + plain_products(cut, live)
+
+    def _products_with(self, cut: Cut) -> Array:
+        """Inner products of a cut with the live cuts, (t,)."""
+        row = np.empty(len(self.slots))
+        step = max(1, READ_AT_ONCE // max(1, cut.coef.size))
+        for lo in range(0, len(row), step):
+            out = row[lo : lo + step]
+            core.gram_row(
+                products=self.products.reshape(len(self.products), -1, self.n_outputs),
+                slots=self.slots[lo : lo + step],
+                rows=cut.rows,
+                coef=cut.coef,
+                out=out,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=len(out) * cut.coef.size / PICKED_PER_MICROSECOND,
+            )
+        return row
+
+    def _evaluate(self, rows: Array, coef: Array) -> Array:
+        """Σ coef_j k(x_i, x_j) for every row i."""
+        if self.matrix is None:
+            return self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
+        if self.n_outputs > 1:
+            return self.matrix[rows].T @ coef.astype(self.matrix.dtype)
+        # Lines of a symmetric matrix are added up where they lie: a copy of them takes longer than the product.
+        out = np.empty(len(self.matrix))
+        self._combine(self.matrix, rows, coef[:, 0], out)
+        return out[:, None]
+
+    def _by_difference(self, cut: Cut) -> Array:
+        """Products of an exact cut from those of the exact cut before it, in float64."""
+        coef = np.zeros_like(self.scores)
+        coef[cut.rows] = cut.coef
+        before, products = self.last_exact or (np.zeros_like(coef), np.zeros_like(coef))
+        changed = np.flatnonzero((coef != before).any(axis=1) if self.n_outputs > 1 else coef[:, 0] != before[:, 0])
+        if len(changed) < len(cut.rows):
+            if len(changed):
+                products = products + self._evaluate(changed, coef[changed] - before[changed])
+        else:
+            products = self._evaluate(cut.rows, cut.coef).astype(np.float64)
+        self.last_exact = coef, products
+        return products
+
+    def combine(self, alpha: Array) -> None:
+        """Set ``scores`` to Σ α_j A_j over all rows, (n_rows, n_outputs) float64."""
+        scores = np.empty_like(self.scores)
+        self._combine(self.products, self.slots, alpha, scores.reshape(-1))
+        self.scores = scores
+
+    def _combine(self, lines: Array, slots: Array, weights: Array, out: Array) -> None:
+        """Weighted sum of the lines in some slots."""
+        step = max(1, READ_AT_ONCE // max(1, len(slots)))
+        for lo in range(0, len(out), step):
+            part = out[lo : lo + step]
+            core.combine_products(
+                products=lines,
+                slots=slots,
+                weights=weights,
+                first=lo,
+                out=part,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=len(slots) * len(part) / READ_PER_MICROSECOND,
+            )
+
+    def keep(self, index: Array) -> None:
+        """Give the slots of all cuts but ``index`` back."""
+        kept = self.slots[index]
+        self.free.extend(np.setdiff1d(self.slots, kept))
+        self.slots = kept
+
+    def merge(self, n: int, share: Array) -> None:
+        """Replace the n oldest cuts by one, their mean of these weights, at the end."""
+        merged = np.empty(self.products.shape[1])
+        self._combine(self.products, self.slots[:n], share, merged)
+        self.keep(np.arange(n, len(self.slots)))
+        slot = self.free.pop()
+        self.products[slot] = merged
+        self.slots = np.append(self.slots, slot)
+
+
+class SampledScores:
+    """Scores of sampled rows only; memory and work per iteration do not depend on the number of rows."""
+
+    full = False
+    scores = None
+
+    def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
+        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        self.vectors: list[Any] = []
+        self.points: Any = None
+
+    def evaluate(self, rows: Array, live: list[Cut]) -> Array:
+        """⟨g_j, φ(x_i)⟩ of the rows for every live cut, (t, n_sampled, n_outputs) float64."""
+        if not live:
+            return np.zeros((0, len(rows), self.n_outputs))
+        if self.points is None:
+            stack = sp.vstack if sp.issparse(self.vectors[0]) else np.concatenate
+            self.points = self.kernel_rows.points_of(stack(self.vectors))
+        coef = np.concatenate([cut.coef for cut in live])
+        offsets = np.cumsum([0] + [len(cut.rows) for cut in live])
+        products = self.kernel_rows.scores(self.points, coef, rows=rows, segments=offsets).astype(np.float64)
+        if self.intercept:
+            products += np.stack([cut.intercept for cut in live])
+        return products.transpose(1, 0, 2)
+
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+        """See `FullScores.add`; ``products`` (t,) are those with the live cuts where known already."""
+        if products is None:
+            products = np.einsum("juc,uc->j", self.evaluate(cut.rows, live), cut.coef)
+        own = self.kernel_rows.scores(self.kernel_rows.points(cut.rows), cut.coef, rows=cut.rows)
+        diagonal = float(np.sum(own * cut.coef))
+        if self.intercept:
+            diagonal += float(cut.intercept @ cut.intercept)
+        self.vectors.append(self.kernel_rows.basis(cut.rows))
+        self.points = None
+        return np.append(products, diagonal) + plain_products(cut, live)
+
+    def combine(self, alpha: Array) -> None:
+        """Nothing to do: scores are computed where they are sampled."""
+
+    def keep(self, index: Array) -> None:
+        """Forget the vectors of all cuts but ``index``."""
+        self.vectors = [self.vectors[j] for j in index]
+        self.points = None
+
+
+def plain_products(cut: Cut, live: list[Cut]) -> Array:
+    """Inner products of a new cut's plain part with those of the live cuts and with itself, (t + 1,)."""
+    if not len(cut.plain):
+        return np.zeros(len(live) + 1)
+    return np.stack([one.plain for one in [*live, cut]]) @ cut.plain

@@ -1,0 +1,131 @@
+"""A stabilised step: the best point on the line to the QP's solution (OCAS).
+
+The QP's solution w_t overshoots while the cuts are few. Franc and Sonnenburg (Optimized Cutting Plane Algorithm for
+Support Vector Machines, ICML 2008) keep the best point so far w_b, move it to the minimum of the true objective on the
+line from w_b to w_t, and ask for the next cut a little beyond it, at (1 − μ) w_b + μ w_t. Both points are known by
+their scores, so that the line search costs no kernel evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.parts.cuts.bracket import Bracket
+from slimsvm.parts.cuts.cut import Cut
+from slimsvm.parts.cuts.oracles import Point
+from slimsvm.parts.cuts.state import Solution
+from slimsvm.parts.cuts.working_set import WorkingSet
+from slimsvm.tasks import Examples, Task
+
+Array = np.ndarray
+
+MAX_STEP = 64.0
+MAX_TRIALS = 30
+SLOPE_TOLERANCE = 0.02
+WIDTH_TOLERANCE = 1e-3
+# A cut whose share in w_b has decayed below this is forgotten: times C² and the number of cuts that is what model and
+# objective may differ by.
+NEGLIGIBLE = 1e-16
+
+
+class BestPoint:
+    """w_b with its scores, norm and expansion over cuts.
+
+    Attributes
+    ----------
+    now : Solution
+        w_b itself; each move puts a new one in its place.
+    step : float
+        k of the last move w_b ← (1 − k) w_b + k w_t.
+    """
+
+    def __init__(self, task: Task, examples: Examples, C1: float, overshoot: float, start: Point, n_jobs: int):
+        self.task, self.examples, self.overshoot, self.n_jobs = task, examples, overshoot, n_jobs
+        self.price = C1 / examples.total_weight
+        self.step = 0.0
+        self.now = self._judged(Solution((), np.zeros(0), 0.0, None, start))
+
+    def _judged(self, solution: Solution) -> Solution:
+        """The solution with its objective."""
+        here = (solution.point.scores, solution.point.plain)
+        loss = self.task.along(here, here, 0.0, self.examples, self.n_jobs)[0]
+        return replace(solution, objective=0.5 * solution.norm_squared + self.price * loss)
+
+    def move(self, working_set: WorkingSet, target: Point) -> Point:
+        """Move w_b to the minimum on the line to the QP's solution; returns where the next cut is wanted."""
+        now = self.now
+        inner, far = float(working_set.alpha @ working_set.best_products), working_set.norm_squared
+        linear, quadratic = inner - now.norm_squared, far - 2 * inner + now.norm_squared
+        k, objective = self._minimise(target, linear, quadratic)
+        norm_squared = now.norm_squared + 2 * k * linear + k * k * quadratic
+        scores, beyond = np.empty_like(target.scores), np.empty_like(target.scores)
+        flat = [array.reshape(-1) for array in (now.point.scores, target.scores, scores, beyond)]
+        how = {"step": k, "overshoot": self.overshoot, "n_threads": self.n_jobs}
+        core.move_scores(best=flat[0], target=flat[1], moved=flat[2], beyond=flat[3], **how)
+        plain = now.point.plain + k * (target.plain - now.point.plain)
+        cuts, alpha = self._mixed(working_set, k)
+        self.step = k
+        self.now = Solution(cuts, alpha, norm_squared, objective, Point(scores, plain))
+        return Point(beyond, plain + self.overshoot * (target.plain - plain))
+
+    def _minimise(self, target: Point, linear: float, quadratic: float) -> tuple[float, float]:
+        """Root k ≥ 0 of the objective's slope along the line, and the objective there."""
+        base = (self.now.point.scores, self.now.point.plain)
+        direction = (target.scores - base[0], target.plain - base[1])
+
+        def at(k: float) -> tuple[float, float]:
+            loss, slope = self.task.along(base, direction, k, self.examples, self.n_jobs)
+            value = 0.5 * (self.now.norm_squared + 2 * k * linear + k * k * quadratic) + self.price * loss
+            return value, linear + k * quadratic + self.price * slope
+
+        value, first = at(0.0)
+        if first >= 0:
+            return 0.0, value
+        target_value, slope = at(1.0)
+        best, bracket = min((value, 0.0), (target_value, 1.0)), Bracket(0.0, first, 1.0, slope)
+        while bracket.value_high < 0 and bracket.high < MAX_STEP:
+            k = 2 * bracket.high
+            value, slope = at(k)
+            bracket.climb(k, slope)
+            best = min(best, (value, k))
+        if bracket.value_high < 0:
+            # Without end only where rounding alone tells w_t from w_b; a longer step would make more of the rounding.
+            return 1.0, target_value
+        widths = [np.inf, np.inf]
+        for _ in range(MAX_TRIALS):
+            width = bracket.high - bracket.low
+            if bracket.value_high <= bracket.value_low or width <= WIDTH_TOLERANCE * bracket.high:
+                break
+            # At a kink, where the slope jumps, secants creep along one side of it: then halve the bracket.
+            k = bracket.middle() if width > 0.5 * widths[-2] else bracket.secant()
+            widths.append(width)
+            value, slope = at(k)
+            best = min(best, (value, k))
+            if abs(slope) <= -SLOPE_TOLERANCE * first:
+                break
+            bracket.narrow(k, slope)
+        value, k = best
+        return k, value
+
+    def _mixed(self, working_set: WorkingSet, k: float) -> tuple[tuple[Cut, ...], Array]:
+        """(1 − k) w_b + k w_t, as cuts and weights on them."""
+        weights = {id(cut): (cut, (1 - k) * alpha) for cut, alpha in zip(self.now.cuts, self.now.alpha)}
+        for cut, alpha in zip(working_set.cuts, working_set.alpha):
+            if alpha > 0:
+                weights[id(cut)] = (cut, weights.get(id(cut), (cut, 0.0))[1] + k * alpha)
+        total = sum(abs(alpha) for _, alpha in weights.values())
+        kept = [(cut, alpha) for cut, alpha in weights.values() if abs(alpha) > NEGLIGIBLE * total]
+        return tuple(cut for cut, _ in kept), np.array([alpha for _, alpha in kept])
+
+    def product(self, cut: Cut) -> float:
+        """⟨w_b, g⟩ of a new cut."""
+        point = self.now.point
+        return float(np.sum(cut.coef * point.scores[cut.rows])) + float(cut.plain @ point.plain)
+
+    def start_at(self, solution: Solution) -> Solution:
+        """Go to a point, which need not be a combination of cuts; returns it with its objective."""
+        self.now = self._judged(solution)
+        return self.now

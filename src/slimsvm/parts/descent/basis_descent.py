@@ -1,0 +1,270 @@
+"""Descent on basis vectors, coefficients and feature scales together: the schedule, the batches, the model they make.
+
+Parts: `batch_gradient` for the gradient of a batch, `adam` for the step along it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.kernels import Kernel, KernelRows
+from slimsvm.parts.descent.adam import Adam, Rates
+from slimsvm.parts.descent.batch_gradient import BatchGradient, Parameters
+from slimsvm.parts.problem import Problem
+from slimsvm.rows import is_sparse
+from slimsvm.tasks import losses
+
+Array = np.ndarray
+
+# Bytes of rows that are folded at a time where they are not kept.
+CHUNK_BYTES = 1 << 26
+# The rates rise for this share of the steps, from and to these shares of the top.
+RISING, FIRST, LAST = 0.3, 0.04, 0.001
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Basis vectors (k, d) in the rows' own coordinates, coef (k, m), intercept (m,), log_scale (d,) of features, and
+    the task's plain parameters (p,).
+    """
+
+    basis: Any
+    coef: Array
+    intercept: Array
+    log_scale: Array
+    plain: Array
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, int, int], n_plain: int) -> Expansion:
+        """For k vectors of d features and m outputs, shape = (d, k, m), everything 0."""
+        d, k, m = shape
+        return cls(np.zeros((k, d)), np.zeros((k, m)), np.zeros(m), np.zeros(d), np.zeros(n_plain))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Mean loss and share of wrong predictions as each batch was met, and the last estimate of ½‖w‖²/C₁."""
+
+    loss: float
+    error: float
+    norm: float
+
+
+class Schedule:
+    """Factors of the rates over a descent whose number of sweeps may yet shrink: it comes to its end all the same.
+
+    Parameters
+    ----------
+    n_epochs : int
+    averaging : float
+        Share of the steps, at the end, whose mean counts.
+    rising : float
+        Share of the steps, at the beginning, in which rates rise.
+    """
+
+    def __init__(self, n_epochs: int, averaging: float, rising: float = RISING):
+        self.left, self.averaging, self.rising = n_epochs, averaging, rising
+        self.progress, self.n_averaged = 0.0, 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the last sweep has been asked for."""
+        return self.left == 0
+
+    def halfway(self) -> Array:
+        """What `go_back` is given."""
+        return np.array([self.left, self.progress, self.n_averaged], np.float64)
+
+    def go_back(self, halfway: Array) -> None:
+        """Be where another schedule was."""
+        left, self.progress, n_averaged = halfway.tolist()
+        self.left, self.n_averaged = int(left), int(n_averaged)
+
+    def sweep(self, n_batches: int) -> tuple[Array, Array]:
+        """Factors of the rates, and shares of the running mean, of the next sweep's steps."""
+        width = (1.0 - self.progress) / self.left
+        at = self.progress + width * (np.arange(n_batches) + 0.5) / n_batches
+        self.left -= 1
+        self.progress += width
+        n_rising = int(np.searchsorted(at, self.rising))
+        factors, shares = np.empty(n_batches), np.zeros(n_batches)
+        if n_rising:
+            factors[:n_rising] = _between(FIRST, at[:n_rising] / self.rising)
+        if n_rising < n_batches:
+            factors[n_rising:] = _between(LAST, 1 - (at[n_rising:] - self.rising) / (1 - self.rising))
+        n_averaged = n_batches - int(np.searchsorted(at, 1.0 - self.averaging))
+        if n_averaged:
+            shares[-n_averaged:] = 1.0 / np.arange(self.n_averaged + 1, self.n_averaged + n_averaged + 1)
+            self.n_averaged += n_averaged
+        return factors, shares
+
+
+def _between(low: float, x: Array) -> Array:
+    """From low at x = 0 to 1 at x = 1, along a cosine."""
+    return low + (1 - low) * 0.5 * (1 - np.cos(np.pi * x))
+
+
+class Descent:
+    """Parameters being learned on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel_rows : KernelRows
+    start : Expansion
+    rates : Rates
+    batch_size : int
+        Examples in a batch.
+    learn_metric : bool
+    norm_tiles : int
+        So many times `NORM_ROWS` vectors is the norm's gradient estimated from at each step.
+
+    Raises
+    ------
+    ValueError
+        The kernel has no derivative that is known here, or no feature scales.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        kernel_rows: KernelRows,
+        start: Expansion,
+        rates: Rates,
+        batch_size: int,
+        learn_metric: bool = False,
+        norm_tiles: int = 1,
+    ):
+        self.problem, self.kernel_rows, self.examples = problem, kernel_rows, problem.examples
+        self.batch_size = max(1, min(batch_size, self.examples.n_examples))
+        self.n_steps, self.learn_metric = 0, learn_metric
+        k, m = start.coef.shape
+        self.shape = kernel_rows.n_features, k, m
+        self.parameters = Parameters.zeros(self.shape, problem.task.n_plain, kernel_rows.dtype)
+        self.gradient = BatchGradient(
+            problem, kernel_rows, self.parameters, self.batch_size, learn_metric, norm_tiles, rates.noise
+        )
+        self._set_start(start)
+        self.adam = Adam(len(self.parameters.flat), kernel_rows.dtype, np.abs(self.gradient.unit), rates)
+
+    def _set_start(self, start: Expansion) -> None:
+        raw, to = start.basis.toarray() if is_sparse(start.basis) else start.basis, self.parameters
+        to.basis[:] = ((raw - self.kernel_rows.centre) * self.gradient.unit).T
+        for name in ("coef", "intercept", "log_scale", "plain"):
+            getattr(to, name)[:] = getattr(start, name)
+
+    def slow_down(self) -> None:
+        """Halve all step sizes, and forget the moments of the gradients as at the first step."""
+        self.adam.slow_down()
+        self.n_steps = 0
+
+    def halfway(self) -> dict[str, Any]:
+        """What `go_back` is given: parameters, moments of their gradients, rates."""
+        adam = self.adam
+        own = {"flat": self.parameters.flat, "first": adam.first, "second": adam.second, "mean": adam.mean}
+        own = {name: values.copy() for name, values in own.items()}
+        return own | {"rates": vars(adam.rates), "n_steps": self.n_steps}
+
+    def go_back(self, halfway: dict[str, Any]) -> None:
+        """Be where another descent was."""
+        self.set(halfway["flat"])
+        for name in ("first", "second", "mean"):
+            getattr(self.adam, name)[:] = halfway[name]
+        self.adam.set_rates(Rates(**halfway["rates"]))
+        self.n_steps = halfway["n_steps"]
+
+    # -- what has been learned ------------------------------------------------------------------------------------
+
+    def expansion(self, flat: Array | None = None) -> Expansion:
+        """The parameters, or those in a vector like theirs, in the rows' own coordinates and float64."""
+        at = Parameters.zeros(self.shape, self.problem.task.n_plain, np.dtype(np.float64))
+        at.flat[:] = self.parameters.flat if flat is None else flat
+        vectors = np.ascontiguousarray(at.basis.T / self.gradient.unit + self.kernel_rows.centre)
+        return Expansion(vectors, at.coef, at.intercept, at.log_scale, at.plain)
+
+    def kernel(self, log_scale: Array) -> Kernel:
+        """The problem's kernel, with the learned scales."""
+        kernel: Any = self.kernel_rows.kernel
+        if not self.learn_metric:
+            return kernel
+        return replace(kernel, gamma=np.asarray(kernel.gamma) * np.exp(2.0 * log_scale))
+
+    def set(self, flat: Array) -> None:
+        """Go to other parameters."""
+        self.parameters.flat[:] = flat
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def sweep(self, order: Array, factors: Array, shares: Array) -> Sweep:
+        """One pass over examples in the given order, in len(factors) batches of about the same size.
+
+        Parameters
+        ----------
+        order : int64 ndarray
+            Examples, each at most once.
+        factors, shares : ndarrays of shape (n_batches,)
+            Factor of the rates, and share by which the running mean moves, at every step.
+        """
+        n_batches, stats = len(factors), np.zeros(3)
+        cuts = np.arange(n_batches + 1) * len(order) // n_batches
+        schedule = np.empty((n_batches, 3))
+        schedule[:, 0] = np.arange(self.n_steps + 1, self.n_steps + n_batches + 1)
+        schedule[:, 1], schedule[:, 2] = factors, shares
+        step = self._step_by_task if self.gradient.loss is None else self._steps_in_core
+        for a, b in self._parts(n_batches):
+            step(order[cuts[a] : cuts[b]], cuts[a : b + 1] - cuts[a], schedule[a:b], stats)
+        self.n_steps += n_batches
+        n_rows = len(order) if self.examples.offsets is None else len(self.examples.rows_of(order))
+        n_vectors = n_batches * self.gradient.norm_tiles * self.gradient.norm_rows
+        self.kernel_rows.counter.add((n_rows + n_vectors) * self.shape[1])
+        return Sweep(stats[0] / len(order), stats[1] / len(order), stats[2])
+
+    def _parts(self, n_batches: int) -> Iterator[tuple[int, int]]:
+        """Ranges of batches that are worked on together: all, unless rows must be folded for it."""
+        size = n_batches
+        if self.gradient.loss is None:
+            size = 1
+        elif not self.kernel_rows.is_kept:
+            row_bytes = self.kernel_rows.dtype.itemsize * max(1, self.kernel_rows.n_features)
+            size = max(1, CHUNK_BYTES // (row_bytes * self.batch_size))
+        for a in range(0, n_batches, size):
+            yield a, min(n_batches, a + size)
+
+    def _steps_in_core(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
+        """Steps on batches of examples whose loss compiled code knows."""
+        loss, chosen, ends = self.gradient.loss, self.examples.rows_of(part), None
+        assert loss is not None
+        rows, index = self.kernel_rows.folded_rows(chosen)
+        if index is not chosen:
+            loss = loss.taken(chosen)
+        if loss.sequences is not None:
+            lengths = np.diff(self.examples.row_offsets)[part]
+            last = np.cumsum(lengths)
+            ends = np.repeat(last, lengths)
+            cuts = np.append(0, last)[cuts]
+        self.gradient.descend(self.adam, rows, index, cuts, ends, loss, schedule, stats)
+
+    def _step_by_task(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
+        """One step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
+        task, examples, gradient = self.problem.task, self.examples, self.gradient
+        batch, chosen, plain = examples.take(part), examples.rows_of(part), self.parameters.plain.astype(np.float64)
+        rows, index = self.kernel_rows.folded_rows(chosen)
+        number, factor, averaging = schedule[0]
+        scores = gradient.scores(rows, index, int(number)).astype(np.float64)
+        augmented = task.augment(scores, plain, batch)
+        weights = batch.weights * (examples.n_examples / examples.total_weight)
+        r = -augmented.coef * (weights[batch.example_of_rows()] / len(part))[:, None]
+        lossy, norm = np.flatnonzero(r.any(axis=1)), np.zeros(3)
+        gradient.by_slopes(rows, index[lossy], r[lossy], int(number), self.adam.rates.pull, norm)
+        if augmented.plain is not None:
+            gradient.gradient[-len(plain) :] = plain / self.problem.C1 - weights @ augmented.plain / len(part)
+        core.adam_step(descent=gradient.data, adam=self.adam.data, number=number, factor=factor, averaging=averaging)
+        stats[0] += float(weights @ losses(augmented, scores, plain, batch))
+        stats[1] += task.error(task.decode(scores, plain, batch), batch) * len(part)
+        stats[2] = norm[2] + 0.5 * float(plain @ plain) / self.problem.C1
+        self.kernel_rows.counter.add(len(lossy) * self.shape[1])

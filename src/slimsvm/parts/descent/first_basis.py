@@ -1,0 +1,109 @@
+"""Where a descent starts: centres, chosen rows, given vectors, or an earlier model, which may grow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.bases import KMeans, get_basis
+from slimsvm.kernels import Kernel, KernelRows
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.checks import check_vectors
+from slimsvm.parts.descent.basis_descent import Expansion
+from slimsvm.parts.problem import Problem
+from slimsvm.rows import is_sparse
+
+Array = np.ndarray
+
+# Rows per vector that k-means centres are made of, with a minimum.
+KMEANS_ROWS, MIN_KMEANS_ROWS = 20, 5_000
+
+
+def expansion_of(
+    initial: Any,
+    max_basis: int,
+    problem: Problem,
+    kernel_rows: KernelRows,
+    rng: np.random.Generator,
+    learn_metric: bool = False,
+) -> Expansion:
+    """The expansion that a descent starts from.
+
+    Parameters
+    ----------
+    initial : str, Basis, vectors of shape (k, d) or KernelExpansion
+        A model of fewer than ``max_basis`` vectors is joined by rows that it has losses on, with coefficients 0.
+    max_basis : int
+    problem : Problem
+    kernel_rows : KernelRows
+        The problem's rows seen through its kernel.
+    rng : numpy.random.Generator
+    learn_metric : bool
+        Whether feature scales start where they make a model's kernel of the problem's.
+
+    Raises
+    ------
+    ValueError
+        Vectors or model do not fit the problem.
+    """
+    m, d = problem.task.n_outputs, kernel_rows.n_features
+    if isinstance(initial, KernelExpansion):
+        _check_size(initial.n_basis, max_basis)
+        if initial.coef.shape[1] != m or initial.basis.shape[1] != d:
+            raise ValueError(
+                f"initial: the model has {initial.basis.shape[1]} features and {initial.coef.shape[1]} outputs, "
+                f"the problem {d} and {m}"
+            )
+        basis, coef = _grown(initial, max_basis, problem, kernel_rows, rng)
+        log_scale = _log_scale(initial.kernel, problem.kernel, d) if learn_metric else np.zeros(d)
+        return Expansion(basis, coef, initial.intercept, log_scale, initial.plain)
+    if isinstance(initial, np.ndarray) or is_sparse(initial):
+        basis = kernel_rows.kernel.check_basis(initial, d)
+        check_vectors("initial", basis)
+        _check_size(basis.shape[0], max_basis)
+    else:
+        chooser = get_basis(initial)
+        if isinstance(initial, str) and initial == "kmeans":
+            chooser = KMeans(max(MIN_KMEANS_ROWS, KMEANS_ROWS * max_basis))
+        labels = problem.examples.labels if problem.task.has_class_scores else None
+        basis = chooser.choose(kernel_rows, max_basis, rng, labels)
+        basis = kernel_rows.basis(basis) if basis.ndim == 1 else basis
+    return Expansion(basis, np.zeros((basis.shape[0], m)), np.zeros(m), np.zeros(d), np.zeros(problem.task.n_plain))
+
+
+def _grown(
+    model: KernelExpansion, size: int, problem: Problem, kernel_rows: KernelRows, rng: np.random.Generator
+) -> tuple[Any, Array]:
+    """Basis and coefficients of a model, up to the size with rows that it has losses on."""
+    missing = size - model.n_basis
+    if not missing:
+        return model.basis, model.coef
+    rows = replace(problem, kernel=model.kernel).bind()
+    rows.counter = kernel_rows.counter
+    scores = rows.scores(rows.points_of(model.basis), model.coef) + model.intercept
+    augmented = problem.task.augment(scores.astype(np.float64), model.plain, problem.examples)
+    lossy = np.flatnonzero(augmented.coef.any(axis=1))
+    if len(lossy) < missing:
+        lossy = np.arange(rows.n_rows)
+    more: Any = kernel_rows.basis(np.sort(rng.choice(lossy, min(missing, len(lossy)), replace=False)))
+    if is_sparse(more) and not is_sparse(model.basis):  # vectors that were learned of sparse rows are dense
+        more = more.toarray()
+    stack = sp.vstack if is_sparse(model.basis) else np.vstack
+    coef = np.vstack([model.coef, np.zeros((more.shape[0], model.coef.shape[1]))])
+    return stack([model.basis, more]), coef
+
+
+def _check_size(k: int, max_basis: int) -> None:
+    if not 1 <= k <= max_basis:
+        raise ValueError(f"initial has {k} vectors, max_basis={max_basis}")
+
+
+def _log_scale(kernel: Kernel, own: Kernel, d: int) -> Array:
+    """Feature scales that make the model's kernel of the problem's ``own``."""
+    if not (own.has_metric and type(kernel) is type(own)):
+        return np.zeros(d)
+    ratio = np.asarray(kernel.gamma) / np.asarray(own.gamma)
+    return np.broadcast_to(0.5 * np.log(ratio), d)

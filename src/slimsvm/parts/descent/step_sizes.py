@@ -1,0 +1,116 @@
+"""How large the steps of `solvers.learned_vectors` are, in the units of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.descent.adam import Rates
+from slimsvm.parts.descent.batch_gradient import known_loss
+from slimsvm.parts.problem import Problem
+from slimsvm.rows import is_sparse
+from slimsvm.tasks import Examples, Task, losses
+
+Array = np.ndarray
+
+# Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the intercept.
+COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
+# The rate is that of up to RATE_VECTORS vectors; beyond it falls with the root of their number.
+RATE_VECTORS = 25
+# Pull of the metric on all features together: the share LOSS_SHARE of the mean loss for up to PULL_VECTORS vectors;
+# beyond it falls with the root of their number. On each feature it is at least one row's loss.
+LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
+# Where score columns compete in a loss of several rows, or in one that only the task knows, all coefficients of a
+# column together push a score by at most MAX_PUSH units in a step: labels that overtake each other by more at the start
+# never settle. PUSH_SAMPLE rows, and as many vectors, are what this is estimated from.
+MAX_PUSH, PUSH_SAMPLE = 2.0, 500
+# noise="auto": AUTO_NOISE standard deviations for dense rows of at least NOISE_FEATURES features, where classes are
+# learned in the kernel's own metric.
+AUTO_NOISE, NOISE_FEATURES = 0.4, 200
+# Rows that the features' spread is taken from.
+SPREAD_ROWS = 20_000
+
+
+def basis_rate(rate: float, k: int) -> float:
+    """Size of a step of k vectors, in standard deviations of the features."""
+    return rate / float(np.sqrt(max(1.0, k / RATE_VECTORS)))
+
+
+def mean_loss(task: Task, scores: Array, plain: Array, examples: Examples) -> float:
+    """Weighted mean loss of the examples."""
+    augmented = task.augment(scores, plain, examples)
+    return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
+
+
+def loss_of_zero(problem: Problem) -> float:
+    """Mean loss of the model that is zero."""
+    task, examples = problem.task, problem.examples
+    return mean_loss(task, np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain), examples)
+
+
+def step_sizes(
+    problem: Problem, kernel_rows: KernelRows, solver: Any, basis: Any, unit: float, rng: np.random.Generator
+) -> Rates:
+    """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel_rows : KernelRows
+        Its rows.
+    solver : Refine
+    basis : raw vectors (k, d)
+        Where the descent starts.
+    unit : float
+        Mean loss of the zero model.
+    rng : numpy.random.Generator
+    """
+    n, k, examples = kernel_rows.n_rows, basis.shape[0], problem.examples
+    index = np.arange(n) if n <= SPREAD_ROWS else np.sort(rng.choice(n, SPREAD_ROWS, replace=False))
+    spread = spread_of(kernel_rows.rows.take(index, np.float64), kernel_rows)
+    noise = noise_of(problem, kernel_rows, solver)
+    # Halfway between one rate for all features and one in proportion to each one's spread, as the kernel sees them.
+    gamma = kernel_rows.kernel.gamma if kernel_rows.kernel.has_metric else 1.0
+    scale = np.sqrt(gamma) if np.ndim(gamma) else 1.0
+    halfway = np.sqrt(spread * scale * np.sqrt(np.mean(np.square(spread * scale)))) / scale
+    rate, share = basis_rate(solver.rate, k), LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
+    score = unit * examples.n_examples / examples.n_rows
+    coef, known = rate * COEF_RATE / np.sqrt(k) * score, known_loss(problem)
+    if (known is None or known.sequences is not None) and problem.task.n_outputs > 1:
+        coef = min(coef, MAX_PUSH * score / max(1e-12, k * mean_kernel_value(kernel_rows, basis, index, rng)))
+    return Rates(
+        basis=rate * halfway,
+        coef=coef,
+        intercept=rate * INTERCEPT_RATE * score,
+        scale=rate,
+        plain=rate * INTERCEPT_RATE * score,
+        pull=solver.metric_pull * unit * max(1.0 / n, share / len(spread)),
+        noise=noise * spread if noise else None,
+    )
+
+
+def spread_of(block: Any, kernel_rows: KernelRows) -> Array:
+    """Standard deviation of each feature, of the rows that are not far from the others."""
+    near = kernel_rows.bulk.holds(block)
+    block = block if near.all() else block[near]
+    square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
+    return np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+
+
+def noise_of(problem: Problem, kernel_rows: KernelRows, solver: Any) -> float:
+    """Standard deviation of the noise, in that of each feature."""
+    if not isinstance(solver.noise, str):
+        return solver.noise
+    task = problem.task
+    is_classes = task.is_compiled and task.has_class_scores and problem.examples.offsets is None
+    is_wide = kernel_rows.n_features >= NOISE_FEATURES and not kernel_rows.rows.is_sparse
+    return AUTO_NOISE if is_wide and is_classes and not solver.learn_metric else 0.0
+
+
+def mean_kernel_value(kernel_rows: KernelRows, basis: Any, index: Array, rng: np.random.Generator) -> float:
+    """Of some rows and basis vectors, without its sign."""
+    some = rng.choice(index, min(PUSH_SAMPLE, len(index)), replace=False)
+    points = kernel_rows.points_of(basis[rng.permutation(basis.shape[0])[:PUSH_SAMPLE]])
+    return float(np.abs(kernel_rows.block(points, rows=np.sort(some))).mean())

@@ -1,0 +1,363 @@
+"""Sweeps over the rows that move basis vectors and coefficients together, and the finish over the final basis.
+
+`solvers.learned_vectors` says which problem this solves, and how.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.clock import no_limit, present_limit
+from slimsvm.kernels import KernelRows
+from slimsvm.lazy import made_once
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.descent.basis_descent import Descent, Expansion, Schedule
+from slimsvm.parts.descent.batch_gradient import check_kernel
+from slimsvm.parts.descent.first_basis import expansion_of
+from slimsvm.parts.descent.learning_rows import LEARNING_ROWS, learning_part, part_of
+from slimsvm.parts.descent.step_sizes import basis_rate, loss_of_zero, mean_loss, step_sizes
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import reported
+from slimsvm.parts.resuming import Halfway, asked_of, generator_at
+from slimsvm.parts.run import Best, Fit, Run, Status
+from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients, has_smoothed_rows
+from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
+from slimsvm.parts.span.whitened_span import Coefficients
+
+Array = np.ndarray
+
+# epochs="auto": AUTO_STEPS steps for 100 vectors, growing with the power STEPS_POWER of their number; the sweeps that
+# make them lie within AUTO_EPOCHS.
+AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
+# batch_size="auto": examples of MIN_BATCH rows, or, if that is more, the number with which BATCH_EPOCHS sweeps have
+# AUTO_STEPS steps.
+MIN_BATCH, BATCH_EPOCHS = 512, 20
+# epochs="auto" for examples of several rows: LONG_EPOCHS sweeps, or the number that makes LONG_STEPS steps if that is
+# more.
+LONG_EPOCHS, LONG_STEPS = 80, 1000
+# The rate is too high where a sweep's objective is over DIVERGED times the best so far.
+DIVERGED = 2.0
+# Rows of the sample that vectors were learned from on which coefficients are solved for, one after the other, before
+# all rows are gone through.
+NEAR_ROWS = 100_000, LEARNING_ROWS
+# Of max_seconds, the share left for the finish.
+FINISH_SHARE = 0.15
+# Fewer sweeps are planned where all would take HOPELESS times what is left of max_seconds after LOOK_SHARE of it, or
+# more than is left after half of it: a limit that suffices changes nothing.
+LOOK_SHARE, HOPELESS = 0.1, 4.0
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How vectors are learned; the parameters are those of `Refine`."""
+
+    max_basis: int = 100
+    initial: Any = "kmeans"
+    epochs: Any = "auto"
+    batch_size: Any = "auto"
+    rate: float = 0.1
+    learn_metric: bool = False
+    metric_pull: float = 1.0
+    noise: float | str = "auto"
+    averaging: float = 0.05
+    finish: bool = True
+    tol_relative: float | str = "auto"
+
+    def auto_steps(self, k: int) -> float:
+        """Steps that ``epochs="auto"`` makes with k vectors, but for its limits."""
+        return AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+
+
+@dataclass(frozen=True)
+class LearnedState:
+    """The model that a fit ended with, to go on from."""
+
+    model: KernelExpansion
+
+
+class VectorDescent(Run):
+    """A descent on one problem; a step is a sweep over the rows, the last one also finishes the coefficients."""
+
+    doing = "learning vectors"
+    can_go_on = True
+
+    def __init__(
+        self, problem: Problem, learning: Learning, model: KernelExpansion | None, halfway: Halfway | None = None
+    ):
+        self.whole, self.learning, self.begun = problem, learning, time.perf_counter()
+        self.rng = problem.generator() if halfway is None else generator_at(halfway.values["drawn_by"])
+        self.drawn_by = self.rng.bit_generator.state
+        self.problem = problem = learning_part(problem, self.rng)
+        if problem.examples is self.whole.examples:  # all rows, in memory now where they were not
+            self.whole = problem
+        self.kernel_rows = problem.bind()
+        check_kernel(self.kernel_rows, learning.learn_metric)
+        self.converged = False
+        self.finished: tuple[KernelExpansion, Coefficients] | None = None
+        self.learned: KernelExpansion | None = None  # once the sample that it was learned from is gone
+        initial = learning.initial if model is None else model
+        n, batch_size = problem.examples.n_examples, learning.batch_size
+        if batch_size == "auto":
+            batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
+        if halfway is not None:
+            start = Expansion.zeros(tuple(halfway.values["shape"]), problem.task.n_plain)
+        else:
+            start = expansion_of(
+                initial, learning.max_basis, problem, self.kernel_rows, self.rng, learning.learn_metric
+            )
+        k = len(start.coef)
+        self.rate, self.unit = basis_rate(learning.rate, k), loss_of_zero(problem)
+        rates = step_sizes(problem, self.kernel_rows, learning, start.basis, self.unit, self.rng)
+        self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, learning.learn_metric)
+        self.n_batches = -(-n // self.descent.batch_size)
+        n_epochs = learning.epochs
+        if n_epochs == "auto":
+            steps = learning.auto_steps(k)
+            if problem.examples.offsets is not None:
+                steps = min(steps, max(LONG_STEPS, LONG_EPOCHS * self.n_batches))
+            n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
+        limit = n_epochs if problem.max_iter is None else problem.max_iter
+        self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
+        self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, learning.averaging), n_epochs, 0
+        self.best, self.n_restarts = Best(self.unit, self.descent.parameters.flat.copy()), 0
+        self.record: dict[str, Any] = {}
+        self.first_sweep, self.is_hurried = 0.0, False
+        # Where the sweeps ended, once coefficients are solved for: over which vectors, and the run that does.
+        self.swept: dict[str, Any] | None = None
+        self.solved_for: tuple[KernelExpansion, ConvexFinish] | None = None
+        self.newton: dict[str, Any] | None = None
+        if halfway is not None:
+            self._go_back(halfway.values)
+
+    @property
+    def share_done(self) -> float:
+        """See `parts.progress`; the coefficients that are solved for at the end take FINISH_SHARE of the time."""
+        return (1.0 - FINISH_SHARE) * self.schedule.progress
+
+    # -- sweeps ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """One sweep, and after the last one the finish."""
+        self.first_sweep = self.first_sweep or time.perf_counter()
+        if not self.schedule.done:
+            self.record = self._sweep()
+        if self.schedule.done:
+            self._finish(self.record)
+        return self.record
+
+    def _sweep(self) -> dict[str, Any]:
+        factors, shares = self.schedule.sweep(self.n_batches)
+        order = self.rng.permutation(self.problem.examples.n_examples)
+        sweep = self.descent.sweep(order, factors, shares)
+        value = sweep.loss + sweep.norm
+        record: dict[str, Any] = {
+            "objective": None,
+            "lower_bound": None,
+            "gap": None,
+            "bound_in_basis": None,
+            "objective_estimate": self.problem.C1 * value,
+            "loss": sweep.loss,
+            "training_error": sweep.error,
+            "rate": self.rate * 0.5**self.n_restarts * float(factors.max()),
+            "n_basis": self.descent.shape[1],
+        }
+        self.n_swept += 1
+        self._watch(value)
+        self._fit_into_time()
+        return record
+
+    def _watch(self, value: float) -> None:
+        """Remember the best sweep; after one that diverged go back to it with half the rates."""
+        if value <= DIVERGED * self.best.objective:
+            self.best = self.best.or_lower(value, self.descent.parameters.flat.copy())
+            return
+        self.n_restarts += 1
+        self.descent.set(self.best.found)
+        self.descent.slow_down()
+
+    def _fit_into_time(self) -> None:
+        """Plan the sweeps that there is time for, if each takes as long as those so far, where all are too many."""
+        limit = present_limit()
+        if limit is None or limit.end == np.inf or self.schedule.done:
+            return
+        now, n_left = time.perf_counter(), self.n_epochs - self.n_swept
+        whole, spent = limit.end - self.begun, now - self.begun
+        room, each = (1 - FINISH_SHARE) * whole - spent, (now - self.first_sweep) / self.n_swept
+        is_early = spent < 0.5 * whole
+        if not self.is_hurried and spent >= LOOK_SHARE * whole:
+            self.is_hurried = n_left * each > (HOPELESS if is_early else 1.0) * room
+        if self.is_hurried:
+            limit.note()
+            self.schedule.left = int(np.clip(room / max(each, 1e-9), 1, n_left))
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _finish(self, record: dict[str, Any]) -> None:
+        """Solve for the coefficients of the learned basis; a descent cut short by max_iter has not converged."""
+        self.converged = not self.is_cut_short
+        if self.learning.finish:
+            self._pause()
+            model, rows = self._learned()
+            newton, tau = self.newton, None
+            if newton is None:
+                model, tau = self._near(model, rows)
+            model, rows = self._among_all(model, rows)
+            self.swept = self._where()
+            if self.problem is not self.whole:
+                self._leave_sample(model, rows)
+            problem = replace(self.whole, kernel=model.kernel)
+
+            def after_step(finish: ConvexFinish) -> None:
+                self.solved_for = model, finish
+                self._pause()
+
+            options: Any = {"halfway": newton, "after_step": after_step}
+            tol_relative = self.learning.tol_relative
+            found = best_coefficients(problem, rows, model, tol_relative, self.rng, tau, **options)
+            self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
+            record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
+
+    def _learned(self) -> tuple[KernelExpansion, KernelRows]:
+        """The model as it has been learned so far, and the rows seen through its kernel."""
+        if self.learned is not None:
+            return self.learned, self.kernel_rows
+        model, rows = self._present(), self.kernel_rows
+        if model.kernel != rows.kernel:
+            rows = self._bound(replace(self.problem, kernel=model.kernel), rows)
+        return replace(model, dtype=np.dtype(rows.dtype).name), rows
+
+    def _present(self) -> KernelExpansion:
+        """The model of the descent."""
+        learned = self.descent.expansion(self.descent.adam.mean if self.schedule.n_averaged else None)
+        kernel, dtype = self.descent.kernel(learned.log_scale), np.dtype(self.kernel_rows.dtype).name
+        return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype)
+
+    def _near(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, float | None]:
+        """Of vectors learned from a sample, the model with the best coefficients for it, and the τ these ended with:
+        both are near those for all rows, whose passes take longer.
+        """
+        problem = replace(self.problem, kernel=model.kernel)
+        if self.problem is self.whole or not has_smoothed_rows(problem):
+            return model, None
+        tau = None
+        for n_rows in NEAR_ROWS:
+            few = part_of(problem, n_rows, self.rng)
+            seen = rows if few is problem else self._bound(few, rows)
+            # Kernel values of all these rows would take more memory than a pass over all others does.
+            few = replace(few, memory_limit=few.memory_limit // 4)
+            start = model.coef, model.intercept
+            found = fit_coefficients(few, seen, model.basis, start, NEWTON_TOLERANCE, rng=self.rng, tau=tau)
+            model, tau = replace(model, coef=found.coef, intercept=found.intercept), found.tau
+        return model, tau
+
+    def _among_all(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, KernelRows]:
+        """A model, and all rows seen through its kernel, where it was learned from a sample of them."""
+        if self.problem is self.whole:
+            return model, rows
+        rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
+        return replace(model, dtype=np.dtype(rows.dtype).name), rows
+
+    def _leave_sample(self, model: KernelExpansion, rows: KernelRows) -> None:
+        """Go on with all rows, and let go of the memory that the sample takes."""
+        self.learned, self.problem, self.kernel_rows = model, self.whole, rows
+        del self.descent
+
+    @staticmethod
+    def _bound(problem: Problem, like: KernelRows) -> KernelRows:
+        """The rows of a problem, whose kernel values are counted with others."""
+        rows = problem.bind()
+        rows.counter = like.counter
+        return rows
+
+    # -- where it is ----------------------------------------------------------------------------------------------
+
+    def _pause(self) -> None:
+        if self.between is not None:
+            with no_limit():
+                self.between()
+
+    def _where(self) -> dict[str, Any]:
+        """Everything that `_go_back` needs between two sweeps."""
+        return {
+            "drawn_by": self.drawn_by,
+            "shape": list(self.descent.shape),
+            "descent": self.descent.halfway(),
+            "schedule": self.schedule.halfway(),
+            "counts": [self.n_swept, self.n_restarts],
+            "best": np.array([self.best.objective]),
+            "best_found": self.best.found,
+            "record": self.record,
+            "random": self.rng.bit_generator.state,
+            "newton": None,
+        }
+
+    def _go_back(self, values: dict[str, Any]) -> None:
+        """Be where another run was."""
+        self.descent.go_back(values["descent"])
+        self.schedule.go_back(values["schedule"])
+        self.n_swept, self.n_restarts = values["counts"]
+        self.best = Best(float(values["best"][0]), values["best_found"])
+        self.record, self.newton = values["record"], values["newton"]
+        self.rng = generator_at(values["random"])
+
+    @made_once
+    def _asked(self) -> dict[str, Any]:
+        return asked_of(self.whole, "Refine", vars(self.learning))
+
+    def so_far(self) -> Fit:
+        """The model as it is, whose objective nobody has computed, and where the run is; see `Run`."""
+        counters, newton = {"kernel_evals": self.kernel_rows.counter.n}, None
+        if self.solved_for is not None:
+            model, newton = self._best_so_far(), self.solved_for[1].halfway()
+        else:
+            model = self._present()
+        values = self._where() if self.swept is None else self.swept
+        if newton is not None:
+            values = values | {"newton": newton, "random": self.rng.bit_generator.state}
+        return Fit(model, Status.STOPPED, np.nan, None, [], counters, Halfway(self._asked, values))
+
+    def _best_so_far(self) -> KernelExpansion:
+        """The model with the best coefficients that have been solved for."""
+        assert self.solved_for is not None
+        model, finish = self.solved_for
+        coef, intercept = finish.whole.coefficients(finish.best.found.u)
+        return replace(model, coef=coef, intercept=intercept)
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model with its objective over all rows."""
+        evals = self.kernel_rows.counter.n
+        if self.finished is not None:
+            model, found = self.finished
+            objective, bound = found.objective, found.bound_in_basis
+        else:
+            if self.solved_for is not None:
+                model, rows = self._best_so_far(), self.kernel_rows
+                if model.kernel != rows.kernel:
+                    rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
+            else:
+                model, rows = self._among_all(*self._learned())
+            seen, bound = reported(rows, status, model.n_basis, partial(self._objective, model, rows)), None
+            objective = np.nan if seen is None else seen
+        used = model.coef.any(axis=1)
+        if not used.all():
+            model = replace(model, basis=model.basis[used], coef=model.coef[used])
+        counters = {
+            "kernel_evals": evals,
+            "report_kernel_evals": self.kernel_rows.counter.n - evals,
+            "bound_in_basis": bound,
+            "restarts": self.n_restarts,
+        }
+        return Fit(model, status, objective, None, history, counters, LearnedState(model))
+
+    def _objective(self, model: KernelExpansion, rows: KernelRows) -> float:
+        """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
+        scores = rows.scores(rows.points_of(model.basis), model.coef).astype(np.float64) + model.intercept
+        norm = model.norm_squared()
+        if self.problem.intercept == "regularized":
+            norm += float(model.intercept @ model.intercept)
+        return 0.5 * norm + self.whole.C1 * mean_loss(self.whole.task, scores, model.plain, self.whole.examples)

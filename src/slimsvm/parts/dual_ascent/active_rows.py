@@ -1,0 +1,197 @@
+"""The exact solver's middle level: the active rows, solved for by working sets (`solvers.exact`)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.row_set import solve_set
+
+Array = np.ndarray
+
+# A working set has half as many rows as the one before where that took fewer than FEW_STEPS steps for each row, and
+# twice as many where it took more than MANY_STEPS; at least LEAST_SHARE of the most. With smaller sets, or sets that
+# grow later, regression took up to seven times as long: thousands of sets, each of which gained little.
+FEW_STEPS, MANY_STEPS, LEAST_SHARE = 1 / 8, 1 / 4, 1 / 2
+# The active rows are one working set if at least this share of them is not at a bound.
+ALL_IF_FREE = 0.5
+# So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel values
+# cost most, of many the steps, which smaller working sets make cheaper.
+WHOLE_STEPS = 4
+# Working sets after which their cost is compared with that of all active rows at a time. The first one may end after a
+# single step, and then any kernel value looks dear.
+SETS_THAT_TELL = 3
+
+
+class Improvement(NamedTuple):
+    """What came of a working set.
+
+    Parameters
+    ----------
+    places : int64 ndarray
+        Where its rows are among the active ones.
+    v, g : float64 ndarrays of shape (n_places,)
+        Of its rows, as its own change leaves them.
+    gain : float
+        How much D rose.
+    violation : float
+        What is left in the set.
+    n_steps : int
+    """
+
+    places: Array
+    v: Array
+    g: Array
+    gain: float
+    violation: float
+    n_steps: int
+
+
+class ActiveRows:
+    """The rows that are solved for: their v and g, and which of them are the next working set.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    dual : Dual
+        Of all rows.
+    cache : kernel values
+        Of the active rows, which it names.
+    leaps : Leaps
+    working_set_size : int or None
+        None: by rule.
+
+    Attributes
+    ----------
+    v, g, lo, hi : float64 ndarrays of shape (n_active,)
+    n_steps : int
+        Of the whole fit.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, dual: Dual, cache: Any, leaps: Leaps, working_set_size: int | None):
+        self.kernel_rows, self.dual, self.cache, self.leaps = kernel_rows, dual, cache, leaps
+        self.largest = cache.n_slots if working_set_size is None else min(working_set_size, cache.n_slots)
+        self.by_rule = working_set_size is None
+        self.latest = np.zeros(0, np.int64)  # working set before, as rows
+        self.share = 1.0
+        self.is_whole = False  # working sets proved dearer than all active rows at a time
+        self.n_steps = 0
+        self.v = self.g = self.lo = self.hi = np.zeros(0)
+        self.place_of = np.zeros(0, np.int64)
+        self.begun = 0, 0
+        self.n_sets = 0  # since these rows became active
+
+    def __len__(self) -> int:
+        return len(self.v)
+
+    @property
+    def rows(self) -> Array:
+        """Which rows of all are active."""
+        return self.cache.active
+
+    @property
+    def others(self) -> Array:
+        """Which are not: a mask of all rows."""
+        inactive = np.ones(self.kernel_rows.n_rows, bool)
+        inactive[self.rows] = False
+        return inactive
+
+    def collect(self, v: Array, g: Array) -> None:
+        """Take what belongs to the rows that are active now from v and g of all rows."""
+        rows, n = self.rows, self.kernel_rows.n_rows
+        self.v, self.g, self.lo, self.hi = v[rows], g[rows], self.dual.lo[rows], self.dual.hi[rows]
+        self.place_of = np.full(n, -1)
+        self.place_of[rows] = np.arange(len(rows))
+        self.begun = self.kernel_rows.counter.n, self.n_steps
+        self.n_sets = 0
+
+    def extremes(self) -> tuple[float, float]:
+        """Largest derivative upwards and smallest downwards."""
+        return self.dual.extremes(*self._slopes())
+
+    def _slopes(self) -> tuple[Array, Array]:
+        return self.dual.slopes(self.v, self.g, self.lo, self.hi)
+
+    @property
+    def size(self) -> int:
+        """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
+        n = len(self)
+        if not self.by_rule:
+            return self.largest
+        is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
+        if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= ALL_IF_FREE * n):
+            return n
+        return max(2, int(min(self.largest, self.cache.best_size) * self.share))
+
+    def _n_free(self) -> int:
+        """Active rows that are not at a bound."""
+        return int(np.count_nonzero((self.v > self.lo) & (self.v < self.hi) & (self.v != 0)))
+
+    def choose(self, goal: float) -> tuple[Array, float]:
+        """Places of the next working set, none where the violation is at most ``goal``; and the violation."""
+        up, down = self._slopes()
+        highest, lowest = self.dual.extremes(up, down)
+        if highest - lowest <= goal:
+            return np.zeros(0, np.int64), highest - lowest
+        n = len(up)
+        if n <= self.size:
+            return np.arange(n), highest - lowest
+        quarter = max(1, self.size // 4)
+        tops = np.argpartition(-up, quarter)[:quarter]
+        bottoms = np.argpartition(down, quarter)[:quarter]
+        chosen = np.zeros(n, bool)
+        chosen[tops[up[tops] > lowest + goal]] = True  # others have no partner to violate with
+        chosen[bottoms[down[bottoms] < highest - goal]] = True
+        room = self.size - np.count_nonzero(chosen)
+        if len(self.latest) and room:
+            places = self.place_of[self.latest]
+            places = places[places >= 0]
+            places = places[~chosen[places]]
+            free = (self.v[places] > self.lo[places]) & (self.v[places] < self.hi[places])
+            chosen[np.concatenate([places[free], places[~free]])[:room]] = True
+        return np.flatnonzero(chosen), highest - lowest
+
+    def solve(self, places: Array, tol: float, max_steps: int) -> Improvement:
+        """Solve for a working set; nothing is changed yet."""
+        v, g, dual = self.v[places].copy(), self.g[places], self.dual
+        if len(places) < len(self):
+            self.leaps.work = min(self.leaps.work, 0)
+        n_steps, gain, violation, _ = solve_set(
+            self.cache.block(places),
+            g,
+            v,
+            (self.lo[places], self.hi[places]),
+            balanced=dual.balanced,
+            offset=dual.offset,
+            epsilon=dual.epsilon,
+            tol=tol,
+            max_steps=max_steps,
+            leaps=self.leaps,
+        )
+        return Improvement(places, v, g, gain, violation, n_steps)
+
+    def move(self, found: Improvement) -> None:
+        """Take the v of a working set, and bring g of all active rows up to date."""
+        places, n_steps = found.places, found.n_steps
+        self.latest = self.rows[places]
+        self.n_steps += n_steps
+        if n_steps < FEW_STEPS * len(places):
+            self.share = max(LEAST_SHARE, self.share / 2)
+        elif n_steps > MANY_STEPS * len(places):
+            self.share = min(1.0, 2 * self.share)
+        change = found.v - self.v[places]
+        self.v[places] = found.v
+        if len(places) == len(self):
+            self.g = found.g
+            return
+        moved = np.flatnonzero(change)
+        self.cache.descend(self.g, places[moved], change[moved], self.dual.offset * float(change.sum()))
+        self.n_sets += 1
+        if self.n_sets < SETS_THAT_TELL:
+            return
+        n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
+        self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, int(np.count_nonzero(self.v)))

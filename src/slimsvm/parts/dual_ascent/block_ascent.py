@@ -1,0 +1,427 @@
+"""Dual points of a problem that is given with some model, improved by blocks of rows: what certificates are made of.
+
+A dual point is V (n, m), one number per row and output, with w = Σ_i V_i φ(x_i) and D(V) = linear(V) − ½ Σ V∘F,
+F = KV. Two classes and regression are in `parts.dual_ascent.dual`; several classes (Crammer and Singer) have V_ic =
+Σ_c' α_ic' for c = y_i and −α_ic elsewhere, with α_ic ≥ 0, Σ_c α_ic ≤ C_i and linear(V) = Σ_ic Δ(y_i, c) α_ic.
+
+    start    the best of: the model's own coefficients where its vectors are training rows, made feasible; dual points
+             from how far rows are within their margins, for several temperatures τ; each scaled by the t ∈ [0, 1] that
+             maximises D(tV). F of the own ones is that of the model's scores, if all vectors are training rows. Of
+             many rows a sample says which τ, and is a first bound; then F of all rows is summed up row by row, and
+             those that it has are a dual point at any time
+    passes   blocks of random rows, each solved for all but exactly, then F of all rows brought up to date; until D
+             rises by less than a thousandth of itself in a pass, or is that close to the model's objective. Up to
+             BLOCK rows are one block
+
+One class (`tasks.OneClass`) has linear(V) = 0 and Σ V fixed: D is negative, and nothing is scaled.
+
+Parts: `parts.dual_ascent.row_set` (pairs or single rows, two classes and regression),
+`core/decomposition/class_ascent.cc` (several classes).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from tqdm import tqdm
+
+from slimsvm import core
+from slimsvm.kernels import KernelRows
+from slimsvm.model import KernelExpansion, row_keys
+from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.row_set import CALL_WORK, TINY, KernelBlock, solve_set
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.rounding import Doubt
+from slimsvm.tasks import Multiclass
+
+Array = np.ndarray
+
+# Rows of a block, and rows whose part in F of all rows is computed in one go.
+BLOCK, STRIDE = 2048, 2048
+# Steps in a block, by its rows.
+STEPS_PER_ROW = 50
+# Rows of the sample that starts are compared on, where there are more.
+SAMPLE = 8192
+# Rows that may be moved, rather than a whole side scaled, where a sum is to be kept.
+FEW = 64
+# τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
+TEMPERATURES = (0.02, 0.1, 0.5, 2.0)
+# The passes end when D rises by less than this share of itself.
+WORTH_A_PASS = 1e-3
+# A block is solved to this share of the violation in it.
+BLOCK_SHARE = 0.01
+# Sweeps over a block of several classes; over all rows where they are one block, for which large prices need them.
+MAX_SWEEPS, WHOLE_SWEEPS = 100, 1000
+
+# Share of the largest coefficient that rounding may have left a coefficient above its bound.
+ROUNDING = 1e-12
+
+
+class DualAscent:
+    """Exact dual coordinate ascent by blocks of rows, kernel values and sums in float64.
+
+    Attributes
+    ----------
+    bound : float
+        The best value of D so far, at least 0 but for one class.
+    n_passes : int
+        Passes that were finished.
+    """
+
+    def __init__(self, problem: Problem, end: float | None):
+        self.problem, self.end = problem, end
+        self.kernel_rows: KernelRows = replace(problem, precision="float64").bind()
+        self.offset = float(problem.intercept == "regularized")
+        self.rng = problem.generator()
+        shape = problem.rows.n_rows, problem.task.n_outputs
+        self.V, self.F = np.zeros(shape), np.zeros(shape)
+        self.value, self.bound, self.n_passes = 0.0, 0.0, 0  # value: D(V); the bound may be that of other points
+        self.objective = np.inf
+        self.doubt: Doubt | None = None
+
+    # -- what kinds of problems differ in ---------------------------------------------------------------------------
+
+    def linear(self, V: Array) -> float:
+        """D's linear part."""
+        raise TypeError(f"{type(self).__name__} must define linear(V)")
+
+    def feasible(self, V: Array) -> Array:
+        """A dual point like V."""
+        raise TypeError(f"{type(self).__name__} must define feasible(V)")
+
+    has_parts = True  # whether some rows of a dual point are one, but for `evened`
+
+    def evened(self, V: Array) -> Array:
+        """A dual point like V that differs from it in few rows, if there is one."""
+        return self.feasible(V)
+
+    def order(self, V: Array) -> Array:
+        """All rows, the first of which are much like a dual point whatever their number; those without a part last."""
+        order = self.rng.permutation(len(V))
+        return order[np.argsort(~V[order].any(axis=1), kind="stable")]
+
+    def of_vector(self, i: int, has: Array, left: Array) -> Array:
+        """What row i, which has ``has``, can take of a vector's coefficients ``left``."""
+        raise TypeError(f"{type(self).__name__} must define of_vector(i, has, left)")
+
+    def of_scores(self, scores: Array) -> list[Array]:
+        """Dual points by how far each row is within its margin."""
+        raise TypeError(f"{type(self).__name__} must define of_scores(scores)")
+
+    def solve_block(self, rows: Array, K: Array) -> Array:
+        """V of these rows, all but best with the others as they are; K between them without the constant feature."""
+        raise TypeError(f"{type(self).__name__} must define solve_block(rows, K)")
+
+    def scale(self, gain: float, curvature: float) -> float:
+        """The t in [0, 1] for which t·gain − ½ t²·curvature is greatest."""
+        return float(np.clip(gain / max(curvature, TINY), 0.0, 1.0))
+
+    # -- the same for all -------------------------------------------------------------------------------------------
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether ``end`` has come."""
+        return self.end is not None and time.perf_counter() >= self.end
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether no pass can be worth it: D is close to the model's objective."""
+        return self.objective - self.bound <= WORTH_A_PASS * abs(self.bound)
+
+    def bar(self, total: int, name: str):
+        """A progress bar, if the problem asks for one."""
+        return tqdm(total=total, desc=name, unit="block", disable=not self.problem.verbose)
+
+    def start(self, model: KernelExpansion, scores: Array, objective: float) -> None:
+        """Take the best of the starts that there is time for; ``objective`` is the model's."""
+        self.objective = objective
+        placed, is_whole = self.of_model(model)
+        own = self.evened(placed)
+        if is_whole:
+            F = scores - model.intercept + self.offset * placed.sum(axis=0)
+            self.take(own, self.moved(own, placed, F))
+            if self.is_tight:
+                return
+        starts = [] if is_whole else [own]
+        starts += [self.feasible(V) for V in self.of_scores(scores)]
+        if self.out_of_time:
+            return
+        if len(own) > SAMPLE and self.has_parts:
+            starts = [starts[self.best_on_sample(starts)]]
+        self.take_best(starts)
+
+    def best_on_sample(self, starts: list[Array]) -> int:
+        """Which start would be the best of all rows, by a sample of them: a dual point itself, and so a bound."""
+        n = len(self.V)
+        rows = np.sort(self.rng.choice(n, SAMPLE, replace=False))
+        ratio, diagonal, values = n / len(rows), self.kernel_rows.diag(rows)[:, None] + self.offset, []
+        points = self.kernel_rows.points(rows)
+        for start in starts:
+            part = np.zeros_like(start)
+            part[rows] = start[rows]
+            V = self.feasible(part)
+            F = self.kernel_rows.scores(points, V[rows], rows=rows) + self.offset * V.sum(axis=0)
+            gain, curvature = self.linear(V), float(np.sum(V[rows] * F))
+            t, value = self.best_value(gain, curvature)
+            self.raise_bound(value, t * V)
+            alone = float(np.sum(diagonal * V[rows] ** 2))
+            values.append(self.best_value(ratio * gain, ratio**2 * (curvature - alone) + ratio * alone)[1])
+        return int(np.argmax(values))
+
+    def take_best(self, starts: list[Array]) -> None:
+        """Sum F of the starts up, and take the best; where time ends, that of their rows so far."""
+        n, m = self.V.shape
+        order = self.order(starts[0]) if len(starts) == 1 else np.arange(n)
+        V, done = np.concatenate(starts, axis=1), n
+        F = np.zeros_like(V)
+        with self.bar(-(-n // STRIDE), "certificate, first bound") as bar:
+            for lo in range(0, n, STRIDE):
+                rows = np.sort(order[lo : lo + STRIDE])
+                rows = rows[V[rows].any(axis=1)]
+                if self.out_of_time:
+                    done = lo
+                    break
+                if len(rows):
+                    F += self.kernel_rows.scores(self.kernel_rows.points(rows), V[rows])
+                bar.update()
+        if done < n and not (self.has_parts and len(starts) == 1):
+            return
+        V[order[done:]] = 0.0
+        F += self.offset * V.sum(axis=0)
+        for at in range(0, V.shape[1], m):
+            start, own = V[:, at : at + m], F[:, at : at + m]
+            even = self.evened(start)
+            self.take(even, self.moved(even, start, own))
+
+    def take(self, V: Array, F: Array) -> None:
+        """Go on from V, scaled as is best, if it is better than what there is."""
+        t, value = self.best_value(self.linear(V), float(np.sum(V * F)))
+        self.raise_bound(value, t * V)
+        if value > self.value:
+            self.value, self.V, self.F = value, t * V, t * F
+
+    def raise_bound(self, value: float, V: Array) -> None:
+        """The value of a dual point is a bound, less what rounding can have added."""
+        if self.doubt is None:
+            self.doubt = Doubt(self.kernel_rows)
+        self.bound = max(self.bound, value - 0.5 * self.doubt.of(V))
+
+    def best_value(self, gain: float, curvature: float) -> tuple[float, float]:
+        """The best t, and D(tV)."""
+        t = self.scale(gain, curvature)
+        return t, t * gain - 0.5 * t**2 * curvature
+
+    def moved(self, V: Array, start: Array, F: Array) -> Array:
+        """F of V, from that of another point and the rows in which they differ."""
+        change = V - start
+        rows = np.flatnonzero(change.any(axis=1))
+        if len(rows):
+            F = F + self.kernel_rows.scores(self.kernel_rows.points(rows), change[rows])
+            F += self.offset * change.sum(axis=0)
+        return F
+
+    def of_model(self, model: KernelExpansion) -> tuple[Array, bool]:
+        """The model's coefficients at the training rows that its vectors are, as far as the constraints allow, and
+        whether these are all of them.
+        """
+        V, rows = np.zeros_like(self.V), self.problem.rows
+        if not self.problem.kernel.has_features:
+            np.add.at(V, model.basis[:, 0].astype(np.int64), model.coef)
+            return V, True
+        of_vector: dict[bytes, list[int]] = {}
+        for j, key in enumerate(row_keys(model.basis)):
+            of_vector.setdefault(key, []).append(j)
+        left, row_of = model.coef.copy(), np.full(len(model.coef), -1)
+        for lo, hi in rows.blocks(STRIDE):
+            for i, key in enumerate(row_keys(rows.slice(lo, hi, model.basis.dtype)), lo):
+                for j in of_vector.get(key, ()):
+                    part = self.of_vector(i, V[i], left[j])
+                    V[i] += part
+                    left[j] -= part
+                    row_of[j] = i
+        # What rounding left over goes to a row that has the vector; `evened` takes off what is above the bounds.
+        rounding = (row_of >= 0) & (
+            np.abs(left).max(axis=1, initial=0.0) <= ROUNDING * np.abs(model.coef).max(initial=0.0)
+        )
+        np.add.at(V, row_of[rounding], left[rounding])
+        left[rounding] = 0.0
+        is_same_type = np.can_cast(rows.exact_dtype, model.basis.dtype)  # otherwise equal rows are so by rounding
+        return V, is_same_type and not left.any()
+
+    def climb(self) -> None:
+        """Passes over all rows until they are no longer worth it, or time is up."""
+        n = len(self.V)
+        while not self.out_of_time and not self.is_tight:
+            before = self.value
+            order = self.rng.permutation(n)
+            with self.bar(-(-n // BLOCK), f"certificate, pass {self.n_passes + 1}") as bar:
+                for lo in range(0, n, BLOCK):
+                    if self.out_of_time:
+                        return
+                    self.improve(np.sort(order[lo : lo + BLOCK]))
+                    bar.update()
+                    bar.set_postfix({"bound": self.bound}, refresh=False)
+            self.n_passes += 1
+            if self.value - before <= WORTH_A_PASS * abs(self.value):
+                return
+
+    def improve(self, rows: Array) -> None:
+        """Solve for a block, and bring F of all rows up to date."""
+        kernel_rows = self.kernel_rows
+        V = self.solve_block(rows, kernel_rows.block(kernel_rows.points(rows), rows=rows))
+        change = V - self.V[rows]
+        moved = np.flatnonzero(change.any(axis=1))
+        if len(moved):
+            self.V[rows] = V
+            self.F += kernel_rows.scores(kernel_rows.points(rows[moved]), change[moved])
+            self.F += self.offset * change.sum(axis=0)
+            self.value = self.linear(self.V) - 0.5 * float(np.sum(self.V * self.F))
+            self.raise_bound(self.value, self.V)
+
+
+class BoxAscent(DualAscent):
+    """Two classes with the hinge loss and regression with any of the three intercepts; one class."""
+
+    def __init__(self, problem: Problem, end: float | None):
+        super().__init__(problem, end)
+        self.dual = Dual.of(problem)
+        # A regularised intercept is a constant feature: Σ v far from 0 would cost more than all else.
+        self.level = replace(self.dual, balanced=self.dual.balanced or self.dual.offset > 0)
+        if self.dual.total:  # the greatest −½ (Σ v_i ‖φ(x_i)‖)² of a start is known without any product
+            v = self.feasible(self.V)[:, 0]
+            self.bound = -0.5 * float(v @ np.sqrt(np.maximum(self.kernel_rows.diag(), 0.0))) ** 2
+            self.value, self.has_parts = -np.inf, False  # V = 0 is no dual point
+
+    def scale(self, gain, curvature):
+        """One class: 1, for Σ v is fixed."""
+        return 1.0 if self.dual.total else super().scale(gain, curvature)
+
+    def linear(self, V):
+        """Σ t_i v_i − ε Σ |v_i|."""
+        return float(self.dual.target @ V[:, 0] - self.dual.epsilon * np.abs(V).sum())
+
+    def feasible(self, V):
+        """Within the bounds, and balanced unless there is no intercept."""
+        return self.level.feasible(V[:, 0])[:, None]
+
+    def evened(self, V):
+        """What Σ v has too much is taken off the rows that can give most, if a few do."""
+        dual = self.dual
+        v = np.clip(V[:, 0], dual.lo, dual.hi)
+        excess = float(v.sum()) - dual.total
+        room = np.maximum(v, 0.0) if excess > 0 else dual.hi - v if dual.total else np.maximum(-v, 0.0)
+        givers = np.argsort(-room, kind="stable")[:FEW]
+        if not dual.balanced or room[givers].sum() < abs(excess):
+            return dual.feasible(v)[:, None]
+        given = np.clip(abs(excess) - (np.cumsum(room[givers]) - room[givers]), 0.0, room[givers])
+        v[givers] -= np.sign(excess) * given
+        return v[:, None]
+
+    def order(self, V):
+        """Random; with an intercept so that both sides have the same share of Σ |v| at any place."""
+        order = super().order(V)
+        if not self.level.balanced:
+            return order
+        v = V[order, 0]
+        share = np.full(len(V), np.inf)
+        for side in (v > 0, v < 0):
+            share[side] = np.cumsum(v[side]) / v[side].sum()
+        return order[np.argsort(share, kind="stable")]
+
+    def of_vector(self, i, has, left):
+        """As much as the bounds allow, and of one sign: parts of both would cancel, and D counts |v|."""
+        v = has[0]
+        least = self.dual.lo[i] - v if v <= 0 else 0.0
+        most = self.dual.hi[i] - v if v >= 0 else 0.0
+        return np.array([min(max(left[0], least), most)])
+
+    def of_scores(self, scores):
+        """v_i = C_i·clip(½ + slack_i/(2τ), 0, 1)."""
+        dual = self.dual
+        residual = dual.target - scores[:, 0]
+        sign = np.where(dual.lo == 0, 1.0, np.where(dual.hi == 0, -1.0, np.sign(residual)))
+        slack = sign * residual - dual.epsilon
+        scale = 1.0 if self.problem.task.has_two_classes else float(np.median(np.abs(slack))) or 1.0
+        top = np.where(sign > 0, dual.hi, dual.lo)
+        return [(top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0))[:, None] for tau in TEMPERATURES]
+
+    def solve_block(self, rows, K):
+        """By pairs where they keep Σ v, which a free intercept asks for."""
+        dual = self.dual
+        lo, hi = dual.lo[rows], dual.hi[rows]
+        v, g = self.V[rows, 0], dual.target[rows] - self.F[rows, 0]
+        highest, lowest = dual.extremes(*dual.slopes(v, g, lo, hi))
+        if highest - lowest > 1e-12:
+            solve_set(
+                KernelBlock(K, np.arange(len(rows))),
+                g,
+                v,
+                (lo, hi),
+                balanced=dual.balanced,
+                offset=dual.offset,
+                epsilon=dual.epsilon,
+                tol=BLOCK_SHARE * (highest - lowest),
+                max_steps=STEPS_PER_ROW * len(rows),
+            )
+        return v[:, None]
+
+
+class ClassAscent(DualAscent):
+    """Several classes after Crammer and Singer, with any costs; a regularised intercept or none."""
+
+    def __init__(self, problem: Problem, end: float | None):
+        super().__init__(problem, end)
+        self.task: Multiclass = problem.task  # type: ignore[assignment]
+        self.labels = problem.examples.labels
+        self.price = problem.C * problem.examples.weights
+        self.own = self.labels[:, None] == np.arange(self.task.n_classes)
+
+    def linear(self, V):
+        """Σ_ic Δ(y_i, c) α_ic: the cost of a row's own class is 0."""
+        return -float(np.sum(self.task.cost[self.labels] * V))
+
+    def feasible(self, V):
+        """The other classes' part clipped, and scaled down to C_i."""
+        alpha = np.where(self.own, 0.0, np.maximum(-V, 0.0))
+        total = alpha.sum(axis=1)
+        alpha *= np.minimum(1.0, self.price / np.maximum(total, TINY))[:, None]
+        return np.where(self.own, alpha.sum(axis=1)[:, None], -alpha)
+
+    def of_vector(self, i, has, left):
+        """As much as C_i allows; what the vector has for row i's class is the sum of what it has for the others."""
+        y = self.labels[i]
+        alpha = np.maximum(-left, 0.0)
+        alpha[y] = 0.0
+        total, most = alpha.sum(), min(self.price[i] - has[y], left[y])
+        if not (total > 0 and most > 0):
+            return np.zeros_like(left)
+        alpha *= min(1.0, most / total)
+        part = -alpha
+        part[y] = alpha.sum()
+        return part
+
+    def of_scores(self, scores):
+        """Soft argmaxes: C_i times the share of each class."""
+        task, examples = self.task, self.problem.examples
+        return [self.problem.C * task.smooth(scores, tau, examples).residual for tau in TEMPERATURES]
+
+    def solve_block(self, rows, K):
+        """By rows, each exactly."""
+        V, F = self.V[rows], self.F[rows]
+        ascend = core.ascend_classes.prepare(
+            K=K,
+            offset=self.offset,
+            labels=self.labels[rows],
+            price=self.price[rows],
+            cost=np.ascontiguousarray(self.task.cost),
+            M=V,
+            F=F,
+            share=BLOCK_SHARE,
+            max_updates=max(1, CALL_WORK // F.size),
+        )
+        sweeps, row, worst, goal = WHOLE_SWEEPS if len(rows) == len(self.V) else MAX_SWEEPS, 0, 0.0, 0.0
+        while sweeps:
+            sweeps, row, worst, goal = ascend(sweeps=sweeps, row=row, worst=worst, goal=goal)
+        return V

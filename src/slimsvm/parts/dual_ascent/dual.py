@@ -1,0 +1,293 @@
+"""The dual of two-class problems, of ε-insensitive regression and of one class: one problem in one number v_i per row.
+
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = total
+
+with v_i = α_i y_i, t_i = cost·y_i and ε = 0, or v_i = α_i − α_i*, t_i the target and ε the tube's; total = 0. A
+regularised intercept adds 1 to K. One class: v_i = α_i, t = 0, total = ν C Ω.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.rounding import DualPoint
+from slimsvm.tasks import Examples, Task
+from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.task import RowDual
+
+Array = np.ndarray
+
+# An imbalance of Σ v, as a share of its positive part, that is rounding's.
+ROUNDING = 1e-12
+# Where a fit leaves its dual point and Kv for the next one; the share of C by which points differ that are the same.
+LAST, SAME = "dual point and scores", 1e-12
+# A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
+ZERO = 1e-6
+# A fit ends where D rises by no more than the share LEAST_RISE of itself in MANY_STEPS steps on pairs of rows, or in
+# MANY_STEPS_PER_ROW steps for each row if that is more. Large sets at C = 1000 take 50 to 100 steps for each row.
+MANY_STEPS, MANY_STEPS_PER_ROW, LEAST_RISE = 1_000_000, 500, 1e-6
+# Where tol is met and the gap is more than the share GAP of the objective, tol is divided by 10, again and again: down
+# to the share LEAST_TOL of it, and for at most MORE_STEPS times the steps that tol itself took.
+GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-8
+# Few rows are solved for to this share of the tolerance where a fifth of the steps allows it, or steps over this many
+# numbers of kernel lines: 0.05 ms.
+FINER, MORE_WORK = 1e-7, 50_000
+# Steps for a gap that is wide end at a violation by which it should be this many times GAP.
+TOWARDS_GAP = 0.5
+# Steps for a gap that is wide are made without a look between them where all go through so few numbers: 0.5 ms.
+AT_ONCE = 1_000_000
+
+
+def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float) -> tuple[Array, Array]:
+    """Derivatives u of D upwards and d downwards; ∓∞ where there is a bound."""
+    if epsilon == 0:
+        return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+    up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
+    return up, np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
+
+
+def extremes(up: Array, down: Array, balanced: bool) -> tuple[float, float]:
+    """Largest u and smallest d; 0 is among both unless Σ v is kept."""
+    highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
+    return (highest, lowest) if balanced else (max(highest, 0.0), min(lowest, 0.0))
+
+
+class Progress:
+    """Whether steps are still worth it: D is looked at every so many of them."""
+
+    def __init__(self, n_rows: int):
+        self.n_steps = self.every = max(MANY_STEPS, MANY_STEPS_PER_ROW * n_rows)
+        self.value = -np.inf
+
+    def ended(self, n_steps: int, value: Callable[[], float]) -> str | None:
+        """What a fit has come to where D, which is ``value()`` now, no longer rises; None before."""
+        if n_steps < self.n_steps:
+            return None
+        before, self.value, self.n_steps = self.value, value(), n_steps + self.every
+        if self.value - before > LEAST_RISE * abs(self.value):
+            return None
+        return f"point where {self.every:,} more steps gained nothing"
+
+
+@dataclass
+class Tolerance:
+    """The violation that is asked for: ``tol``, lowered where the gap is wide then.
+
+    Parameters
+    ----------
+    tol : float
+    least_size : float, default=0.0
+        Objectives smaller than this are those of rounding.
+    is_fixed : bool, default=False
+        Whether it stays as it is.
+    """
+
+    tol: float
+    least_size: float = 0.0
+    is_fixed: bool = False
+
+    def __post_init__(self) -> None:
+        self.now, self._most_steps = self.tol, np.inf
+
+    def is_lowered(self, objective: float, bound: float, n_steps: int, n_rows: int | None = None) -> bool:
+        """Whether tol, which is met, was lowered: the gap is wide, and the steps for it are not too many.
+
+        ``n_rows``: of a fit that ends with `closing_steps`, which take its place where steps are cheap.
+        """
+        if self.now == self.tol:
+            self._most_steps = (1 + MORE_STEPS) * n_steps
+        is_enough = n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol
+        is_later = n_rows is not None and MORE_STEPS * n_steps * n_rows <= AT_ONCE
+        if is_enough or is_later or not self._asks_more(objective, bound):
+            return False
+        self.now *= 0.1
+        return True
+
+    def closing_steps(self, n_steps: int, n_rows: int) -> int:
+        """Steps towards FINER times the tolerance, once that is met.
+
+        They cost at most a fifth of the fit: where fits are short they reach it, and a row's weight is then worth as
+        many copies of it to the last digits. ``n_rows``: numbers that a step goes through, of all fits that are made
+        side by side.
+        """
+        return max(n_steps // 5, MORE_WORK // max(1, n_rows))
+
+    def steps_for_gap(
+        self, objective: float, bound: float, violation: float, n_steps: int, n_rows: int
+    ) -> tuple[int, float]:
+        """Steps after the closing ones, and the violation they are to end at; no steps where the gap is not wide.
+
+        The gap falls about as the violation does.
+        """
+        if not self._asks_more(objective, bound):
+            return 0, violation
+        share = TOWARDS_GAP * GAP * max(abs(objective), self.least_size) / (objective - bound)
+        goal, left = max(LEAST_TOL * self.tol, share * violation), min(self._most_steps - n_steps, AT_ONCE // n_rows)
+        return (max(0, int(left)) if goal < violation else 0), goal
+
+    def _asks_more(self, objective: float, bound: float) -> bool:
+        return not self.is_fixed and objective - bound > GAP * max(abs(objective), self.least_size)
+
+
+@dataclass(frozen=True)
+class DualState:
+    """The dual point of a fit, enough to go on from with another kernel, C or X of the same examples.
+
+    Parameters
+    ----------
+    v : float64 ndarray of shape (n_rows,)
+    C : float
+    task, examples
+    """
+
+    v: Array
+    C: float
+    task: Task
+    examples: Examples
+
+    def check(self, task: Task, examples: Examples) -> None:
+        """Refuse to go on with another loss."""
+        check_same_loss(self, task, examples, "; only the kernel, C and X may change")
+
+    def scores_at(self, v: Array, C: float, last: tuple[Array, Array] | None) -> Array | None:
+        """Kv, where v is this point but for the price, and the last fit of the same kernel left this point and its Kv
+        (``last``); otherwise None.
+        """
+        ratio = C / self.C
+        if last is None or last[0] is not self.v or np.abs(v - ratio * self.v).max(initial=0.0) > SAME * C:
+            return None
+        return ratio * last[1]
+
+
+@dataclass(frozen=True)
+class Dual(RowDual):
+    """The problem above: beside a task's `RowDual` what is added to K, and whether Σ v = total.
+
+    g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
+    """
+
+    offset: float = 0.0
+    balanced: bool = True
+
+    @classmethod
+    def of(cls, problem: Problem, task: Task | None = None, examples: Examples | None = None) -> Dual:
+        """The dual of a problem whose task has one; or of another task and its examples, at the same price."""
+        task, examples = task or problem.task, examples or problem.examples
+        dual = vars(task.row_dual(examples, problem.C * examples.weights))
+        if task.intercept_price:
+            return cls(**dual)
+        return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=problem.intercept == "free")
+
+    def feasible(self, v: Array) -> Array:
+        """The nearest point like v within the bounds; the heavier side is scaled down to the balance."""
+        v = np.clip(v, self.lo, self.hi)
+        if self.total:
+            missing = self.total - v.sum()
+            room = self.hi - v if missing > 0 else v
+            return v + room * (missing / room.sum()) if abs(missing) > ROUNDING * self.total else v
+        if self.balanced:
+            up, down = v[v > 0].sum(), -v[v < 0].sum()
+            if abs(up - down) > ROUNDING * max(up, down):  # less would take rows off their bounds for nothing
+                heavy = (v > 0) == (up > down)
+                v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
+        return v
+
+    def best_multiple(self, v: Array, g: Array) -> float:
+        """The t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.
+
+        Of a solution for another price, v C / C_before, it is 1 where most rows are at their bounds, and gives the
+        solution back where none is.
+        """
+        gain, curvature = float(v @ self.target - self.epsilon * np.abs(v).sum()), float(v @ (self.target - g))
+        return max(gain, 0.0) / curvature if gain < curvature and not self.total else 1.0
+
+    def best_stretch(self, v: Array, g: Array, intercept: float) -> float:
+        """The s >= 1 with the lowest objective of s times the model, s v being within its bounds; of two classes.
+
+        Where classes are far apart for the kernel, ‖w‖² is tiny, and losses of a thousandth are all of the objective.
+        """
+        price, scores = self.hi - self.lo, self.target - g
+        if self.epsilon or self.total or np.any(np.abs(self.target) != 1) or np.any(self.hi * self.lo):
+            return 1.0
+        margins, norm_squared = self.target * (scores + intercept), float(v @ scores)
+        low = margins < 1
+        falling = float(price[low] @ margins[low])
+        if not norm_squared < falling:
+            return 1.0
+        ends = np.flatnonzero(low & (margins > 0))  # where s is 1 / margin, a row has no loss any more
+        ends = ends[np.argsort(-margins[ends], kind="stable")]
+        kinks = 1.0 / margins[ends]
+        before = falling - np.concatenate([[0.0], np.cumsum(price[ends] * margins[ends])])
+        k = int(np.argmax(np.append(kinks * norm_squared >= before[:-1], True)))
+        best = before[k] / norm_squared if norm_squared > 0 else np.inf
+        best = max(best, 1.0 if k == 0 else float(kinks[k - 1]))
+        used = v != 0
+        return float(min(best, np.min(np.where(v > 0, self.hi, self.lo)[used] / v[used], initial=np.inf)))
+
+    def stretched(self, v: Array, g: Array, intercept: float) -> tuple[Array, Array] | None:
+        """The point v and its g times `best_stretch`; None where that is 1. ``intercept`` counts where it is free."""
+        share = self.best_stretch(v, g, intercept if self.balanced else 0.0)
+        return None if share == 1.0 else (share * v, self.target - share * (self.target - g))
+
+    def least_size(self, kernel_rows: KernelRows) -> float:
+        """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
+        spread = self.total**2 / len(self.hi)
+        return ZERO * spread * float(kernel_rows.diag().mean()) if self.total else 0.0
+
+    def value(self, v: Array, g: Array) -> float:
+        """D(v)."""
+        return float(self.parts_of_value(v, g).sum())
+
+    def parts_of_value(self, v: Array, g: Array) -> Array:
+        """What each row adds to D(v)."""
+        parts = 0.5 * v * (self.target + g)
+        return parts - self.epsilon * np.abs(v) if self.epsilon else parts
+
+    def point(self, v: Array, g: Array) -> DualPoint:
+        """v, with what of D(v) is sure and what rests on kernel values."""
+        rows = np.flatnonzero(v)
+        seen = float(v @ (self.target - g)) - self.offset * float(v.sum()) ** 2
+        return DualPoint(rows, v[rows, None], self.value(v, g) + 0.5 * seen, seen)
+
+    def penalty(self, g: Array, intercept: float) -> float:
+        """C Σ ω ℓ of the scores t − g + intercept: what D's bounds leave of the loss."""
+        return float(self.losses(g, intercept).sum())
+
+    def losses(self, g: Array, intercept: Array | float) -> Array:
+        """C ω ℓ of each row's score t − g + intercept."""
+        off = g - intercept
+        return self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
+
+    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""
+        return slopes(v, g, lo, hi, self.epsilon)
+
+    def extremes(self, up: Array, down: Array) -> tuple[float, float]:
+        """Largest u and smallest d; 0 is among both unless the intercept is free."""
+        return extremes(up, down, self.balanced)
+
+    def intercept(self, v: Array, g: Array) -> float:
+        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
+        if not self.balanced:
+            return self.offset * float(v.sum())
+        free = np.flatnonzero((v > self.lo) & (v < self.hi) & (v != 0))
+        if len(free):
+            up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
+            return float(up.sum() / len(free))
+        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
+        bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
+        return float(np.mean(bounds)) if bounds else 0.0
+
+    def best_intercept(self, g: Array) -> float:
+        """The intercept with the lowest objective, v as it is: where the slope of `penalty` and total is 0."""
+        kinks, rises = np.concatenate([g - self.epsilon, g + self.epsilon]), np.concatenate([self.hi, -self.lo])
+        order = np.argsort(kinks, kind="stable")
+        slopes = self.total - float(self.hi.sum()) + np.cumsum(rises[order])
+        at = min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)
+        after = at + 1 if slopes[at] == 0 and at + 1 < len(order) else at
+        return 0.5 * float(kinks[order[at]] + kinks[order[after]])

@@ -1,0 +1,312 @@
+r"""The dual by an interior-point method, where steps on pairs of rows take too many.
+
+A kernel matrix is ill-conditioned where features have very different scales, and then pairs take millions of steps for
+some hundred rows. Newton's steps on the conditions of optimality do not mind. With v = Σ ± z in variables
+0 ≤ z ≤ room, two for a row where −ε Σ |v| has a kink, these are
+
+    ±(g − y) − ε = x − w,    w z = μ,    x (room − z) = μ,    balanced: Σ v = total,    μ → 0.
+
+All but the rows is eliminated: (K + Θ⁻¹) dv = ρ − dy 1 with Θ diagonal. Of K = LL', a pivoted Cholesky factor, the rank
+is small for linear kernels of few features and for many others, and with A = Θ^½ L
+
+    (K + Θ⁻¹)⁻¹ = Θ^½ (I − A (I + A'A)⁻¹ A') Θ^½.
+
+Where Σ v is kept, K is centred: g changes by a constant, and features far from 0 cost no digits. At the end variables
+next to a bound are put on it, and the others are solved for.
+
+Mehrotra, "On the Implementation of a Primal-Dual Interior Point Method", SIAM J. Optimization 1992; Fine, Scheinberg,
+"Efficient SVM Training Using Low-Rank Kernel Representations", JMLR 2001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from slimsvm.core.clock import is_time_over
+from slimsvm.parts.dual_ascent.dual import Dual
+
+Array = np.ndarray
+
+# Newton's steps at most; the share of the way to the nearest bound that one goes.
+ROUNDS, SHARE = 100, 0.99
+# μ is lowered to no less than this share of itself in a step.
+LEAST_SHARE = 1e-6
+# Variables are put on their bounds once the gap is this share of the objective; and the rounds after it without a lower
+# violation by which rounding has the last word; the share of the tolerance that is enough.
+NEARLY, PATIENCE, ENOUGH = 1e-4, 4, 1e-3
+# Times that the variables between their bounds are solved for with the others held.
+POLISHES = 3
+# The factor L takes the place of K for more rows than so many, and than twice its rank.
+FEW_ROWS, RANKS = 128, 2
+# Steps on pairs come first: for each row STEPS_PER_ROW at least, and so many that they take WAIT times as long as
+# the method, which is 2 n rank² + WORK numbers of kernel lines.
+STEPS_PER_ROW, WAIT, WORK = 20, 4, 2_500_000
+# Rows at most, and bytes for each kernel value: K as it is and centred, its factor twice, and that of Newton's steps.
+MOST_ROWS, BYTES = 4096, 48
+TINY = 1e-300
+
+
+class Inside(NamedTuple):
+    """A dual point near the optimum.
+
+    Parameters
+    ----------
+    v, g : float64 ndarrays of shape (n,)
+    violation : float
+    """
+
+    v: Array
+    g: Array
+    violation: float
+
+
+class Newton:
+    """The kernel matrix of Newton's steps.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n)
+        Kernel values without the offset.
+    dual : Dual
+
+    Attributes
+    ----------
+    values, K : float64 ndarrays of shape (n, n)
+        K is centred or has the offset.
+    rank : int
+        Of K, up to what rounding does to kernel values.
+    """
+
+    def __init__(self, values: Array, dual: Dual):
+        n, eps = len(values), np.finfo(values.dtype).eps
+        self.values = np.asarray(values, np.float64)
+        if dual.balanced:
+            self.K = self.values - self.values.mean(axis=0)
+            self.K -= self.K.mean(axis=1)[:, None]
+        else:
+            self.K = self.values + dual.offset
+        least = n * eps * float(np.diagonal(self.K).max(initial=0.0))
+        factor, order, self.rank, _ = lapack.dpstrf(self.K, lower=1, tol=least)
+        self.L = np.empty((n, self.rank), order="F")
+        self.L[order - 1] = np.tril(factor[:, : self.rank])
+
+    def solver(self, theta: Array) -> Callable[[Array], Array] | None:
+        """What solves (K + Θ⁻¹) d = b, with d_i = 0 where θ_i = 0; None where rounding leaves no factor."""
+        rows = np.flatnonzero(theta)
+        has_low_rank = len(rows) > max(FEW_ROWS, RANKS * self.rank)
+        root = np.sqrt(theta[rows])
+        A = self.L[rows] * root[:, None] if has_low_rank else np.zeros((0, 0))
+        if has_low_rank:
+            M = blas.dsyrk(1.0, A, trans=1, lower=1)
+        else:
+            M = (self.K if len(rows) == len(theta) else self.K[np.ix_(rows, rows)]) * root
+            M *= root[:, None]
+        M.flat[:: len(M) + 1] += 1.0
+        factor, failed = lapack.dpotrf(M if has_low_rank else M.T, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            return None
+
+        def solve(b: Array) -> Array:
+            x = root * b[rows]
+            inner = lapack.dpotrs(factor, A.T @ x if has_low_rank else x, lower=1)[0]
+            d = np.zeros(len(theta))
+            d[rows] = root * (x - A @ inner if has_low_rank else inner)
+            return d
+
+        return solve
+
+
+class InteriorPoint:
+    """The variables on their way; see the module's text.
+
+    Parameters
+    ----------
+    newton : Newton
+    dual : Dual
+
+    Attributes
+    ----------
+    z, w, x : float64 ndarrays of shape (n_variables,)
+    v, g : float64 ndarrays of shape (n,)
+        g of the centred K.
+    y : float
+    """
+
+    def __init__(self, newton: Newton, dual: Dual):
+        self.newton, self.dual = newton, dual
+        # Where Σ v is not 0 centring takes more than a constant from g.
+        self.target = dual.target - dual.total * newton.values.mean(axis=0) if dual.total else dual.target
+        sides = [np.flatnonzero(dual.hi > 0), np.flatnonzero(dual.lo < 0)]
+        self.row = np.concatenate(sides)
+        self.sign = np.repeat([1.0, -1.0], [len(side) for side in sides])
+        self.room = np.concatenate([dual.hi[sides[0]], -dual.lo[sides[1]]])
+        self.z, self.y = self.room * self._first_share(), 0.0
+        self._note()
+        self.y = float(np.median(self.g)) if dual.balanced else 0.0
+        slopes = self._slopes()
+        size = float(np.abs(slopes).mean()) or 1.0
+        self.x, self.w = np.maximum(slopes, 0.0) + size, np.maximum(-slopes, 0.0) + size
+        self.before = self.z, self.w, self.x
+
+    def _first_share(self) -> float:
+        """Of all rooms: what Σ v asks for, or a half at most, on the way to where D's two parts are alike."""
+        if self.dual.total:
+            return float(self.dual.total / self.room.sum())
+        v = self._sums(self.sign * self.room)
+        linear, square = abs(float(self.target @ v)), float(v @ self.newton.K @ v)
+        return 0.5 * float(np.sqrt(linear / square)) if 0 < linear < square else 0.5
+
+    def _sums(self, values: Array) -> Array:
+        """Of each row's variables."""
+        return np.bincount(self.row, weights=values, minlength=len(self.dual.target))
+
+    def _slopes(self) -> Array:
+        """Derivatives of D by z, without the bounds' part."""
+        return self.sign * (self.g[self.row] - self.y) - self.dual.epsilon
+
+    def _note(self) -> None:
+        self.v = self._sums(self.sign * self.z)
+        self.g = self.target - self.newton.K @ self.v
+
+    @property
+    def gap(self) -> float:
+        """Of the primal's value and the dual's, as a share."""
+        value = abs(self.dual.value(self.v, self.g))
+        return float(self.w @ self.z + self.x @ (self.room - self.z)) / max(value, TINY)
+
+    def step(self) -> float:
+        """Predict, correct, and go; the share of the way that was gone, 0 where rounding ends it."""
+        z, w, x, sign, row = self.z, self.w, self.x, self.sign, self.row
+        left, slopes, missing = self.room - z, self._slopes(), self.dual.total - float(self.v.sum())
+        D = w / z + x / left
+        theta = self._sums(1.0 / D)
+        solve = self.newton.solver(theta)
+        if solve is None:
+            return 0.0
+        ones = solve(np.ones(len(theta))) if self.dual.balanced else None
+
+        def direction(goal_w: Array, goal_x: Array) -> tuple[Array, Array, Array, float]:
+            """To w z = goal_w and x left = goal_x, to first order."""
+            c, dy = slopes + goal_w / z - goal_x / left, 0.0
+            pull = self._sums(sign * c / D)
+            dv = solve(pull / np.maximum(theta, TINY))
+            if ones is not None:
+                dy = float((dv.sum() - missing) / ones.sum())
+                dv -= dy * ones
+            # Not by K dv: variables far from bounds, whose D is small, would have its rounding many times over.
+            dz = (c - sign * ((pull - dv) / np.maximum(theta, TINY))[row]) / D
+            return dz, (goal_w - w * dz) / z - w, (goal_x + x * dz) / left - x, dy
+
+        def longest(dz: Array, dw: Array, dx: Array) -> float:
+            return 1.0 / max(TINY, *(float(part.max()) for part in (-dz / z, dz / left, -dw / w, -dx / x)))
+
+        zero = np.zeros_like(z)
+        dz, dw, dx, _ = direction(zero, zero)
+        share, mu = min(1.0, longest(dz, dw, dx)), float(w @ z + x @ left)
+        after = float((w + share * dw) @ (z + share * dz) + (x + share * dx) @ (left - share * dz))
+        goal = max((after / mu) ** 3, LEAST_SHARE) * mu / (2 * len(z))
+        dz, dw, dx, dy = direction(goal - dw * dz, goal + dx * dz)
+        share = min(1.0, SHARE * longest(dz, dw, dx))
+        if not np.isfinite(share):
+            return 0.0
+        self.before = z, w, x
+        self.z, self.w, self.x, self.y = z + share * dz, w + share * dw, x + share * dx, self.y + share * dy
+        self._note()
+        return share
+
+    def on_bounds(self) -> Inside:
+        """The point with variables on the bounds that they head for, and the others as is best then."""
+        dual, sign, row, room = self.dual, self.sign, self.row, self.room
+        z, w, x = self.before
+        is_low = (self.z / z < self.w / w) & (2 * self.z < room)
+        is_high = ((room - self.z) / (room - z) < self.x / x) & (2 * self.z > room)
+        free = ~(is_low | is_high)
+        z = np.where(is_low, 0.0, np.where(is_high, room, self.z))
+        theta = self._sums(free / (self.w / self.z + self.x / (room - self.z)))
+        solve = self.newton.solver(theta) if free.any() else None
+        ones = solve(np.ones(len(theta))) if solve is not None and dual.balanced else None
+        kink = dual.epsilon * self._sums(sign * free)
+        best = self._outside(z)
+        for _ in range(POLISHES):
+            if solve is None:
+                break
+            pull = self._outside(z).g - kink
+            pull -= np.average(pull, weights=theta) if dual.balanced else 0.0
+            dv = solve(pull)
+            if ones is not None:
+                missing = dual.total - float(self._sums(sign * z).sum())
+                dv -= (dv.sum() - missing) / ones.sum() * ones
+            z = np.where(free, np.clip(z + sign * dv[row], 0.0, room), z)
+            found = self._outside(z)
+            best = found if found.violation < best.violation else best
+        return best
+
+    def _outside(self, z: Array) -> Inside:
+        """What belongs to these variables, by kernel values as they are; v with the sum that it is to have."""
+        dual = self.dual
+        v = dual.feasible(self._sums(self.sign * z))
+        g = dual.target - self.newton.values @ v - dual.offset * v.sum()
+        highest, lowest = dual.extremes(*dual.slopes(v, g, dual.lo, dual.hi))
+        return Inside(v, g, highest - lowest)
+
+
+class Inner:
+    """When steps on pairs give way to the method, once, and what it finds.
+
+    Parameters
+    ----------
+    dual : Dual
+    memory : float
+        Bytes for kernel values and factors.
+    """
+
+    def __init__(self, dual: Dual, memory: float):
+        n = len(dual.target)
+        self.dual = dual
+        self.newton: Newton | None = None
+        self.is_open = n <= MOST_ROWS and BYTES * n**2 <= memory
+
+    def is_due(self, n_steps: int, work: int, values: Callable[[], Array]) -> bool:
+        """Whether so many steps are enough, which went through ``work`` numbers of kernel lines.
+
+        ``values()`` are the kernel values, without the offset.
+        """
+        n = len(self.dual.target)
+        if not self.is_open or n_steps < STEPS_PER_ROW * n or work < WAIT * WORK:
+            return False
+        if self.newton is None:
+            self.newton = Newton(values(), self.dual)
+        return work >= WAIT * (WORK + 2 * n * self.newton.rank**2)
+
+    def solve(self, tol: float) -> Inside | None:
+        """The dual point that violates least of those the method comes to; None where it finds none, or none in time.
+
+        Parameters
+        ----------
+        tol : float
+            Violation that is asked for.
+        """
+        newton, since = self.newton, 0
+        best: Inside | None = None
+        self.newton, self.is_open = None, False
+        assert newton is not None
+        with np.errstate(all="ignore"):
+            point = InteriorPoint(newton, self.dual)
+            for _ in range(ROUNDS):
+                if is_time_over():
+                    break
+                if since == PATIENCE or not point.step():
+                    break
+                if point.gap <= NEARLY:
+                    found = point.on_bounds()
+                    if best is None or found.violation < best.violation:
+                        best, since = found, 0
+                    else:
+                        since += 1
+                    if found.violation <= ENOUGH * tol:
+                        break
+        return best

@@ -1,0 +1,333 @@
+"""What decomposition needs of the kernel matrix over its active rows: blocks, and changes of Kv.
+
+A kernel value costs about 0.14 ns + 0.0174 ns for each feature of a dense row, on each core; one that is kept costs the
+memory it comes from about as much when d is 50. So `Recomputed` keeps nothing, and `KernelCache` keeps lines where
+values are dearer.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.kernels import KernelRows, Points
+from slimsvm.parts.dual_ascent.growing_lines import GrowingLines
+from slimsvm.parts.dual_ascent.row_set import KernelBlock
+from slimsvm.parts.problem import Kept, Room
+
+Array = np.ndarray
+
+# Lines computed in one call: enough for every thread, and a small temporary array.
+LINES_PER_BLOCK = 96
+# Rows that lie folded in memory: LINES_AT_ONCE lines over COLUMNS_AT_ONCE columns are computed, then put where they
+# belong. Lines are then the points, which stay in the caches; columns are the rows, which come from memory once for
+# all.
+LINES_AT_ONCE, COLUMNS_AT_ONCE = 256, 2048
+# Numbers in a dense row up to which values are computed anew each time, and up to which blocks are, rather than
+# gathered from lines.
+NEVER_KEPT, NEVER_GATHERED = 64, 160
+# Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
+GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
+# Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
+WHOLE_SET = 4096
+# Numbers of lines that one thread adds up, or copies, in a microsecond, about.
+ADDED, COPIED = 2000, 500
+# Nanoseconds that a kernel value takes: of any row, and for each of its numbers; and that a step takes for each row of
+# its working set.
+VALUE_TIME, NUMBER_TIME, STEP_TIME = 0.14, 0.0174, 2.0
+
+
+def kernel_values(
+    kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room
+) -> KernelCache | Recomputed:
+    """Kernel values kept or computed anew, whichever is faster for these rows.
+
+    Those among all rows are left for the next fit, where there is one and they have room.
+    """
+    n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
+    if kept is not None and (len(active) < n or n * n * itemsize * kept.n_parts > memory_limit):
+        kept = None
+    if not keeps_lines(kernel_rows):
+        return Recomputed(kernel_rows, memory_limit, active, kept, room)
+    if kept is not None:
+        return kept.once("lines", lambda: KernelCache(kernel_rows, memory_limit, active))
+    return KernelCache(kernel_rows, memory_limit, active, room)
+
+
+def keeps_lines(kernel_rows: KernelRows) -> bool:
+    """Whether values are dear enough to be kept."""
+    return numbers_per_value(kernel_rows) > NEVER_KEPT
+
+
+def numbers_per_value(kernel_rows: KernelRows) -> float:
+    """Features of dense rows whose folded copy is in memory, in units of float32; infinite otherwise."""
+    if kernel_rows.rows.is_sparse or not kernel_rows.is_kept:
+        return np.inf
+    return kernel_rows.n_features * kernel_rows.dtype.itemsize / 4
+
+
+class Recomputed:
+    """Kernel values of active rows: none are kept but those among all active rows, if they fit in memory.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    memory_limit : int
+        Bytes for a block.
+    active : int64 ndarray
+        The rows at first.
+    kept : Kept or None
+        Where lines of all rows are left.
+    room : Room
+        Memory for other lines and blocks.
+
+    Attributes
+    ----------
+    n_slots : int
+        Rows whose block fits.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room):
+        self.kernel_rows, self.active, self.kept, self.room = kernel_rows, active, kept, room
+        self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
+        self._lines: GrowingLines | None = None  # of all active rows
+        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block
+
+    @property
+    def best_size(self) -> int:
+        """Rows of a working set: a sixth of the active ones, within limits."""
+        return min(LARGEST_SET, max(COMPUTED_SET, len(self.active) // 6))
+
+    def extend(self, rows: Array) -> None:
+        """Let rows be active too, after those there are."""
+        self.active = np.concatenate([self.active, rows])
+        self._lines = None
+
+    def keep(self, places: Array) -> None:
+        """Keep only the active rows at these places, which rise."""
+        self.active = self.active[places]
+        self._lines = None
+
+    @property
+    def whole_size(self) -> int:
+        """Most active rows that are one working set at first."""
+        return WHOLE_SET
+
+    def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
+        """Whether values computed for working sets took longer than their steps would have among all active rows.
+
+        That takes kernel lines, too, which are computed once.
+        """
+        of_value = VALUE_TIME + NUMBER_TIME * numbers_per_value(self.kernel_rows)
+        return of_value * n_values > len(self.active) * (STEP_TIME * n_steps + of_value * n_lines)
+
+    def block(self, places: Array) -> KernelBlock:
+        """Kernel values among the active rows at places; those of all are made when they are asked for."""
+        k = len(places)
+        if k < len(self.active):
+            self._lines = None  # its memory is used again
+            rows = self.active[places]
+            if self._latest is None or not np.array_equal(rows, self._latest[0]):
+                out = self.room.array((k, k), self.kernel_rows.dtype)
+                self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
+            return KernelBlock(self._latest[1], np.arange(k))
+        self._latest = None
+        if self._lines is None:
+            if self.kept is not None and k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k)):
+                self._lines = self.kept.once("lines", lambda: GrowingLines(self.kernel_rows, self.active, Room()))
+            else:
+                self._lines = GrowingLines(self.kernel_rows, self.active, self.room)
+        lines = self._lines
+        growing = None if lines.diagonal is None else lines
+        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
+
+    def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
+        """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
+        points = self.kernel_rows.points(self.active[places])
+        g -= self.kernel_rows.scores(points, change[:, None], rows=self.active)[:, 0]
+        g -= constant
+
+
+class KernelCache:
+    """Lines K(x_i, active rows), computed by blocks, least recently used lines replaced first.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    memory_limit : int
+        Bytes for the lines.
+    active : int64 ndarray
+        Rows that are the columns at first.
+    room : Room or None
+        For the lines.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_slots, capacity), of the type of ``kernel_rows``
+        A line's columns are in the order of ``active``, as far as `lines` has filled them.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, room: Room | None = None):
+        self.kernel_rows = kernel_rows
+        self.memory_limit = memory_limit
+        self.room = Room() if room is None else room
+        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
+        self._restart(active)
+
+    @property
+    def best_size(self) -> int:
+        """Rows of a working set."""
+        return COMPUTED_SET if self._computes_blocks else GATHERED_SET
+
+    @property
+    def _computes_blocks(self) -> bool:
+        return numbers_per_value(self.kernel_rows) <= NEVER_GATHERED
+
+    @property
+    def n_slots(self) -> int:
+        """Lines there is room for."""
+        return len(self.values)
+
+    def _restart(self, active: Array) -> None:
+        n, itemsize = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize
+        self.active = active
+        capacity = max(1, min(n, 2 * len(active)))
+        n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
+        self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
+        # Used again and again: memory that is new costs as much as the values it takes.
+        size = min(LINES_PER_BLOCK, n_slots) * capacity
+        if self._puts_lines:
+            size = min(LINES_AT_ONCE, n_slots) * min(COLUMNS_AT_ONCE, capacity)
+        self._buffer = np.empty(size, self.kernel_rows.dtype)
+        self._parts = [(0, len(active), self._columns(active))]
+        self._slot_of = np.full(n, -1)
+        self._owner = np.full(n_slots, -1)
+        self._valid = np.zeros(n_slots, np.int64)
+        self._stamp = np.zeros(n_slots, np.int64)
+        self._clock = 0
+
+    @property
+    def _puts_lines(self) -> bool:
+        return self.kernel_rows.is_kept
+
+    def _columns(self, rows: Array) -> Points | None:
+        """Columns as lines are computed from, unless they are the rows."""
+        return None if self._puts_lines else self.kernel_rows.points(rows)
+
+    def extend(self, rows: Array) -> None:
+        """Let rows be columns too, after those there are."""
+        lo, hi = len(self.active), len(self.active) + len(rows)
+        active = np.concatenate([self.active, rows])
+        if hi > self.values.shape[1]:
+            self._restart(active)
+        elif len(rows):
+            self.active = active
+            self._parts.append((lo, hi, self._columns(rows)))
+
+    def keep(self, places: Array) -> None:
+        """Keep only the columns at these places, which rise."""
+        used = np.flatnonzero(self._valid)
+        values, valid = self.values, self._valid[used]
+        core.keep_columns(
+            lines=values,
+            slots=used,
+            valid=valid,
+            keep=places,
+            n_threads=self.kernel_rows.n_jobs,
+            microseconds=len(used) * len(places) / COPIED,
+        )
+        self._valid[used] = np.searchsorted(places, valid)
+        bounds = np.searchsorted(places, [hi for _, hi, _ in self._parts])
+        self.active = self.active[places]
+        self._parts = [
+            (lo, hi, self._columns(self.active[lo:hi]))
+            for lo, hi in zip([0, *bounds[:-1]], bounds, strict=True)
+            if hi > lo
+        ]
+
+    def lines(self, rows: Array) -> Array:
+        """Slots of the lines of these distinct rows, at most `n_slots`, filled for all columns."""
+        self._clock += 1
+        slots = self._slot_of[rows]
+        self._stamp[slots[slots >= 0]] = self._clock
+        missing = np.flatnonzero(slots < 0)
+        if len(missing):
+            slots[missing] = free = np.argsort(self._stamp, kind="stable")[: len(missing)]
+            self._slot_of[self._owner[free][self._owner[free] >= 0]] = -1
+            self._owner[free], self._slot_of[rows[missing]] = rows[missing], free
+            self._valid[free], self._stamp[free] = 0, self._clock
+        for lo, hi, points in self._parts:
+            wanting = np.flatnonzero(self._valid[slots] <= lo)
+            step = LINES_AT_ONCE if points is None else LINES_PER_BLOCK
+            for at in range(0, len(wanting), step):
+                part = wanting[at : at + step]
+                if points is None:
+                    self._put(rows[part], slots[part], lo, hi)
+                else:
+                    block = self._buffer[: len(part) * (hi - lo)].reshape(len(part), hi - lo)
+                    self.values[slots[part], lo:hi] = self.kernel_rows.block(points, rows=rows[part], out=block)
+                self._valid[slots[part]] = hi
+        return slots
+
+    def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
+        """Compute columns lo to hi of the lines of rows, and put them into their slots."""
+        points, values, k = self.kernel_rows.points(rows), self.values, len(rows)
+        for first in range(lo, hi, COLUMNS_AT_ONCE):
+            columns = self.active[first : min(hi, first + COLUMNS_AT_ONCE)]
+            block = self._buffer[: len(columns) * k].reshape(len(columns), k)
+            self.kernel_rows.block(points, rows=columns, out=block)
+            core.put_lines(
+                block=block,
+                slots=slots,
+                first=first,
+                lines=values,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=block.size / COPIED,
+            )
+
+    @property
+    def whole_size(self) -> int:
+        """Most active rows that are one working set at first."""
+        return 0
+
+    def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
+        """Whether all active rows should be one working set: lines are kept as it is."""
+        return False
+
+    def block(self, places: Array) -> KernelBlock:
+        """Kernel values among the active rows at places."""
+        if len(places) < len(self.active) and self._computes_blocks:
+            rows = self.active[places]
+            if self._latest is None or not np.array_equal(rows, self._latest[0]):
+                self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
+            return KernelBlock(self._latest[1], np.arange(len(places)))
+        values, slots = self.values, self.lines(self.active[places])
+        if len(places) == len(self.active):
+            return KernelBlock(values, slots)
+        K = np.empty((len(places), len(places)), values.dtype)
+        core.gather_lines(
+            lines=values,
+            slots=slots,
+            places=places,
+            out=K,
+            n_threads=self.kernel_rows.n_jobs,
+            microseconds=K.size / COPIED,
+        )
+        return KernelBlock(K, np.arange(len(places)))
+
+    def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
+        """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
+        for at in range(0, len(places), self.n_slots):
+            part = slice(at, at + self.n_slots)
+            values, slots = self.values, self.lines(self.active[places[part]])
+            core.subtract_lines(
+                lines=values,
+                slots=slots,
+                change=change[part].astype(values.dtype),
+                g=g,
+                n_threads=self.kernel_rows.n_jobs,
+                microseconds=len(slots) * len(g) / ADDED,
+            )
+        g -= constant

@@ -1,0 +1,212 @@
+r"""One step of Newton's in all free variables of a working set at a time.
+
+Steps on pairs of variables settle soon which variables are at a bound, and then take long to find the values of the
+free ones where C is large, for K between rows that are alike is nearly singular. Of the free ones F the best change is
+
+    max_d  s'd − ½ d'K_FF d,    balanced: Σ d_i = 0,
+
+with s the slopes of D: K_FF d = s − μ 1. What this would take beyond a bound is put on it, d_P = r_P, and the rest is
+solved for again with the same factor K_FF = LL':  K_FF d = s − μ 1 − Σ_P λ_p e_p, a small system in μ and λ, until no
+variable is beyond a bound. Those that should leave one are left to steps on pairs.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import lapack
+
+if TYPE_CHECKING:
+    from slimsvm.parts.dual_ascent.row_set import KernelBlock
+
+Array = np.ndarray
+
+# Free variables at most: the factor takes their number's third power, a third of a second.
+MOST_FREE = 3000
+# What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
+# is m³ / FACTOR; and what anything takes in Python, of few variables and of others. Steps are given FIRST more before
+# they are found to be too slow. A step takes as long as STEP numbers however few rows there are.
+FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
+
+# Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
+RIDGE = 4.0
+# Rounds in which variables are put on their bounds, and the share of all that may be.
+ROUNDS, MOST_PINNED = 8, 1 / 4
+# Of so few variables one bound is met after the other.
+FEW = 24
+# Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
+BYTES = 12
+# Lines of K that are turned into float64 at a time.
+LINES = 256
+
+
+class Leaps:
+    """When to leap: whenever steps on pairs have taken as long as it will, or longer where the last ones gained less.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes for a factor and what it is made of.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.most_free = min(MOST_FREE, isqrt(memory // BYTES))
+        self.patience, self.work, self.work_of_all, self.gain = 1.0, -FIRST, 0, 0.0
+
+    def note(self, n_steps: int, n_rows: int, gain: float) -> None:
+        """Count numbers of lines that steps on pairs went through, and by how much they have raised D."""
+        self.gain += gain
+        self.work += n_steps * (n_rows + STEP)
+        self.work_of_all += n_steps * (n_rows + STEP)
+
+    def hasten(self) -> None:
+        """Leap soon, as if half of all steps had been made since the last leap: the tolerance is another one."""
+        self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
+
+    def wait(self, n_rows: int, n_free: int) -> float:
+        """Numbers of kernel lines that steps go through before the next leap."""
+        if not 0 < n_free <= self.most_free:
+            return np.inf
+        overhead = OVERHEAD_OF_FEW if n_free <= FEW else OVERHEAD
+        return self.patience * max(n_rows**2, n_free**3 / FACTOR + overhead) - self.work
+
+    def least_wait(self, n_rows: int) -> float:
+        """What `wait` is at least, however many variables are free: to count them takes as long as some steps."""
+        return self.patience * max(n_rows**2, OVERHEAD_OF_FEW) - self.work
+
+    def made(self, risen: float) -> None:
+        """A leap was made, by which D has risen, or not."""
+        self.patience = 1.0 if risen > self.gain else 2.0 * self.patience
+        self.work, self.gain = 0, 0.0
+
+
+def leap(
+    block: KernelBlock,
+    g: Array,
+    v: Array,
+    bounds: tuple[Array, Array],
+    free: Array,
+    *,
+    balanced: bool,
+    offset: float,
+    epsilon: float,
+) -> float:
+    """Move the free variables to where D is greatest, as far as their bounds allow, in v and g.
+
+    Parameters
+    ----------
+    block, g, v, bounds, balanced, offset, epsilon
+        See `parts.dual_ascent.row_set.solve_set`.
+    free : int64 ndarray
+        Variables at no bound and not 0.
+
+    Returns
+    -------
+    float
+        By how much D has risen; 0 where nothing was changed.
+    """
+    lo, hi = bounds
+    value = v[free]
+    above = value > 0
+    slope = g[free] - epsilon * np.sign(value)
+    lowest = np.where(above, np.maximum(lo[free], 0.0), lo[free])
+    highest = np.where(above, hi[free], np.minimum(hi[free], 0.0))
+    least, most = lowest - value, highest - value
+    best_change = _change_by_bounds if len(free) <= FEW else _best_change
+    change = best_change(_values(block, free, offset), slope, least, most, balanced)
+    if change is None:
+        return 0.0
+    fall = products(block, free, change) + offset * change.sum()
+    gain, curvature = float(slope @ change), float(change @ fall[free])
+    if not gain > 0:
+        return 0.0
+    share = min(1.0, gain / curvature) if curvature > 0 else 1.0
+    moved = np.clip(value + share * change, lowest, highest)
+    v[free] = np.where(share * change == most, highest, np.where(share * change == least, lowest, moved))
+    g -= share * fall
+    return share * gain - 0.5 * share**2 * curvature
+
+
+def _values(block: KernelBlock, free: Array, offset: float) -> Array:
+    """K_FF in float64, with something added to the diagonal."""
+    columns = free if block.places is None else block.places[free]
+    K = np.empty((len(free), len(free)))
+    for line, slot in zip(K, block.slots[free], strict=True):
+        line[:] = block.lines[slot][columns]
+    ridge = RIDGE * np.finfo(block.lines.dtype).eps * np.sqrt(len(free)) * float(np.diagonal(K).mean())
+    K += offset
+    K[np.diag_indices(len(free))] += ridge
+    return K
+
+
+def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+    """The change with the greatest gain, with those on their bounds that it would take beyond; None if there are many
+    or K is singular.
+    """
+    n = len(slope)
+    # The system is symmetric: a C-ordered matrix is its own transpose, which LAPACK need not copy.
+    factor, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
+    if failed:
+        return None
+
+    def solved(right: Array) -> Array:
+        return lapack.dpotrs(factor, right, lower=1)[0]
+
+    pinned, goal = np.zeros(0, np.int64), np.zeros(0)
+    plain = solved(slope)
+    # Columns K⁻¹1 and K⁻¹e_p, and the equations' rows: Σ d = 0 and d_P = goal.
+    pushes = solved(np.ones((n, 1))) if balanced else np.zeros((n, 0))
+    for _ in range(ROUNDS):
+        left, right = pushes[pinned], plain[pinned] - goal
+        if balanced:
+            left, right = np.vstack([pushes.sum(axis=0), left]), np.concatenate([[plain.sum()], right])
+        change = plain - pushes @ np.linalg.solve(left, right) if len(right) else plain.copy()
+        change[pinned] = goal
+        beyond = np.flatnonzero((change > most) | (change < least))
+        if not len(beyond):
+            return change
+        if len(pinned) + len(beyond) > MOST_PINNED * n:
+            return None
+        pinned = np.concatenate([pinned, beyond])
+        goal = np.concatenate([goal, np.where(change[beyond] > 0, most[beyond], least[beyond])])
+        unit = np.zeros((n, len(beyond)), order="F")
+        unit[beyond, np.arange(len(beyond))] = 1.0
+        pushes = np.hstack([pushes, solved(unit)])
+    return None
+
+
+def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+    """The same of few variables: towards the best change to the first bound, and on without the variables on it."""
+    change, open_ = np.zeros(len(slope)), np.arange(len(slope))
+    while len(open_) > balanced:
+        m = len(open_)
+        system, right = np.zeros((m + balanced, m + balanced)), np.zeros(m + balanced)
+        system[:m, :m] = K[np.ix_(open_, open_)]
+        system[m:, :m] = system[:m, m:] = 1.0
+        right[:m] = (slope - K @ change)[open_]
+        *_, solved, failed = lapack.dgesv(system, right, overwrite_a=1)
+        along = solved[:m]
+        if failed or not along @ right[:m] > 0:
+            return change
+        room = np.where(along > 0, most[open_] - change[open_], least[open_] - change[open_])
+        share = np.divide(room, along, out=np.full(m, np.inf), where=along != 0)
+        step = min(1.0, float(share.min()))
+        change[open_] += step * along
+        if step == 1.0:
+            return change
+        met = share <= step
+        change[open_[met]] = np.where(along > 0, most[open_], least[open_])[met]
+        open_ = open_[~met]
+    return change
+
+
+def products(block: KernelBlock, free: Array, change: Array) -> Array:
+    """K change in all rows of the set, summed in float64."""
+    n, total = len(block.slots), np.zeros(len(block.slots))
+    for at in range(0, len(free), LINES):
+        lines = block.lines[block.slots[free[at : at + LINES]]]
+        lines = lines[:, :n] if block.places is None else lines[:, block.places]
+        total += change[at : at + LINES] @ lines.astype(np.float64)
+    return total

@@ -1,0 +1,221 @@
+"""Several classes by two-class problems of all pairs of classes, each solved by another solver.
+
+One record of the history is one pair. The model has a basis that all pairs share and a column of coefficients for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.clock import OutOfTimeError, check_time, share_of_time
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.dual_ascent.dual import GAP
+from slimsvm.parts.problem import Problem, Room
+from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.solver import Solver
+from slimsvm.rows import as_rows
+from slimsvm.tasks import Binary, Examples, Task
+from slimsvm.tasks.same_loss import check_same_loss
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class PairStates:
+    """States of the pairs' fits, to go on from; None for those that were not reached.
+
+    Parameters
+    ----------
+    states : list
+    task, examples
+    """
+
+    states: list[Any]
+    task: Task
+    examples: Examples
+
+    def check(self, task: Task, examples: Examples) -> None:
+        """Refuse to go on with another loss."""
+        check_same_loss(self, task, examples, "; only the kernel, C and X may change")
+
+
+def rows_of_pair(problem: Problem, pair: tuple[int, int]) -> Array:
+    """Rows of the two classes."""
+    labels = problem.examples.labels
+    return np.flatnonzero((labels == pair[0]) | (labels == pair[1]))
+
+
+def problem_of_pair(problem: Problem, pair: tuple[int, int], index: Array) -> Problem:
+    """The two-class problem of one pair and its rows, the lower class positive."""
+    task = Binary()
+    block = problem.rows.take(index, problem.rows.exact_dtype)
+    if not problem.kernel.has_features:
+        block = block[:, index]
+    labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
+    return replace(
+        problem, rows=as_rows(block), examples=task.encode(labels, problem.examples.weights[index]), task=task
+    )
+
+
+@dataclass(frozen=True)
+class PairFit:
+    """What became of one pair of classes.
+
+    Parameters
+    ----------
+    v : float64 ndarray
+        Coefficients of the pair's rows.
+    intercept, objective, lower_bound : float
+    status : Status
+    n_iter : int
+    state : object
+        To go on from.
+    report_kernel_evals : int
+        Kernel evaluations that only the report took.
+    """
+
+    v: Array
+    intercept: float
+    objective: float
+    lower_bound: float
+    status: Status
+    n_iter: int
+    state: Any
+    report_kernel_evals: int = 0
+
+
+class OneVsOneRun(Run):
+    """The pairs one after another.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its task is a `OneVsOne`.
+    solver : Solver
+        For two classes.
+    state : PairStates or None
+    """
+
+    doing = "exact machine, pairs of classes"
+
+    def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
+        self.problem, self.solver, self.pairs = problem, solver, problem.task.class_pairs()
+        if state is not None:
+            state.check(problem.task, problem.examples)
+        self.states = [None] * len(self.pairs) if state is None else list(state.states)
+        self.kernel_rows = problem.bind()
+        self.fits: list[PairFit] = []
+        self.converged = False
+        self.room = Room()
+
+    @property
+    def max_records(self) -> int | None:
+        """``max_iter`` is the limit of each pair; with 0 none begins."""
+        return 0 if self.problem.max_iter == 0 else None
+
+    @property
+    def share_done(self) -> float:
+        """See `parts.progress`."""
+        return len(self.fits) / len(self.pairs)
+
+    def rows_of(self, pair: tuple[int, int]) -> Array:
+        """Rows of the two classes."""
+        return rows_of_pair(self.problem, pair)
+
+    def two_classes(self, pair: tuple[int, int]) -> Problem:
+        """The problem of one pair, with up to twice its share of the time that is left."""
+        seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
+        precision = np.dtype(self.kernel_rows.dtype).name
+        problem = replace(self.problem, precision=precision, max_seconds=seconds, verbose=0)
+        problem = replace(problem, kept=None, room=self.room)
+        if self.problem.kept is None:
+            return problem_of_pair(problem, pair, self.rows_of(pair))
+        kept = self.problem.kept.part(pair, len(self.pairs))
+        of_pair: Problem = kept.once("problem", lambda: problem_of_pair(problem, pair, self.rows_of(pair)))
+        return replace(of_pair, C=problem.C, max_seconds=seconds, kept=kept)
+
+    def fit_pair(self, k: int) -> PairFit:
+        """Solve for pair k."""
+        problem = self.two_classes(self.pairs[k])
+        fit = self.solver.solve(problem, state=self.states[k])
+        if fit.is_too_coarse and self.problem.precision == "auto":
+            fit = self.solver.solve(replace(problem, precision="float64"), state=fit.state)
+        if fit.state is None:  # there was no time for an iteration
+            raise OutOfTimeError
+        assert fit.basis_rows is not None
+        assert fit.lower_bound is not None
+        self.kernel_rows.counter.add(fit.counters["kernel_evals"])
+        v = np.zeros(len(self.rows_of(self.pairs[k])))
+        v[fit.basis_rows] = fit.model.coef[:, 0]
+        return PairFit(
+            v=v,
+            intercept=float(fit.model.intercept[0]),
+            objective=fit.objective,
+            lower_bound=fit.lower_bound,
+            status=fit.status,
+            n_iter=fit.n_iter,
+            state=fit.state,
+            report_kernel_evals=fit.counters["report_kernel_evals"],
+        )
+
+    def step(self) -> dict[str, Any]:
+        """Solve for one pair."""
+        check_time()
+        k = len(self.fits)
+        fit = self.fit_pair(k)
+        self.fits.append(fit)
+        self.states[k] = fit.state
+        if fit.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self.told(k)
+
+    def told(self, k: int) -> dict[str, Any]:
+        """Return the record of pair k; after the last one, say whether all converged."""
+        fit = self.fits[k]
+        if k + 1 == len(self.pairs):
+            self.converged = all(f.status in (Status.CONVERGED, Status.GAP) for f in self.fits)
+            at_limit = sum(f.status == Status.ITERATION_LIMIT for f in self.fits)
+            self.spent = f"iteration limit for {at_limit} of {len(self.pairs)} pairs of classes" if at_limit else None
+        return {
+            "objective": None,
+            "lower_bound": None,
+            "gap": None,
+            "pair": self.pairs[k],
+            "status": str(fit.status),
+            "n_basis": int(np.count_nonzero(fit.v)),
+            "iterations": fit.n_iter,
+        }
+
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which all pairs together have converged."""
+        return max(GAP, self.problem.tol) * abs(objective)
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """One model of all pairs; those that were not reached have the score 0."""
+        n, problem = self.kernel_rows.n_rows, self.problem
+        coef, intercept = np.zeros((n, len(self.pairs))), np.zeros(len(self.pairs))
+        objective, bound = 0.0, 0.0
+        for k, pair in enumerate(self.pairs):
+            index = self.rows_of(pair)
+            if k >= len(self.fits):
+                objective += problem.C * float(problem.examples.weights[index].sum())
+                continue
+            fit = self.fits[k]
+            coef[index, k], intercept[k] = fit.v, fit.intercept
+            objective, bound = objective + fit.objective, bound + fit.lower_bound
+        rows = np.flatnonzero(coef.any(axis=1))
+        model = KernelExpansion(
+            basis=self.kernel_rows.basis(rows),
+            coef=coef[rows],
+            intercept=intercept,
+            plain=np.zeros(0),
+            kernel=problem.kernel,
+            dtype=np.dtype(self.kernel_rows.dtype).name,
+        )
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
+        counters["report_kernel_evals"] = sum(fit.report_kernel_evals for fit in self.fits)
+        state = PairStates(self.states, problem.task, problem.examples)
+        return Fit(model, status, objective, bound, history, counters, state, rows)

@@ -1,0 +1,279 @@
+"""Two-class problems of pairs of classes on one kernel matrix, solved side by side.
+
+Their rows stand one pair after another in the same arrays. Each is a working set of its own; one compiled call makes
+steps for all that are not solved yet, and what is reckoned after it is reckoned for all at once: of few rows calls and
+Python would take many times as long as the steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.core.clock import OutOfTimeError, is_time_over
+from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.parts.dual_ascent.interior_point import Inner
+from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.one_vs_one import PairFit
+from slimsvm.parts.dual_ascent.row_set import CALL_WORK, KernelBlock, solve_set
+from slimsvm.parts.problem import Kept, Problem
+from slimsvm.parts.run import Status
+from slimsvm.tasks import Binary, Examples
+
+Array = np.ndarray
+
+# A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
+ROUNDING = 1e-16
+# Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
+STEPS_TOGETHER, STEPS_PER_ROW = 2000, 10
+TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
+
+
+class PairRows(NamedTuple):
+    """The rows of one pair of classes.
+
+    Parameters
+    ----------
+    classes : tuple of int
+    rows : int64 ndarray
+    positive : bool ndarray
+        Which of them are of the first class.
+    places : int64 ndarray
+        Where they are in the kernel matrix.
+    """
+
+    classes: tuple[int, int]
+    rows: Array
+    positive: Array
+    places: Array
+
+
+class PairSets:
+    """The problems of some pairs, and their fits so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all classes.
+    pairs : list of PairRows
+    states : list of DualState or None
+        Fits to go on from.
+    K : ndarray of shape (width, width)
+        Kernel values.
+    kept : Kept
+        Of the fits of the same K: where each pair leaves its dual point and its scores Kv.
+
+    Attributes
+    ----------
+    v, g : float64 ndarrays of shape (n_rows_of_all_pairs,)
+    intercept, objective, lower_bound : float64 ndarrays of shape (n_pairs,)
+    """
+
+    def __init__(self, problem: Problem, pairs: list[PairRows], states: list[DualState | None], K: Array, kept: Kept):
+        self.problem, self.K, self.kept = problem, K, kept
+        self.names = [(LAST, pair.classes) for pair in pairs]
+        self.sizes = np.array([len(pair.rows) for pair in pairs])
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.most_together = [max(STEPS_TOGETHER, STEPS_PER_ROW * int(size)) for size in self.sizes]
+        self.places = np.concatenate([pair.places for pair in pairs])
+        rows = np.concatenate([pair.rows for pair in pairs])
+        positive = np.concatenate([pair.positive for pair in pairs])
+        self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
+        self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
+        self.tol = [Tolerance(problem.tol, is_fixed=problem.kept is not None) for _ in pairs]
+        self.inner: dict[int, Inner] = {}  # of pairs that take many steps
+        self.leaps: dict[int, Leaps] = {}
+        self.progress = [Progress(int(size)) for size in self.sizes]
+        self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
+        self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
+        n = len(pairs)
+        self.steps, self.n_steps, self.n_calls = (np.zeros(n, np.int64) for _ in range(3))
+        self.gain, self.violation, self.middle, self.intercept = (np.zeros(n) for _ in range(4))
+        for k, state in enumerate(states):
+            if state is not None:
+                self.go_on(k, state)
+        self.note_sides()
+
+    def part(self, k: int) -> slice:
+        """Where pair k stands."""
+        return slice(self.starts[k], self.starts[k + 1])
+
+    def of_pair(self, k: int) -> Dual:
+        """The dual of pair k."""
+        part, dual = self.part(k), self.dual
+        return replace(dual, target=dual.target[part], lo=dual.lo[part], hi=dual.hi[part])
+
+    def sums(self, values: Array) -> Array:
+        """The sum of each pair."""
+        return np.add.reduceat(values, self.starts[:-1])
+
+    def go_on(self, k: int, state: DualState) -> None:
+        """Start pair k from the best multiple of another fit's dual point that the bounds allow."""
+        part, dual, places = self.part(k), self.of_pair(k), self.places[self.part(k)]
+        C = self.problem.C
+        v = dual.feasible(state.v * (C / state.C))
+        scores = state.scores_at(v, C, self.kept.get(self.names[k]))
+        if scores is None:
+            used = np.flatnonzero(v)
+            scores = self.K[np.ix_(places, places[used])] @ v[used] + dual.offset * v.sum()
+        share = dual.best_multiple(v, dual.target - scores)
+        self.v[part] = share * v
+        self.g[part] = dual.target - share * scores
+
+    def note_sides(self) -> None:
+        """Intercepts, objectives and the values of D."""
+        dual, v, g = self.dual, self.v, self.g
+        self.intercept = self.middle.copy() if dual.balanced else dual.offset * self.sums(v)
+        added = np.repeat(self.intercept, self.sizes) if dual.balanced else 0.0
+        self.objective = self.sums(0.5 * v * (dual.target - g) + dual.losses(g, added))
+        self.lower_bound = np.minimum(self.sums(dual.parts_of_value(v, g)), self.objective)
+
+    def solve(self, workspace: Array) -> list[Status]:
+        """Steps until no pair needs more, or a limit is reached; what became of each."""
+        found: list[Status | None] = [None] * len(self.tol)
+        closing: dict[int, tuple[int, float]] = {}  # steps and a finer tolerance, of pairs that have met theirs
+        try:
+            while is_open := [k for k, status in enumerate(found) if status is None]:
+                self.improve(is_open, closing, workspace)
+                for k in is_open:
+                    found[k] = self.ended(k, closing)
+                if is_time_over():
+                    return [status or Status.TIME_LIMIT for status in found]
+        except OutOfTimeError:
+            return [status or Status.TIME_LIMIT for status in found]
+        except KeyboardInterrupt:
+            return [status or Status.INTERRUPTED for status in found]
+        return [status for status in found if status is not None]
+
+    def improve(self, is_open: list[int], closing: dict[int, tuple[int, float]], workspace: Array) -> None:
+        """Some steps for pairs, so many that the call takes no longer than Ctrl-C may wait."""
+        at_once = max(1, CALL_WORK // int(self.sizes[is_open].sum()))
+        together, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
+        alone: dict[int, int] = {}  # steps of pairs that have taken many
+        for k in is_open:
+            most, tol[k] = closing.get(k, (at_once, self.tol[k].now))
+            if k in self.leaps:
+                alone[k] = min(at_once, most)
+            else:
+                together[k] = min(at_once, most, self.most_together[k])
+        if len(alone) < len(is_open):
+            core.smo_sets(
+                K=self.K,
+                starts=self.starts,
+                rows=self.places,
+                lo=self.dual.lo,
+                hi=self.dual.hi,
+                g=self.g,
+                v=self.v,
+                balanced=self.dual.balanced,
+                offset=self.dual.offset,
+                tol=tol,
+                max_steps=together,
+                workspace=workspace,
+                steps=self.steps,
+                gain=self.gain,
+                violation=self.violation,
+                middle=self.middle,
+            )
+        for k, max_steps in alone.items():
+            self.improve_alone(k, tol[k], max_steps, workspace)
+        for k in is_open:
+            if self.steps[k] == together[k] > 0:
+                self.leaps[k] = leaps = Leaps(self.problem.memory_limit // 4)
+                leaps.note(int(self.steps[k]), int(self.sizes[k]), float(self.gain[k]))
+                leaps.hasten()
+        self.n_steps[is_open] += self.steps[is_open]
+        self.n_calls[is_open] += 1
+        self.note_sides()
+
+    def improve_alone(self, k: int, tol: float, max_steps: int, workspace: Array) -> None:
+        """Some steps for a pair that has taken many, and leaps."""
+        part, dual = self.part(k), self.dual
+        self.steps[k], self.gain[k], self.violation[k], self.middle[k] = solve_set(
+            KernelBlock(self.K, self.places[part], self.places[part]),
+            self.g[part],
+            self.v[part],
+            (dual.lo[part], dual.hi[part]),
+            balanced=dual.balanced,
+            offset=dual.offset,
+            tol=tol,
+            max_steps=max_steps,
+            workspace=workspace,
+            leaps=self.leaps[k],
+        )
+
+    def values(self, k: int) -> Array:
+        """Kernel values of pair k."""
+        places = self.places[self.part(k)]
+        return self.K[np.ix_(places, places)]
+
+    def go_inside(self, k: int) -> None:
+        """Solve for pair k by the interior-point method; its point is taken if it is better."""
+        part, tol, found = self.part(k), self.tol[k].now, self.inner[k].solve(self.tol[k].now)
+        if found is None:
+            return
+        if found.violation <= tol or self.inner[k].dual.value(found.v, found.g) > self.lower_bound[k]:
+            self.v[part], self.g[part] = found.v, found.g
+
+    def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
+        """What became of a pair after its steps; None: it needs more."""
+        tol, n_steps = self.tol[k], int(self.n_steps[k])
+        if self.violation[k] <= tol.now and self.objective[k] - self.lower_bound[k] > GAP * self.objective[k]:
+            self.stretch(k)
+        if k in closing:
+            sides = self.objective[k], self.lower_bound[k], self.violation[k]
+            closing[k] = tol.steps_for_gap(*sides, n_steps, len(self.v))
+            return None if closing[k][0] and self.steps[k] else Status.CONVERGED
+        if self.violation[k] > tol.now:
+            if self.gain[k] <= ROUNDING * abs(self.lower_bound[k]):
+                return Status.CONVERGED
+        elif not tol.is_lowered(self.objective[k], self.lower_bound[k], n_steps, len(self.v)):
+            closing[k] = tol.closing_steps(n_steps, len(self.v)), FINER * tol.now
+            if k in self.leaps:
+                self.leaps[k].hasten()
+            return None
+        if self.n_calls[k] >= self.most_calls or self.progress[k].ended(n_steps, lambda: float(self.lower_bound[k])):
+            return Status.ITERATION_LIMIT
+        if k not in self.inner:
+            self.inner[k] = Inner(self.of_pair(k), self.problem.memory_limit / 4)
+        work = self.leaps[k].work_of_all if k in self.leaps else 0
+        if self.inner[k].is_due(n_steps, work, lambda: self.values(k)):
+            self.go_inside(k)
+        return None
+
+    def stretch(self, k: int) -> None:
+        """Take the multiple of a pair's v with the lowest objective."""
+        part, dual = self.part(k), self.of_pair(k)
+        found = dual.stretched(self.v[part], self.g[part], float(self.intercept[k]))
+        if found is None:
+            return
+        self.v[part], self.g[part] = found
+        self.middle[k] = dual.best_intercept(self.g[part])
+        self.note_sides()
+
+    def choose_intercept(self, k: int) -> None:
+        """The intercept of pair k that is best for v as it is, and its objective."""
+        part, dual = self.part(k), self.of_pair(k)
+        v, g = self.v[part], self.g[part]
+        self.intercept[k] = dual.best_intercept(g)
+        self.objective[k] = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, self.intercept[k])
+
+    def fit(self, k: int, status: Status) -> PairFit:
+        """What became of pair k; its scores are left for the next fit."""
+        if self.dual.balanced and self.violation[k] > self.problem.tol:
+            self.choose_intercept(k)
+        part, v = self.part(k), self.v[self.part(k)].copy()
+        self.kept.put(self.names[k], (v, self.dual.target[part] - self.g[part]))
+        examples = Examples(labels=self.examples.labels[part], weights=self.examples.weights[part])
+        return PairFit(
+            v=v,
+            intercept=float(self.intercept[k]),
+            objective=float(self.objective[k]),
+            lower_bound=float(self.lower_bound[k]),
+            status=status,
+            n_iter=int(self.n_calls[k]),
+            state=DualState(v, self.problem.C, TWO_CLASSES, examples),
+        )

@@ -1,0 +1,209 @@
+"""SMO inside a working set: pairs of variables that keep Σ v, or two with bounds only, on a block of K."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.core.clock import is_time_over
+from slimsvm.parts.dual_ascent.dual import extremes, slopes
+from slimsvm.parts.dual_ascent.leap import STEP, Leaps, leap, products
+
+Array = np.ndarray
+
+TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
+# Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
+CALL_WORK = 1 << 23
+# The rows whose lines are there are solved for to this share of the violation of all, before there are more; to the
+# second where no other row violates enough to have a line made.
+GROWN_SHARE, ALONE_SHARE = 0.2, 0.02
+# Of this many rows, after this many steps for each, steps go on among those that can move, if they are no more than
+# this share, and to this share of the violation of all (LIBSVM's shrinking).
+WORTH_SHRINKING, SOON, SHRUNK_SHARE, FEW_SHARE = 128, 4, 0.5, 0.1
+
+
+class Solved(NamedTuple):
+    """What became of a working set.
+
+    Parameters
+    ----------
+    n_steps : int
+    gain : float
+        By how much D(v) has risen.
+    violation : float
+        Of the optimality conditions, that is left.
+    middle : float
+        LIBSVM's intercept, were the set all rows.
+    """
+
+    n_steps: int
+    gain: float
+    violation: float
+    middle: float
+
+
+class Growing(Protocol):
+    """Lines of K that are made when they are needed."""
+
+    def make(self, rows: Array) -> None:
+        """Make the lines of those of these rows that have none."""
+
+    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
+        """Make some lines of rows that violate most, by their slopes and extremes; how many."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all lines are there."""
+
+
+class KernelBlock(NamedTuple):
+    """Kernel values among the rows of a working set, without the offset.
+
+    Parameters
+    ----------
+    lines : ndarray of shape (n_lines, width)
+    slots : int64 ndarray
+        Line of each row of the set.
+    places : int64 ndarray or None
+        Column of each row of the set; None: the first ones, in order.
+    diagonal : ndarray or None
+        Of K. None: that of the lines.
+    growing : Growing or None
+        What makes lines of rows whose slots are -1; None: all lines are there.
+    """
+
+    lines: Array
+    slots: Array
+    places: Array | None = None
+    diagonal: Array | None = None
+    growing: Growing | None = None
+
+
+def solve_set(
+    block: KernelBlock,
+    g: Array,
+    v: Array,
+    bounds: tuple[Array, Array],
+    *,
+    balanced: bool,
+    offset: float = 0.0,
+    epsilon: float = 0.0,
+    tol: float,
+    max_steps: int,
+    workspace: Array | None = None,
+    leaps: Leaps | None = None,
+) -> Solved:
+    """Maximise D(v) over the variables of a working set, in v and g; when the time is over, the steps so far are all.
+
+    Parameters
+    ----------
+    block : KernelBlock
+    g, v : float64 ndarray of shape (n,)
+    bounds : lo and hi of v
+    balanced : bool
+        Whether Σ v is kept; the offset has no effect then.
+    offset : float
+        To be added to K.
+    epsilon : float
+        Of the term −ε Σ |v|.
+    tol : float
+        Violation of the optimality conditions at which the set is solved.
+    max_steps : int
+    workspace : uint8 ndarray or None
+        Memory to use again.
+    leaps : Leaps or None
+        When all free variables are moved at a time; None: never.
+
+    Returns
+    -------
+    Solved
+    """
+    n, left, gain = len(v), max_steps, 0.0
+    memory = {} if workspace is None else {"workspace": workspace}
+    now = _grown(block, g, v, bounds, balanced, epsilon, tol)
+    few: Array | None = None  # rows that steps are made among; None: all
+    while True:
+        size, most = (n, SOON * n if n >= WORTH_SHRINKING else left) if few is None else (len(few), left)
+        asked = min(max(1, CALL_WORK // max(1, size)), left, most)
+        if leaps is not None and leaps.least_wait(n) <= asked * (size + STEP):
+            free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
+            if leaps.wait(n, len(free)) <= 0:
+                if block.growing is not None:
+                    block.growing.make(free)
+                risen = leap(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
+                leaps.made(risen)
+                gain += risen
+            asked = int(min(asked, leaps.wait(n, len(free)) / (size + STEP) + 1))
+        how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
+        if few is None:
+            made, risen, violation, middle = _steps(block, g, v, bounds, tol=now, **how)
+        else:
+            made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, FEW_SHARE * violation), **how)
+        left, gain = left - made, gain + risen
+        if leaps is not None:
+            leaps.note(made, size, risen)
+        is_over = not left or is_time_over()
+        if few is None and (made < asked or is_over):
+            if made == asked or now <= tol or is_over:
+                return Solved(max_steps - left, gain, violation, middle)
+            now = _grown(block, g, v, bounds, balanced, epsilon, tol) if made else tol
+        elif is_over or n < WORTH_SHRINKING or (few is not None and not made):
+            few = None
+        else:
+            few, violation = _movable(g, v, bounds, balanced, epsilon, now)
+
+
+def _movable(
+    g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float
+) -> tuple[Array | None, float]:
+    """Rows that can be one of a violating pair, and the violation; None where steps should be made among all."""
+    up, down = slopes(v, g, *bounds, epsilon)
+    highest, lowest = extremes(up, down, balanced)
+    few = np.flatnonzero((up > lowest) | (down < highest))
+    is_worth_it = highest - lowest > tol and len(few) <= SHRUNK_SHARE * len(v)
+    return few if is_worth_it else None, highest - lowest
+
+
+def _steps(block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any) -> Any:
+    """Steps among all rows: how many, by how much D has risen, the violation that is left and the intercept."""
+    lines, slots, places, diagonal, _ = block
+    return core.smo(
+        lines=lines, slots=slots, places=places, diagonal=diagonal, g=g, v=v, lo=bounds[0], hi=bounds[1], **how
+    )
+
+
+def _steps_among(
+    few: Array, block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any
+) -> tuple[int, float]:
+    """Steps among few rows, and g of all after them; how many, and by how much D has risen."""
+    part = KernelBlock(
+        block.lines,
+        block.slots[few],
+        few if block.places is None else block.places[few],
+        None if block.diagonal is None else block.diagonal[few],
+    )
+    own_g, own_v = g[few], v[few]
+    made, gain, _, _ = _steps(part, own_g, own_v, (bounds[0][few], bounds[1][few]), **how)
+    change = own_v - v[few]
+    moved = np.flatnonzero(change)
+    if len(moved):
+        g -= products(block, few[moved], change[moved]) + how["offset"] * change.sum()
+    g[few], v[few] = own_g, own_v
+    return made, gain
+
+
+def _grown(
+    block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float
+) -> float:
+    """Make lines of rows that violate most; to which violation those that have lines are to be solved."""
+    if block.growing is None:
+        return tol
+    up, down = slopes(v, g, *bounds, epsilon)
+    highest, lowest = extremes(up, down, balanced)
+    if highest - lowest <= tol:
+        return tol
+    n_made = block.growing.make_worst(up, down, highest, lowest)
+    share = GROWN_SHARE if n_made else ALONE_SHARE
+    return tol if block.growing.is_whole else max(tol, share * (highest - lowest))

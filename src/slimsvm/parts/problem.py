@@ -1,0 +1,226 @@
+"""What every solver is given: rows, examples, a task, a kernel, C, and how hard to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from slimsvm.kernels import EvalCounter, Kernel, KernelRows
+from slimsvm.kernels.kernel import largest_entry
+from slimsvm.rows import Rows
+from slimsvm.tasks import Examples, Task
+
+Array = np.ndarray
+
+# Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
+# SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
+# are solved to NEARLY_TOLERANCE. Losses written in Python cost too much for either, and a tol above the default is
+# obeyed.
+SMALL_N, SMALL_BASIS = 2000, 500
+SMALL_TOLERANCE, NEARLY_TOLERANCE, DEFAULT_TOL = 1e-10, 1e-3, 1e-3
+# Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
+MAX_FLOAT32_RADIUS = 500.0
+# Kernel values above this are computed in float64 under precision="auto". Those that a type cannot work with: float32
+# holds 3e38, and sums are to have room.
+MAX_FLOAT32_VALUE = 1e15
+# And where they are so many times squared distances: a few rows are far from the origin, or all, on one side. Distances
+# are those of how many rows.
+MAX_FLOAT32_OFFSET, OFFSET_ROWS = 1e4, 64
+MAX_VALUE = {"float32": 1e30, "float64": 1e150}
+# (C · sum of weights)² · largest kernel value, which no norm and no loss is above.
+MAX_NORM = 1e300
+
+
+class Kept:
+    """What a fit leaves for the next of the same rows, kernel and precision, as along a path over C.
+
+    Whoever hands it on sees to it that they are the same. Fits that are only to be compared are its users: they end at
+    ``tol``, however wide the gap is, and their lower bounds are as rounding left them.
+
+    Parameters
+    ----------
+    room : Room or None
+        Memory that fits of other rows use again, too.
+    n_parts : int, default=1
+        Parts of the rows that each have what is kept of them.
+    """
+
+    def __init__(self, room: Room | None = None, n_parts: int = 1) -> None:
+        self.room = Room() if room is None else room
+        self.n_parts = n_parts
+        self._things: dict[Any, Any] = {}
+
+    def once(self, name: Any, make: Callable[[], Any]) -> Any:
+        """What ``make()`` returned the first time."""
+        if name not in self._things:
+            self._things[name] = make()
+        return self._things[name]
+
+    def part(self, name: Any, n_parts: int) -> Kept:
+        """The same for one of several parts of the rows."""
+        return self.once(name, lambda: Kept(self.room, n_parts))
+
+    def put(self, name: Any, thing: Any) -> None:
+        """Leave something in the place of what is there."""
+        self._things[name] = thing
+
+    def get(self, name: Any) -> Any:
+        """What is there, or None."""
+        return self._things.get(name)
+
+
+class Room:
+    """Memory for blocks of numbers that is used again: new memory costs more than the values it takes."""
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array, whose values are those of earlier ones; it takes the place of all of them."""
+        dtype = np.dtype(dtype)
+        n_bytes = prod(shape) * dtype.itemsize
+        if n_bytes > len(self._bytes):
+            self._bytes = np.empty(0, np.uint8)
+            self._bytes = np.empty(2 * n_bytes, np.uint8)  # what is not written to takes no memory
+        return self._bytes[:n_bytes].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """min ½‖w‖² + C Σ_e ω_e ℓ_e(w) over rows seen through a kernel, and how hard to try.
+
+    Parameters
+    ----------
+    rows : Rows
+    examples : Examples
+    task : Task
+    kernel : Kernel
+    C : float
+        Price of one example's loss; C₁ = C·Ω prices the mean loss.
+    intercept : {"regularized", "free", "none"}
+    tol : float
+        What a solver makes of it is in its docstring.
+    precision : {"auto", "float32", "float64"}
+    max_iter : int or None
+        None: no limit.
+    max_seconds : float or None
+        None: no limit. Looked at wherever something takes long (`core.clock`).
+    random_state : int, RandomState, Generator or None
+    memory_limit : int
+        Bytes a solver may take beyond the data and the model.
+    n_jobs : int or None
+    verbose : int
+        1 shows a progress bar on standard error.
+    kept : Kept or None
+        What earlier fits of the same rows, kernel and precision left.
+    room : Room or None
+        Memory that earlier fits used; not where there is `kept`, which has its own.
+    """
+
+    rows: Rows
+    examples: Examples
+    task: Task
+    kernel: Kernel
+    C: float = 1.0
+    intercept: str = "regularized"
+    tol: float = 1e-3
+    precision: str = "auto"
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    random_state: Any = None
+    memory_limit: int = 2_000_000_000
+    n_jobs: int | None = None
+    verbose: int = 0
+    kept: Kept | None = None
+    room: Room | None = None
+
+    @property
+    def C1(self) -> float:
+        """C·Ω, the price of the weighted mean loss."""
+        return self.C * self.examples.total_weight
+
+    @property
+    def is_small(self) -> bool:
+        """Whether ``precision="auto"`` means float64 and the solution that `tolerances` says."""
+        return self.precision == "auto" and self.rows.n_rows <= SMALL_N
+
+    def tolerances(self, tol_relative: float, n_vectors: int = 0) -> tuple[float, float]:
+        """(tol, tol_relative) of the stopping rule, where these are asked for; n_vectors: of a given basis."""
+        if not self.is_small or self.tol > DEFAULT_TOL or self.task.has_object_labels:
+            return self.tol, tol_relative
+        m = self.task.n_outputs
+        is_least = m == 1 or (m * self.rows.n_rows <= SMALL_N and m * n_vectors <= SMALL_BASIS)
+        tol = self.tol if self.tol < DEFAULT_TOL else np.inf
+        return tol, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
+
+    def bind(self) -> KernelRows:
+        """The rows seen through the kernel, in the precision the problem asks for."""
+        if self.kept is None:
+            return self._bound()
+        bound: KernelRows = self.kept.once("kernel rows", self._bound)
+        return bound
+
+    def _bound(self) -> KernelRows:
+
+        def kernel_rows(dtype):
+            return KernelRows(
+                self.kernel,
+                self.rows,
+                dtype=dtype,
+                n_jobs=self.n_jobs,
+                memory_limit=self.memory_limit // 4,
+                counter=EvalCounter(),
+            )
+
+        if self.precision == "float64" or self.is_small:
+            return kernel_rows(np.float64)
+        if self.precision == "auto" and (
+            self.kernel.largest(self.rows) > MAX_FLOAT32_VALUE or self._offset() > MAX_FLOAT32_OFFSET
+        ):
+            return kernel_rows(np.float64)
+        bound = kernel_rows(np.float32)
+        if self.precision == "auto" and bound.is_wider_than(MAX_FLOAT32_RADIUS):
+            return kernel_rows(np.float64)
+        return bound
+
+    def _offset(self) -> float:
+        """The largest kernel value of all rows for the squared distance of two, of some the median."""
+        folding, n = self.kernel.folding(self.rows.n_features), self.rows.n_rows
+        if not n or (folding is not None and folding.shift_invariant):
+            return 0.0
+        rows = KernelRows(self.kernel, self.rows, dtype=np.float64, n_jobs=self.n_jobs, memory_limit=0)
+        some = np.arange(min(n, OFFSET_ROWS)) * n // min(n, OFFSET_ROWS)
+        values = rows.block(rows.points(some), rows=some)
+        diagonal = np.diagonal(values)
+        distances = diagonal[:, None] + diagonal - 2.0 * values
+        positive = distances[distances > 0]
+        largest = self.kernel.largest(self.rows) or float(rows.diag().max())
+        return largest / float(np.median(positive)) if len(positive) else 0.0
+
+    def check_range(self) -> None:
+        """Refuse what leads to numbers beyond float64, or beyond float32 where that is asked for, and name it."""
+        value, dtype = self.kernel.largest(self.rows), "float32" if self.precision == "float32" else "float64"
+        if not value <= MAX_VALUE[dtype]:
+            raise ValueError(
+                f"values of {self.kernel!r} reach {value:.3g}, features of X {largest_entry(self.rows):.3g}; accepted "
+                f"are values of at most {MAX_VALUE[dtype]:.0e} in {dtype}: scale X, or lower degree, gamma or coef0"
+            )
+        with np.errstate(over="ignore"):
+            C1 = self.C1
+        if not C1 * sqrt(max(value, 1.0)) <= sqrt(MAX_NORM):
+            raise ValueError(
+                f"C={self.C:g} times the sum of sample weights is {C1:.3g}, kernel values reach {value:.3g}; accepted "
+                f"is at most {MAX_NORM:.0e} for (C · sum of weights)² · kernel value, beyond which objectives are not "
+                "finite: lower C or the weights, or scale X"
+            )
+
+    def generator(self) -> np.random.Generator:
+        """A fresh random generator, the same for the same ``random_state`` number."""
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

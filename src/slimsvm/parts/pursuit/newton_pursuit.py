@@ -1,0 +1,396 @@
+r"""Subspace pursuit by Newton's method: CPSP's loop for the tasks that have a smoothed loss.
+
+    repeat
+        a = soft loss-augmented argmax of every row at w: with it g = Σ_i ω_i a-mean of δΨ_i / Ω is a convex
+            combination of cuts, hence a cut itself, and its own dual point
+        while there is room: add the best vectors for the residual g − ĝ to the basis, several at a time
+        Newton's steps on the smoothed problem within the basis, until objective − bound is a share of the loss
+    then go on within the basis until the gap is within the tolerance
+    closing (not in the paper; sweeps > 0), before that: move all vectors together by a few sweeps of descent, solve for
+        their coefficients in the same way, and keep the outcome unless the vectors as they were have a lower objective
+
+Joachims and Yu's Algorithm 2 takes the latest cut; near the optimum within the basis its residual is noise of a
+single vertex, while C₁ g of the soft argmax is the solution itself and its residual the direction in which the
+objective falls. Bound and theorem are the same: with δ = ‖g − ĝ‖ of this one cut
+
+    objective within the basis − C₁² δ²/2 − gap  ≤  the kernel's own optimum.
+
+Dense rows of many features (RBF, fixed point; not in the paper either) are seen along a few principal directions while
+the basis grows, and vectors sought in their span, where a kernel value costs less. The rest is over the rows as they
+are.
+
+Parts: `parts.span.smoothed_newton` (steps and bound), `parts.span.whitened_span` (the growing factor),
+`bases.preimage`, `parts.pursuit.principal_directions`, `parts.descent.closing_descent`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.bases.preimage import Residual
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.checks import warn_of_a_gap
+from slimsvm.parts.cuts import CutsState
+from slimsvm.parts.descent.closing_descent import closing_descent
+from slimsvm.parts.descent.vector_descent import VectorDescent
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.pursuit.principal_directions import Directions, Search
+from slimsvm.parts.run import Best, Fit, Run, Status
+from slimsvm.parts.span.smoothed_newton import FIRST_TAU, ConvexFinish, Point
+from slimsvm.parts.span.whitened_span import GrowingSubspace
+
+Array = np.ndarray
+
+# Vectors added at a time. While the basis has less than the share EARLY of max_basis: EARLY_GROWTH of those there are,
+# at least EARLY_VECTORS, since later ones make up for the choice. Then LATE_SHARE of max_basis, at least LEAST_VECTORS.
+# Where max_basis is below SMALL_BASIS the latter holds all along.
+EARLY, EARLY_GROWTH, EARLY_VECTORS, SMALL_BASIS = 0.6, 0.25, 8, 80
+LATE_SHARE, LEAST_VECTORS = 0.05, 4
+# Where all are moved in the end: MOVED_GROWTH of those there are, at least MOVED_FIRST.
+MOVED_GROWTH, MOVED_FIRST = 0.5, 8
+# While the basis grows Newton's steps end at a gap of the share GROWING_SHARE of the loss, or after GROWING_STEPS
+# steps.
+GROWING_SHARE, GROWING_STEPS = 0.02, 3
+# Soft argmaxes below this share of the largest are left out of a residual.
+NEGLIGIBLE = 1e-6
+# The basis counts as complete after this many vain searches in a row.
+MAX_REFUSED = 10
+
+
+@dataclass(frozen=True)
+class PursuitState(CutsState):
+    """Basis and coefficients of a fit, and what they were fitted to."""
+
+    model: KernelExpansion | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model with what is known of it; its basis may be one that is seen along directions."""
+
+    basis: Any
+    coef: Array
+    intercept: Array
+    objective: float
+    bound: float
+    loss: float
+    training_error: float
+    directions: Directions | None = None
+
+
+class GrowingFinish(ConvexFinish):
+    """Newton's method in a space that grows, to a tolerance that is a share of the loss until it is complete.
+
+    Attributes
+    ----------
+    loss_share : float or None
+        The tolerance is this share of C Σ ω_e ℓ_e; None: the usual one.
+    """
+
+    loss_share: float | None = GROWING_SHARE
+
+    def aim(self, loss_share: float | None) -> None:
+        """Set ``loss_share``, and judge by it."""
+        self.loss_share = loss_share
+        self.converged = self.best.objective - self.bound <= self.tolerance()
+
+    def widen(self, n: int) -> None:
+        """Go on in a space that has n more coordinates, from the best point: what bounded the narrower one is void."""
+        best: Point = self.best.found
+        u = np.insert(best.u, [len(best.u) - 1] * n, 0.0, axis=0)
+        self.penalty = np.vstack([np.ones((n, 1)), self.penalty])
+        self.point = Point(u, best.scores)
+        self.best = replace(self.best, found=self.point)
+        self.bound, self.converged, self.idle = -np.inf, False, 0
+        self.decrement, self.effort = np.inf, 1.0
+        self._evaluate()
+
+    def go_over(self, space: GrowingSubspace, coef: Array, intercept: Array) -> None:
+        """Go on in another space, from these coefficients of its vectors."""
+        u = space.coordinates(coef, intercept)
+        self.whole = space
+        self._see(space, self.problem.examples)
+        self.penalty = np.vstack([np.ones((space.rank, 1)), self.penalty[-1:]])
+        self.point = Point(u, self.passes.times(u))
+        self.best = Best(np.inf, self.point)
+        self.bound, self.idle, self.decrement = -np.inf, 0, np.inf
+        self._evaluate()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the tolerance is reached at the problem's own price."""
+        return self.converged and not self.on_the_way
+
+    def loss(self) -> float:
+        """C Σ ω_e ℓ_e of the best point, at the present price."""
+        return max(0.0, self.best.objective - self._norm())
+
+    def objective_at(self, C: float) -> float:
+        """Objective of the best point at a price; of what it bounds at the present one it does at a higher one."""
+        return self.best.objective if C == self.problem.C else self._norm() + C / self.problem.C * self.loss()
+
+    def _norm(self) -> float:
+        u = self.best.found.u
+        return 0.5 * float(np.sum(self.penalty * u * u))
+
+    def tolerance(self) -> float:
+        """See `ConvexFinish.tolerance`."""
+        return super().tolerance() if self.loss_share is None else self.loss_share * self.loss()
+
+    def _enter(self, u: Array, share: float) -> None:
+        super()._enter(u, share if u.any() else FIRST_TAU)
+
+
+@dataclass(frozen=True)
+class PursuitPlan:
+    """How a pursuit goes about it; see the parameters of `CPSP`.
+
+    Parameters
+    ----------
+    preimage
+        Where vectors come from.
+    max_basis : int
+    vectors_per_cut : int or None
+        None: many while there are few, few at the end; before a closing descent half of those there are.
+    tol_relative : float
+    record_delta : bool
+    sweeps : int
+        Sweeps of the closing descent.
+    most_lost : float
+        There is none where its start would lose more than this share of ‖w‖².
+    search : Search or None
+        For directions that vectors are sought along; without, with a state, and where δ is recorded, everywhere.
+    """
+
+    preimage: Any
+    max_basis: int
+    vectors_per_cut: int | None
+    tol_relative: float
+    record_delta: bool
+    sweeps: int
+    most_lost: float
+    search: Search | None
+
+
+class PursuitRun(Run):
+    """The loop above on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : PursuitPlan
+    state : PursuitState or None
+    """
+
+    doing = "finding vectors"
+
+    def __init__(self, problem: Problem, plan: PursuitPlan, state: CutsState | None):
+        self.problem, self.plan = problem, plan
+        self.kernel_rows, self.rng = problem.bind(), problem.generator()
+        m = problem.task.n_outputs
+        start = np.zeros((0, m)), np.zeros(m)
+        known = isinstance(state, PursuitState) and state.model is not None
+        self.directions: Directions | None = None
+        if plan.search is not None and not (known or plan.record_delta):
+            self.directions = plan.search.find(self.kernel_rows, self.rng)
+        # The rows as they are seen while vectors are sought.
+        self.seen = self.kernel_rows if self.directions is None else self.directions.beside(self.kernel_rows)
+        self.space = self._new_space()
+        if isinstance(state, PursuitState) and state.model is not None:
+            state.check(problem.task, problem.examples)
+            kept = self.space.extend(state.model.basis[: plan.max_basis])
+            start = state.model.coef[kept], state.model.intercept
+        self.tolerances = problem.tolerances(plan.tol_relative, plan.max_basis)
+        self.newton = GrowingFinish(problem, self.space, self.rng, *self.tolerances, start)
+        self.refused = self.n_added = 0
+        self.gained: float = 0.0
+        self.delta: float | None = None
+        self.lower_bound: float | None = 0.0 if plan.record_delta else None
+        self.growing, self.converged = self.space.rank < plan.max_basis, False
+        # A basis that does not grow, that of a warm start, is not moved either.
+        self.sweeps = plan.sweeps if self.growing else 0
+        self.descent: VectorDescent | None = None
+        # Before they were moved: the model, and a bound on those of its vectors.
+        self.unmoved: tuple[KernelExpansion, float] | None = None
+        self.newton.aim(GROWING_SHARE if self.growing else None)
+        self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
+        self._note()
+
+    @property
+    def share_done(self) -> float:
+        """See `parts.progress`: of the vectors, after which there is little to do."""
+        return self.space.rank / self.plan.max_basis
+
+    def _new_space(self) -> GrowingSubspace:
+        constant = 0.0 if self.problem.intercept == "none" else 1.0
+        return GrowingSubspace(self.seen, constant, self.plan.max_basis, self.problem.memory_limit // 2)
+
+    def step(self) -> dict[str, Any]:
+        """One cut with its vectors and Newton's steps, one of these once the basis is complete, or a closing sweep."""
+        newton, self.n_added, self.gained, self.delta = self.newton, 0, 0.0, None
+        if self.descent is not None:
+            return self._sweep(self.descent)
+        if self.growing:
+            self._grow()
+            if not self.growing:
+                self._leave_directions()
+                newton.aim(GROWING_SHARE if self.sweeps else None)
+        record = newton.step()
+        for _ in range(GROWING_STEPS - 1 if self.growing else 0):
+            if newton.converged:
+                break
+            record = newton.step()
+        if self.plan.record_delta:
+            self._certify()
+        self._note()
+        # Of vectors that were moved, Newton's method may also end where they cannot come below those that were not.
+        self.converged = not self.growing and (newton.is_done or newton.bound >= self.found.objective)
+        if self.converged:
+            self._go_on()
+        return record | self._said()
+
+    def _go_on(self) -> None:
+        """Close with a descent, or without one; after it go back to the vectors as they were if they may do better."""
+        if self.sweeps:
+            seed = int(self.rng.integers(2**31 - 1))
+            asked = self.sweeps, self.plan.most_lost, seed
+            model, self.sweeps = self._model(), 0
+            self.descent = closing_descent(self.problem, self.kernel_rows, model, *asked)
+            if self.descent is not None:
+                self.unmoved, self.converged = (model, self.newton.bound), False
+            else:
+                self.newton.aim(None)
+                self.converged = self.newton.is_done
+        elif self.unmoved is not None:
+            (model, bound), self.unmoved = self.unmoved, None
+            if bound < self.found.objective:
+                self._solve_for(model)
+                self.converged = False
+
+    def _leave_directions(self) -> None:
+        """Go on over the rows as they are, from the present model."""
+        if self.directions is not None:
+            self._note()
+            model = self._model()
+            self.directions, self.seen = None, self.kernel_rows
+            start = self._span(model)
+            self.newton.go_over(self.space, *start)
+
+    def _span(self, model: KernelExpansion) -> tuple[Array, Array]:
+        """Make the space that of a model's vectors; their coefficients and the intercept."""
+        self.space = self._new_space()
+        kept = self.space.extend(model.basis)
+        return model.coef[kept], model.intercept
+
+    def _solve_for(self, model: KernelExpansion) -> None:
+        """Go on by Newton's method over the vectors of a model, from its coefficients, to the tolerance."""
+        start = self._span(model)
+        self.newton = GrowingFinish(self.problem, self.space, self.rng, *self.tolerances, start)
+        self.newton.aim(None)
+
+    def _said(self) -> dict[str, Any]:
+        """What is on record after every step."""
+        found = self.found
+        return {
+            "objective": found.objective,
+            "bound_in_basis": found.bound,
+            "loss": found.loss,
+            "training_error": found.training_error,
+            "lower_bound": self.lower_bound,
+            "gap": None if self.lower_bound is None else found.objective - self.lower_bound,
+            "n_basis": found.basis.shape[0],
+            "n_added": self.n_added,
+            "residual_gain": self.gained,
+            "refused": self.refused,
+            "delta": self.delta,
+        }
+
+    def _sweep(self, descent: VectorDescent) -> dict[str, Any]:
+        """A sweep of the closing descent; after the last one Newton's method goes on over the vectors as they are."""
+        record = descent.step()
+        if descent.converged:
+            model, self.descent = descent.finish(Status.CONVERGED, []).model, None
+            self._solve_for(model)
+        return {"tau": None, "sampled_rows": None, "objective_estimate": record["objective_estimate"]} | self._said()
+
+    def _grow(self) -> None:
+        """Add vectors for the residual of the present cut."""
+        space = self.space
+        residual, _ = self._residual()
+        vectors = self.plan.preimage.find(residual, self.rng, min(self._batch(), self.plan.max_basis - space.rank))
+        rank = space.rank
+        self.n_added = len(space.extend(vectors)) if vectors.shape[0] else 0
+        self.gained = 0.0
+        if self.n_added:
+            self.newton.widen(self.n_added)
+            self.gained = float(np.sum((self.newton.values.gradient[rank:-1] / self.newton.problem.C1) ** 2))
+        self.refused = 0 if self.n_added else self.refused + 1
+        self.growing = space.rank < self.plan.max_basis and self.refused < MAX_REFUSED
+
+    def _batch(self) -> int:
+        """Vectors to add at a time."""
+        rank, limit = self.space.rank, self.plan.max_basis
+        if self.plan.vectors_per_cut:
+            return self.plan.vectors_per_cut
+        if self.sweeps:
+            return max(MOVED_FIRST, int(np.ceil(MOVED_GROWTH * rank)))
+        if rank < EARLY * limit and limit >= SMALL_BASIS:
+            return max(EARLY_VECTORS, int(EARLY_GROWTH * rank))
+        return max(LEAST_VECTORS, int(LATE_SHARE * limit))
+
+    def _residual(self) -> tuple[Residual, Array]:
+        """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""
+        newton, space = self.newton, self.space
+        a = newton.passes.residual(newton.values.smoothed)
+        z = (newton.penalty * newton.point.u - newton.values.gradient) / newton.problem.C
+        size = np.abs(a).max(axis=1)
+        rows = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
+        projection = space.coefficients(z)[0]
+        flat = self.directions is not None
+        return Residual(self.seen, rows, a[rows], space.basis, -projection, space.whiten, flat), z
+
+    def _certify(self) -> None:
+        """δ of the present cut, and the bound on the kernel's own optimum that its dual point is."""
+        C, values = self.problem.C, self.newton.values
+        residual, z = self._residual()
+        left = residual.squared_norm(float(np.sum(z[:-1] ** 2)))
+        self.delta = float(np.sqrt(left)) / self.problem.examples.total_weight
+        linear, square = C * sum(values.smoothed.dual), C**2 * (left + float(np.sum(z**2)))
+        share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
+        self.lower_bound = max(self.lower_bound or 0.0, share * linear - 0.5 * share**2 * square)
+
+    def _note(self) -> None:
+        """Keep the model as it is now in one piece, which an interrupt cannot tear, unless there is a better one."""
+        newton, space, problem = self.newton, self.space, self.problem
+        as_they_are = self.found.directions is None
+        objective = newton.objective_at(problem.C)
+        if as_they_are and not self.growing and objective > self.found.objective:
+            return
+        basis = self.seen.basis(np.zeros(0, dtype=np.int64)) if space.basis is None else space.basis
+        self.found = Found(
+            basis,
+            *space.coefficients(newton.best.found.u),
+            objective,
+            newton.bound,
+            newton.loss() / newton.problem.C1,
+            newton.training_error(),
+            self.directions,
+        )
+
+    def _model(self) -> KernelExpansion:
+        found, dtype = self.found, np.dtype(self.kernel_rows.dtype).name
+        basis = found.basis if found.directions is None else found.directions.lifted(found.basis)
+        return KernelExpansion(basis, found.coef, found.intercept, np.zeros(0), self.problem.kernel, dtype)
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The best model over the basis."""
+        found, problem, model = self.found, self.problem, self._model()
+        if self.converged:
+            warn_of_a_gap("CPSP", found.objective, found.bound, self.tolerances[1], self.kernel_rows.dtype, 3)
+        counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": found.bound}
+        state = PursuitState((), problem.task, problem.examples, True, model)
+        bound = None if self.lower_bound is None else min(self.lower_bound, found.objective)
+        return Fit(model, status, found.objective, bound, history, counters, state)

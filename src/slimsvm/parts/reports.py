@@ -1,0 +1,171 @@
+"""What is said of a fit at its end: its objective, a bound that is sure, and whether it may be called converged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.core.clock import Limit, OutOfTimeError, present_limit, time_limit
+from slimsvm.kernels import KernelRows
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.objectives import float64_objective
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.rounding import sure_value, warn_of_doubt
+from slimsvm.parts.run import Fit, Run, Status
+
+Told = TypeVar("Told")
+
+# Where float64 values of the kernel change the dual value by more than this share of the objective, the float32 ones of
+# a fit were too coarse for its model, too; by more than a hundredth of that, for the digits of its objective.
+TOO_COARSE = 1e-3
+# Gaps, as shares of the objective, that are rounding errors of the kernel values; objectives below the share NOTHING
+# of C₁ are rounding errors themselves.
+GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
+# Gaps up to this share of the objective have a status of their own, but no warning.
+GAP_WORTH_SAYING = 0.01
+# Multiply-adds that a fit may take for its report when it is cut short: a tenth of a second. At the end of max_seconds
+# it may take this share of them, if that is more.
+REPORT_WORK, REPORT_SHARE = 1 << 32, 0.05
+
+
+def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
+    """The fit, or an error where a number of its model, or its objective, is not finite."""
+    model = fit.model
+    is_finite = all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain))
+    has_objective = has_objective and not fit.status.is_cut  # see `reported`
+    if is_finite and (np.isfinite(fit.objective) or not has_objective):
+        return fit
+    kernel = repr(problem.kernel)[:200]
+    found = f"an objective of {fit.objective}" if is_finite else "coefficients that are NaN or infinite"
+    raise ValueError(
+        f"the fit ended with {found}: intermediate numbers exceeded {model.dtype}. Kernel values reach "
+        f"{problem.kernel.largest(problem.rows):.3g}, C={problem.C:g} times the largest weight is "
+        f"{problem.C * problem.examples.weights.max(initial=0.0):.3g}, {kernel}: scale X, lower C, the weights, "
+        "degree, gamma or coef0"
+    )
+
+
+def reported(kernel_rows: KernelRows, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
+    """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C, or at the end of
+    ``max_seconds`` much beside them.
+    """
+    rows = kernel_rows.rows
+    work = n_basis * (rows.n_stored + 8 * rows.n_rows)
+    if not status.is_cut or work <= REPORT_WORK:
+        return looked()
+    limit = present_limit()
+    if status is Status.INTERRUPTED or limit is None:
+        return None
+    try:
+        with time_limit(REPORT_SHARE * limit.seconds):
+            return looked()
+    except OutOfTimeError:
+        return None
+
+
+def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
+    """The fit with the bound that is sure, the objective where that is in doubt, and "converged" only of a narrow gap.
+
+    ``may_go_on``: whether a fit whose kernel values are too coarse goes on with others. Kernel evaluations are those of
+    the report.
+    """
+    if fit.lower_bound is None:
+        return fit
+    problem, before, value = run.problem, run.kernel_rows.counter.n, fit.lower_bound
+    size = max(abs(fit.objective), NOTHING * problem.C1)
+    is_cut_short = fit.status.is_cut
+    fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
+    may_be_coarse = run.kernel_rows.dtype == np.float32
+    may_be_summed = may_be_coarse and not is_cut_short and not problem.task.class_pairs()
+    objective = None
+    if may_be_summed and (change > 0.01 * TOO_COARSE * size or has_dear_losses(problem, fit.model, TOO_COARSE * size)):
+        objective = float64_objective(problem, fit.model)
+        run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
+        change = max(change, abs(objective - fit.objective))
+    fit.is_too_coarse = may_be_coarse and change > TOO_COARSE * size
+    if not (fit.is_too_coarse and may_go_on and fit.status is Status.CONVERGED):
+        if objective is not None:
+            fit.objective = objective
+        fit.lower_bound = min(fit.lower_bound, fit.objective)
+        is_said = warn_of_doubt(run.kernel_rows, value, fit.lower_bound, size)
+        fit.status = told_of_gap(fit, run, is_said)
+    if n_evals := run.kernel_rows.counter.n - before:
+        fit.counters["report_kernel_evals"] = fit.counters.get("report_kernel_evals", 0) + n_evals
+    return fit
+
+
+def has_dear_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
+    """Whether what float32 rounds of a score is ``much`` where an example's loss is dearest."""
+    error = float(np.finfo(np.float32).eps) * max(1.0, float(np.abs(model.coef).sum(axis=0).max(initial=0.0)))
+    return problem.C * float(problem.examples.weights.max(initial=0.0)) * error > much
+
+
+def told_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:
+    """The fit's status; another one than "converged" where the gap is above what the run's tolerance allows.
+
+    A warning says why where the gap is wide, unless one has said it.
+    """
+    if fit.status is not Status.CONVERGED or fit.lower_bound is None:
+        return fit.status
+    gap, dtype = fit.objective - fit.lower_bound, run.kernel_rows.dtype
+    if not gap > run.allowed(fit.objective):
+        return fit.status
+    if is_said or run.has_said_of_gap or gap <= GAP_WORTH_SAYING * abs(fit.objective):
+        return Status.GAP
+    advice = "precision='float64' or a lower C" if dtype == np.float32 else "a lower C, weights that are less apart"
+    warnings.warn(
+        f"the fit ended with an objective of {fit.objective:.6g} and a lower bound of {fit.lower_bound:.6g}, a wider "
+        f"gap than its tolerance: rounding or the steps that are allowed leave no less; {advice} or features scaled "
+        "to about 1 may",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+    return Status.GAP
+
+
+def sure_bound(run: Run, bound: float, anew: bool = True, is_cut_short: bool = False) -> tuple[float, float]:
+    """A fit's bound without what rounding can have added to it, and by how much its kernel values changed it.
+
+    Parameters
+    ----------
+    run : Run
+    bound : float
+        As the run has it.
+    anew, is_cut_short : bool
+        See `sure_value`.
+    """
+    point = run.dual_point()
+    sure = run.sure_bound() if point is None else sure_value(run.kernel_rows, point, anew, is_cut_short)
+    if sure is None:
+        return bound, 0.0
+    change = abs(bound - sure)
+    sure = min(bound, sure)
+    if bound >= 0:  # no loss is below 0, nor is any objective
+        sure = max(sure, 0.0)
+    return sure, change
+
+
+def timed(fit: Fit, limit: Limit, name: str) -> Fit:
+    """The fit, which has not converged where the time ended a part of it."""
+    if limit.was_reached and fit.status is Status.CONVERGED:
+        fit.status = Status.TIME_LIMIT
+        warnings.warn(
+            f"{name} had less time for parts of its work than they asked for, to end before the time limit; raise "
+            "max_seconds, or accept the model as it is",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return fit
+
+
+def warn_of_time(name: str, what: str) -> None:
+    """Say that there was no time for an iteration."""
+    warnings.warn(
+        f"{name} stopped at the time limit before its first iteration: {what}; raise max_seconds, or accept it",
+        ConvergenceWarning,
+        stacklevel=5,
+    )

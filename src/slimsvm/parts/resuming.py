@@ -1,0 +1,108 @@
+"""Where a fit was when it was cut off: what it goes on from, to the same bits, and what must be as it was."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.parts.problem import Problem
+from slimsvm.rows import Rows, is_sparse
+
+GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+# Rows that are compared with those of the fit that was cut off.
+COMPARED_ROWS = 1000
+# What is compared by digests of it.
+DIGESTS = ("rows", "labels", "weights")
+PLAIN = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Halfway:
+    """State of a run between two of its steps: arrays, JSON values and dicts of these, which a file can hold.
+
+    Parameters
+    ----------
+    asked : dict
+        What a fit that goes on must be asked, by name (`asked_of`).
+    values : dict
+        What the run needs.
+    """
+
+    asked: dict[str, Any]
+    values: dict[str, Any]
+
+    def check(self, problem: Problem, solver: str, parameters: dict[str, Any]) -> None:
+        """Refuse a problem or a solver that are not those of the fit that was cut off.
+
+        Raises
+        ------
+        ValueError
+            Names what has changed.
+        """
+        for name, now in asked_of(problem, solver, parameters).items():
+            if self.asked.get(name) != now:
+                found = "these are others" if name in DIGESTS else f"found {now}, was {self.asked.get(name)}"
+                raise ValueError(
+                    "a fit that was cut off goes on with the same rows, labels, weights and parameters; "
+                    f"{name}: {found}"
+                )
+
+
+def asked_of(problem: Problem, solver: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What a fit is asked: parameters, sizes, and digests of the first rows and of all labels and weights.
+
+    ``solver`` is the name of the solver's class, ``parameters`` are its own.
+    """
+    examples, rows = problem.examples, problem.rows
+    return {
+        "number of rows": rows.n_rows,
+        "number of features": rows.n_features,
+        "rows": _digest_of_rows(rows),
+        "labels": _digest(examples.labels),
+        "weights": _digest(examples.weights),
+        "solver": _described(solver, parameters),
+        "kernel": _described(type(problem.kernel).__name__, vars(problem.kernel)),
+        "C": float(problem.C),
+        "loss": _described(type(problem.task).__name__, vars(problem.task)),
+        "intercept": problem.intercept,
+        "precision": problem.precision,
+        "tol": float(problem.tol),
+        "max_iter": problem.max_iter,
+    }
+
+
+def _described(name: str, parameters: dict[str, Any]) -> str:
+    """Its type's name and parameters, the same in another process: objects by their types."""
+    said = {name: value for name, value in parameters.items() if isinstance(value, PLAIN)}
+    said |= {name: _digest(value)[:8] for name, value in parameters.items() if isinstance(value, np.ndarray)}
+    return f"{name}({', '.join(f'{name}={said[name]!r}' for name in sorted(said))})"
+
+
+def _digest_of_rows(rows: Rows) -> str:
+    block: Any = rows.slice(0, min(rows.n_rows, COMPARED_ROWS), np.float64)
+    return _digest(*((block.data, block.indices.astype(np.int64)) if is_sparse(block) else (block,)))
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def generator_at(state: dict[str, Any]) -> np.random.Generator:
+    """A generator in the state that its ``bit_generator.state`` said.
+
+    Raises
+    ------
+    KeyError
+        It is of no kind that is known here.
+    """
+    if state["bit_generator"] not in GENERATORS:
+        raise KeyError(state["bit_generator"])
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return np.random.Generator(bits)

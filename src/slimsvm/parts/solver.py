@@ -1,0 +1,204 @@
+"""The base class of all solvers, and the only iteration loop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.core.clock import LEAST_SECONDS, OutOfTimeError, is_time_over, no_limit, time_limit
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import Bar
+from slimsvm.parts.reports import finite, surely, timed, warn_of_time
+from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.rows import as_rows
+from slimsvm.rows.widths import advice_to_scale
+
+# Rows or examples that a model is made of where there was no time to look at all.
+FEW_EXAMPLES = 500
+
+Callback = Callable[[dict[str, Any]], Any]
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """A callback that is shown the run before its first step."""
+
+    def watch(self, run: Run) -> None:
+        """Remember the run."""
+
+
+class Solver(BaseEstimator):
+    """Base class: holds parameters only; ``solve`` never changes them.
+
+    Attributes
+    ----------
+    takes_label_sets : bool
+        Whether rows may have several labels.
+    follows_libsvm : bool
+        Whether what an estimator leaves to "auto" is what LIBSVM has: pairs of classes, and a free intercept.
+    final_objective : bool
+        Whether the model's objective over all rows is computed at the end.
+    """
+
+    takes_label_sets: ClassVar[bool] = True
+    follows_libsvm: ClassVar[bool] = False
+    final_objective: bool = True
+
+    def start(self, problem: Problem, state: Any) -> Run:
+        """Check that the problem suits this solver, and set the work up."""
+        raise TypeError(f"{type(self).__name__} must define start(problem, state)")
+
+    def solve(self, problem: Problem, state: Any = None, callbacks: Iterable[Callback] = ()) -> Fit:
+        """Solve the problem, from ``state`` of an earlier fit where given.
+
+        Parameters
+        ----------
+        problem : Problem
+        state : object, optional
+            ``Fit.state`` of an earlier fit of the same rows.
+        callbacks : iterable of callables
+            Each is called with every iteration's record; a true answer stops the fit. Those with a method ``watch`` are
+            shown the `Run` first.
+
+        Returns
+        -------
+        Fit
+        """
+        begun = time.perf_counter()
+        with one_blas_thread(), time_limit(problem.max_seconds) as limit:
+            run, callbacks = None, tuple(callbacks)
+            with suppress(OutOfTimeError):
+                problem.check_range()
+                run = self.start(problem, state)
+            if run is None:
+                return self._of_few(problem, begun)
+            for callback in callbacks:
+                if isinstance(callback, Watcher):
+                    callback.watch(run)
+            status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
+            with no_limit():  # little is left to do where the time is over
+                fit = finite(run.finish(status, history), problem, self.final_objective)
+                if problem.kept is None:
+                    fit = surely(fit, run, may_go_on=problem.precision == "auto")
+            if fit.is_too_coarse and fit.status is Status.CONVERGED and problem.precision == "auto":
+                fit = self._in_float64(problem, fit, callbacks)
+            fit = timed(fit, limit, type(self).__name__)
+        fit.counters["seconds"] = time.perf_counter() - begun
+        return fit
+
+    def _in_float64(self, problem: Problem, fit: Fit, callbacks: tuple[Callback, ...]) -> Fit:
+        """What becomes of a fit whose float32 kernel values were too coarse."""
+        most = None if problem.max_iter is None else max(problem.max_iter - fit.n_iter, 1)
+        finer = self.solve(replace(problem, precision="float64", max_iter=most), fit.state, callbacks)
+        if np.isnan(finer.objective):  # there was no time for an iteration
+            return replace(fit, status=finer.status)
+        finer.history[:0] = fit.history
+        for name in ("kernel_evals", "report_kernel_evals"):
+            finer.counters[name] = finer.counters.get(name, 0) + fit.counters.get(name, 0)
+        return finer
+
+    def _of_few(self, problem: Problem, begun: float) -> Fit:
+        """What a fit returns whose time was over before its first iteration: the model of a few rows, or where there
+        is no time for that either the one that is 0.
+        """
+        examples, n = problem.examples, problem.examples.n_examples
+        task, rows = problem.task, problem.rows
+        may_be_few = task.decomposes and not task.class_pairs() and problem.kernel.has_features
+        if n <= FEW_EXAMPLES or not (may_be_few and rows.has_random_access):
+            return nothing(problem, type(self).__name__, begun)
+        # Evenly over the labels, so that there are some of every class.
+        order = np.arange(n) if examples.offsets is not None else np.lexsort(np.atleast_2d(examples.labels.T))
+        chosen = np.sort(order[np.arange(FEW_EXAMPLES) * n // FEW_EXAMPLES])
+        index = examples.rows_of(chosen)
+        with no_limit(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            few = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)))
+            few = replace(few, examples=examples.take(chosen), kept=None, verbose=0)
+            fit = self.solve(replace(few, max_seconds=LEAST_SECONDS))
+        warn_of_time(type(self).__name__, f"the model of {len(index)} of the rows is returned")
+        basis_rows = None if fit.basis_rows is None else index[fit.basis_rows]
+        counters = {**fit.counters, "seconds": time.perf_counter() - begun}
+        known: dict[str, Any] = {"objective": np.nan, "lower_bound": None, "history": [], "state": None, "solved": None}
+        return replace(fit, status=Status.TIME_LIMIT, counters=counters, basis_rows=basis_rows, **known)
+
+
+def nothing(problem: Problem, name: str, begun: float) -> Fit:
+    """The model that is 0, of a fit without time for any other."""
+    task, kernel = problem.task, problem.kernel
+    warn_of_time(name, "the model that is 0 everywhere is returned")
+    model = KernelExpansion(
+        basis=kernel.basis(problem.rows, np.zeros(0, np.int64)),
+        coef=np.zeros((0, task.n_outputs)),
+        intercept=np.zeros(task.n_outputs),
+        plain=np.zeros(task.n_plain),
+        kernel=kernel,
+        dtype="float64",
+    )
+    counters = {"kernel_evals": 0, "seconds": time.perf_counter() - begun}
+    return Fit(model, Status.TIME_LIMIT, np.nan, None, [], counters)
+
+
+def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
+    """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
+    history: list[dict[str, Any]] = []
+    most = run.max_records
+    bar = Bar(run, name, most, problem.max_seconds) if problem.verbose > 0 else None
+    spent = None
+    status = Status.ITERATION_LIMIT if most == 0 else None
+    try:
+        while status is None:
+            record = run.step()
+            record["seconds"] = time.perf_counter() - begun
+            record["kernel_evals"] = run.kernel_rows.counter.n
+            history.append(record)
+            if bar is not None:
+                bar.update(record, len(history))
+            if record.get("objective") is not None and np.isnan(record["objective"]):
+                status = Status.STOPPED  # `finite` says why
+                break
+            stopped = False
+            if callbacks:
+                with no_limit():
+                    stopped = any([callback(record) for callback in callbacks])
+            spent = run.spent
+            if run.converged:
+                status = Status.CONVERGED
+            elif stopped:
+                status = Status.STOPPED
+            elif spent or (most is not None and len(history) >= most):
+                status = Status.ITERATION_LIMIT
+            elif is_time_over():
+                status = Status.TIME_LIMIT
+    except OutOfTimeError:
+        status = Status.TIME_LIMIT
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+        warnings.warn(
+            f"interrupted after {len(history)} iterations: the best model so far is returned",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    finally:
+        if bar is not None:
+            bar.close(status is Status.CONVERGED)
+    if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
+        is_own = spent and problem.max_iter is None
+        advice = "take a lower C or a larger tol" if is_own else "raise max_iter or max_seconds"
+        scales = advice_to_scale(problem.rows) if problem.kernel.has_features else ""
+        warnings.warn(
+            f"{name} stopped at the {spent or status} after {len(history)} iterations, before its tolerance was "
+            f"reached; {f'{scales}; ' if scales else ''}{advice}, or accept the model as it is",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return status, history

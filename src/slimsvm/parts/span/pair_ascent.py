@@ -1,0 +1,131 @@
+r"""Two classes, or all pairs of several, over given vectors: the coefficients of hinge losses in their span.
+
+    max over 0 ≤ α_i ≤ C_i of each pair   Σ_i α_i − ½‖u‖²,   u = Σ_i α_i y_i z_i
+
+with z_i the whitened coordinates of row i (`parts.span.whitened_span`) and a constant, so that ‖u‖ is the norm of
+the function and of the intercept. Rows are solved for one after another (dual coordinate ascent), until the derivatives
+of a pair are within `TOL` or its sweeps are spent: nothing bounds what is left. At prices of some tens and more
+`parts.span.smoothed_newton` is the faster one for two classes.
+
+Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
+
+Parts: `core/ascent/linear.cc`, `parts.span.whitened_span`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.core.threads import run_tiles
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.span.smoothed_newton import subspace
+
+Array = np.ndarray
+
+# The derivatives at which a pair is done with (the margin is 1), and sweeps over its rows: of two classes, for which
+# there is Newton's method, and of each of several pairs. Late sweeps are short: most rows are at a bound and left out.
+TOL, MAX_SWEEPS, PAIR_SWEEPS = 0.1, 50, 1000
+# Numbers of one call.
+CALL_WORK = 1 << 27
+
+
+@dataclass(frozen=True)
+class PairsInSpan:
+    """What was found.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+        Without the vectors that lie in the span of the others.
+    n_kernel_evals : int
+    converged : bool
+        Whether the derivatives of every pair are within `TOL`.
+    """
+
+    model: KernelExpansion
+    n_kernel_evals: int
+    converged: bool
+
+
+def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
+    """The model of two classes, or of all pairs of several, over given vectors.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of hinge losses: its task has `class_pairs`, or the labels -1 and +1. A free intercept is taken to be a
+        regularised one.
+    basis : raw vectors of shape (k, d)
+
+    Returns
+    -------
+    PairsInSpan
+    """
+    kernel_rows, examples, pairs = problem.bind(), problem.examples, problem.task.class_pairs() or [(1, -1)]
+    space = subspace(problem, kernel_rows, basis)
+    rows = _Rows(space, problem.memory_limit // 2)
+    seeds, sweeps = problem.generator().integers(1, 2**62, len(pairs)), MAX_SWEEPS if len(pairs) == 1 else PAIR_SWEEPS
+    u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
+
+    def solve(lo: int, hi: int) -> None:
+        for k in range(lo, hi):
+            index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
+            sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
+            price = problem.C * examples.weights[index]
+            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, price, int(seeds[k]), sweeps)
+
+    run_tiles(solve, len(pairs), kernel_rows.n_jobs)
+    coef, intercept = space.coefficients(u)
+    used = coef.any(axis=1)
+    model = KernelExpansion(
+        basis=basis[used],
+        coef=coef[used],
+        intercept=intercept,
+        plain=np.zeros(0),
+        kernel=problem.kernel,
+        dtype=np.dtype(kernel_rows.dtype).name,
+    )
+    return PairsInSpan(model, kernel_rows.counter.n, bool(converged.all()))
+
+
+class _Rows:
+    """Whitened coordinates of rows and their squared lengths: of all, where there is room for them."""
+
+    def __init__(self, space: Any, memory_limit: int):
+        self.space, self.whole = space, None
+        if space.n_rows * (space.rank + 1) * space.kernel_rows.dtype.itemsize <= memory_limit:
+            Z = space.whitened(np.arange(space.n_rows))
+            self.whole = Z, _squares(Z)
+
+    def of(self, index: Array) -> tuple[Array, Array, Array]:
+        """Coordinates, squared lengths of the rows at ``index``, and where these rows are among the coordinates."""
+        if self.whole is not None:
+            return self.whole[0], self.whole[1][index], index
+        Z = self.space.whitened(index)
+        return Z, _squares(Z), np.arange(len(index))
+
+
+def _squares(Z: Array) -> Array:
+    return np.maximum(np.einsum("ij,ij->i", Z, Z, dtype=np.float64), 1e-12)
+
+
+def _two_classes(
+    Z: Array, square: Array, rows: Array, sign: Array, price: Array, seed: int, max_sweeps: int
+) -> tuple[Array, bool]:
+    """One pair's machine u, and whether it is solved for."""
+    n, d = len(rows), Z.shape[1]
+    w, at_once = np.zeros(d), int(max(1, min(max_sweeps, CALL_WORK // (n * d))))
+    call = core.ascend_linear.prepare(
+        Z=Z, rows=rows, sign=sign, price=price, square=square, alpha=np.zeros(n), w=w,
+        active=np.zeros(n, dtype=np.int64), tol=TOL, max_sweeps=at_once,
+    )  # fmt: skip
+    for _ in range(-(-max_sweeps // at_once)):
+        seed, _, violation = call(random=seed)
+        if violation <= TOL:
+            return w, True
+    return w, False

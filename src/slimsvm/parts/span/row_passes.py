@@ -1,0 +1,353 @@
+"""What Newton's method asks of the rows: sums over all of them, made part by part.
+
+Parts have fixed bounds, and their sums are added in their order, so that it does not matter where a part is worked on
+or which is done first. Vectors with a number for each row (scores, slopes) stay in parts; where parts are worked on
+elsewhere they stay there, and only sums and the few rows of a direction come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.parts.span.seen_rows import Seen
+from slimsvm.parts.span.whitened_span import Subspace
+from slimsvm.rows import Block, is_sparse
+from slimsvm.tasks import Examples, Smoothed, Task
+
+Array = np.ndarray
+# A list with an entry for each part, or where these are elsewhere what stands for it.
+Parts = Any
+
+# Up to so many rows the smoothed losses of all are kept between passes; beyond, they are made again, which is quick.
+KEPT_ROWS = 1 << 21
+
+
+@dataclass(frozen=True)
+class SmoothedRows:
+    """Smoothed losses at some scores: their sums, and how to see them again.
+
+    Parameters
+    ----------
+    loss, value, dual
+        As in `tasks.Smoothed`, of all rows.
+    product : float
+        Σ residual · direction, where a direction was given.
+    scores
+        In parts; None where they were looked at along a direction.
+    tau : float
+    kept : list
+        A `Smoothed` for each part, or None where they were not kept.
+    largest : float or None
+        The largest curvature of a row; None where what was kept says it.
+    """
+
+    loss: float
+    value: float
+    dual: tuple[float, float]
+    product: float
+    scores: Parts
+    tau: float
+    kept: Parts
+    largest: float | None = None
+
+
+@dataclass(frozen=True)
+class Near:
+    """Rows near the margin, or some drawn from them.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    index : int64 ndarray of shape (b,)
+        Those that were drawn, in rising order.
+    curvature : float64 ndarray of shape (b, m)
+    share : float64 ndarray of shape (b, m) or None
+        Soft argmax.
+    own : list of int64 ndarrays
+        The numbers of each part's rows within it.
+    """
+
+    n: int
+    index: Array
+    curvature: Array
+    share: Array | None
+    own: list[Array]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Sums of the residuals a: Σ aᵢ scoresᵢ, and with (m,) entries each, or of their positive and their negative parts
+    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ; the largest curvature of a row; and the rows asked for.
+    """
+
+    product: float
+    coordinates: Array
+    totals: Array
+    largest: float
+    taken: Any
+
+
+class RowPasses:
+    """Passes over the rows of a subspace.
+
+    Parameters
+    ----------
+    space : Subspace
+    task : Task
+    examples : Examples
+        One for each row.
+    """
+
+    def __init__(self, space: Subspace, task: Task, examples: Examples):
+        self.space, self.task, self.whole = space, task, examples
+        bounds = space.parts()
+        parts = [examples] if len(bounds) == 1 else [examples.part(lo, hi) for lo, hi in bounds]
+        self.starts = np.array([lo for lo, _ in bounds])
+        self.examples = space.place(parts)
+        self.keeps = not space.is_remote and examples.n_rows <= KEPT_ROWS
+
+    def times(self, u: Array) -> Parts:
+        """Z u, in parts."""
+        coef, shift = self.space.product_form(u)
+        return self.space.map(partial(_scores, coef, shift), keep=True)
+
+    def at(self, scores: Parts, step: float, along: Parts) -> Parts:
+        """Scores ``step`` times ``along`` away."""
+        return self.space.each(partial(_moved, step), scores, along, keep=True)
+
+    def shifted(self, scores: Parts, shift: float) -> Parts:
+        """Scores that are all higher by a number."""
+        return self.space.each(partial(_shifted, shift), scores, keep=True)
+
+    def smooth(self, scores: Parts, tau: float) -> SmoothedRows:
+        """Smoothed losses at scores."""
+        work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps)
+        return _smoothed_rows(self.space.each(work, scores, self.examples), scores, tau)
+
+    def smooth_along(self, scores: Parts, step: float, along: Parts, tau: float) -> SmoothedRows:
+        """Smoothed losses ``step`` times ``along`` away from scores, and their residuals' product with ``along``."""
+        work = partial(_smoothed_sums_along, self.task, tau, self.space.n_threads, self.keeps, step)
+        return _smoothed_rows(self.space.each(work, scores, self.examples, along), None, tau)
+
+    def total(self, scores: Parts, tau: float, shift: float) -> float:
+        """Σ of the residuals at scores that are all higher by ``shift``."""
+        work = partial(_total, self.task, tau, self.space.n_threads, shift)
+        return float(_added(self.space.each(work, scores, self.examples)))
+
+    def slope(
+        self, scores: Parts, tau: float, by_sign: bool, known: SmoothedRows | None, near: Near | None = None
+    ) -> tuple[SmoothedRows, Slope]:
+        """Smoothed losses at scores, unless they are known, and sums of the residuals: of those above and below 0 apart
+        where asked for; takes the rows that are wanted next.
+        """
+        work = partial(_slope, self.task, tau, by_sign, self.keeps)
+        kept, own = self._nothing if known is None else known.kept, self._nothing if near is None else near.own
+        found = self.space.map(work, scores, self.examples, kept, own)
+        if known is None:
+            smoothed = _smoothed_rows([part[:3] for part in found], scores, tau)
+        else:
+            smoothed = replace(known, scores=scores)
+        largest = max(part[1] for part in found)
+        product, sums, totals = (_added([part[i] for part in found]) for i in range(3, 6))
+        taken = None if near is None else _stacked([block for part in found for block in part[6]])
+        return smoothed, Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals, largest, taken)
+
+    def largest(self, smoothed: SmoothedRows) -> float:
+        """The largest curvature of a row."""
+        if smoothed.largest is not None:
+            return smoothed.largest
+        work = partial(_largest, self.task, smoothed.tau)
+        return max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
+
+    def near_margin(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
+        """Rows whose curvature is above the least, drawn from these where they are more than ``limit``."""
+        if len(self.starts) == 1 and not self.space.is_remote:
+            return self._near_in_one_part(smoothed, least, limit, rng)
+        of = smoothed.scores, self.examples, smoothed.kept
+        basics = self.task, smoothed.tau
+        counts = np.array(self.space.each(partial(_count, *basics, least), *of))
+        n, ends = int(counts.sum()), np.cumsum(counts)
+        chosen = np.arange(n) if n <= limit else np.sort(rng.choice(n, int(limit), replace=False))
+        cuts = np.searchsorted(chosen, ends[:-1])
+        own = [part - start for part, start in zip(np.split(chosen, cuts), ends - counts)]
+        found = self.space.each(partial(_picked, *basics, least), *of, own)
+        places, curvature, shares = map(list, zip(*found))
+        index = np.concatenate([rows + lo for rows, lo in zip(places, self.starts)])
+        share = None if shares[0] is None else np.concatenate(shares)
+        return Near(n, index, np.concatenate(curvature), share, places)
+
+    def _near_in_one_part(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
+        """`near_margin` in one look at the rows, where counting them apart would take longer than that."""
+        own = _again(self.task, smoothed.tau, smoothed.scores[0], self.examples[0], smoothed.kept[0])
+        rows = np.flatnonzero(_sizes(own) > least)
+        n = len(rows)
+        if n > limit:
+            rows = rows[np.sort(rng.choice(n, int(limit), replace=False))]
+        return Near(n, rows, own.curvature[rows], None if own.share is None else own.share[rows], [rows])
+
+    def error(self, scores: Parts) -> float:
+        """The task's error of what the scores predict."""
+        found = self.space.each(partial(_error, self.task), scores, self.examples)
+        if len(found) == 1:
+            return found[0][0]
+        errors, weights = np.array(found).T
+        return float(errors @ weights / weights.sum())
+
+    def residual(self, smoothed: SmoothedRows) -> Array:
+        """The residuals of all rows in one array."""
+        work = partial(_residual, self.task, smoothed.tau)
+        return _joined(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
+
+    def joined(self, scores: Parts) -> Array:
+        """Scores of all rows in one array."""
+        return _joined(self.space.each(_same, scores))
+
+    def parted(self, scores: Array) -> Parts:
+        """Scores of all rows, in parts."""
+        return self.space.place([np.ascontiguousarray(part) for part in np.split(scores, self.starts[1:])])
+
+    @property
+    def _nothing(self) -> Parts:
+        return [None] * len(self.starts)
+
+
+# -- what is done with a part ---------------------------------------------------------------------------------------
+
+
+def _scores(coef: Array, shift: Array, seen: Seen) -> Array:
+    out = np.empty((seen.n_rows, coef.shape[1]))
+    seen.multiply(coef, out)
+    out += shift
+    return out
+
+
+def _moved(step: float, scores: Array, along: Array) -> Array:
+    return scores + step * along
+
+
+def _shifted(shift: float, scores: Array) -> Array:
+    return scores + shift
+
+
+def _same(scores: Array) -> Array:
+    return scores
+
+
+def _smoothed_sums(
+    task: Task, tau: float, n_threads: int, keep: bool, scores: Array, examples: Examples
+) -> tuple[list[float], float | None, Smoothed | None]:
+    return _sums_of(task.smooth(scores, tau, examples, n_threads), None, keep)
+
+
+def _smoothed_sums_along(
+    task: Task, tau: float, n_threads: int, keep: bool, step: float, scores: Array, examples: Examples, along: Array
+) -> tuple[list[float], float | None, Smoothed | None]:
+    return _sums_of(task.smooth(_moved(step, scores, along), tau, examples, n_threads), along, keep)
+
+
+def _sums_of(smoothed: Smoothed, along: Array | None, keep: bool) -> tuple[list[float], float | None, Smoothed | None]:
+    """Sums, and either the smoothed losses themselves or what else will be asked of them."""
+    product = 0.0 if along is None else _product(smoothed.residual, along)
+    sums = [smoothed.loss, smoothed.value, *smoothed.dual, product]
+    return (sums, None, smoothed) if keep else (sums, _largest_of(smoothed), None)
+
+
+def _product(a: Array, b: Array) -> float:
+    """Σ a b, without BLAS, whose sums depend on the processor more than SLIMSVM_ISA says."""
+    return float((a * b).sum())
+
+
+def _total(task: Task, tau: float, n_threads: int, shift: float, scores: Array, examples: Examples) -> float:
+    return task.smooth(scores + shift, tau, examples, n_threads).residual.sum()
+
+
+def _slope(
+    task: Task,
+    tau: float,
+    by_sign: bool,
+    keep: bool,
+    seen: Seen,
+    scores: Array,
+    examples: Examples,
+    kept: Smoothed | None,
+    near: Array | None,
+) -> tuple[list[float], float, Smoothed | None, float, Array, Array, list[Block]]:
+    smoothed = _again(task, tau, scores, examples, kept, seen.n_threads)
+    sums, largest, own = _sums_of(smoothed, None, keep)
+    residual = smoothed.residual
+    largest, product = _largest_of(smoothed) if largest is None else largest, _product(residual, scores)
+    if by_sign:
+        residual = np.hstack([np.maximum(residual, 0.0), np.minimum(residual, 0.0)])
+    coordinates, taken = seen.transposed(residual, near)
+    return sums, largest, own, product, coordinates, residual.sum(axis=0), taken
+
+
+def _largest(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> float:
+    return _largest_of(_again(task, tau, scores, examples, kept))
+
+
+def _again(
+    task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None, n_threads: int = 1
+) -> Smoothed:
+    """The smoothed losses, as they were kept or made again."""
+    return task.smooth(scores, tau, examples, n_threads) if kept is None else kept
+
+
+def _largest_of(smoothed: Smoothed) -> float:
+    return float(_sizes(smoothed).max(initial=0.0))
+
+
+def _sizes(smoothed: Smoothed) -> Array:
+    """The rows' curvatures, of several outputs together."""
+    curvature = smoothed.curvature
+    return curvature[:, 0] if curvature.shape[1] == 1 else curvature.sum(axis=1)
+
+
+def _count(task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None) -> int:
+    return int(np.count_nonzero(_sizes(_again(task, tau, scores, examples, kept)) > least))
+
+
+def _picked(
+    task: Task, tau: float, least: float, scores: Array, examples: Examples, kept: Smoothed | None, chosen: Array
+) -> tuple[Array, Array, Array | None]:
+    smoothed = _again(task, tau, scores, examples, kept)
+    rows = np.flatnonzero(_sizes(smoothed) > least)[chosen]
+    return rows, smoothed.curvature[rows], None if smoothed.share is None else smoothed.share[rows]
+
+
+def _error(task: Task, scores: Array, examples: Examples) -> tuple[float, float]:
+    return task.error(task.decode(scores, np.zeros(0), examples), examples), examples.total_weight
+
+
+def _residual(task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None) -> Array:
+    return _again(task, tau, scores, examples, kept).residual
+
+
+def _smoothed_rows(found: list[Any], scores: Parts, tau: float) -> SmoothedRows:
+    """Of the sums of the parts, and what is kept of them."""
+    sums, sizes, kept = zip(*found)
+    loss, value, dual, rest, product = _added([np.array(own) for own in sums]).tolist()
+    largest = None if None in sizes else max(sizes)
+    return SmoothedRows(loss, value, (dual, rest), product, scores, tau, list(kept), largest)
+
+
+def _added(parts: Parts) -> Any:
+    """The sum of parts, in their order."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _stacked(blocks: list[Any]) -> Block:
+    return sp.csr_array(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
+
+
+def _joined(parts: Parts) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,489 @@
+r"""The convex problem in the coefficients of a given basis, solved to a certified gap.
+
+    min over β, b   ½ βᵀ K_BB β + ½ b² + C Σ_e ω_e ℓ_e(K_XB β + b)
+
+Method: Newton's, on the smoothed losses of temperature τ (a soft maximum in place of the maximum), with τ lowered from
+stage to stage. The soft argmax a is a feasible dual point of the problem itself, so that with u the whitened
+coordinates, g = C Σ_i residual_i z_i and P, D the true primal and dual values
+
+    P − D = C Σ_e ω_e τ-gap_e(a)  +  ½ ‖u − g‖²,
+
+the first term falls with τ, the second with Newton's steps: a stage ends when a step would gain less than a share of
+the first term, the whole when P − D is within the tolerance. D bounds the problem within the basis, not the kernel's.
+Large sets begin with a sample of the rows, large prices with a lower one: at once at 10¹⁰ a step gets no further than
+to the next row's margin. A dual point of a lower price is one of the higher price, so D stays.
+
+Chapelle, "Training a Support Vector Machine in the Primal", Neural Computation 2007; Keerthi, Chapelle, DeCoste,
+"Building Support Vector Machines with Reduced Classifier Complexity", JMLR 2006; Nesterov, "Smooth Minimization of
+Non-smooth Functions", 2005.
+
+Parts: `parts.span.whitened_span` (coordinates), `parts.span.row_passes` (sums over the rows),
+`parts.span.newton_direction` (the direction), the task's `smooth`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.checks import check_smoothable
+from slimsvm.parts.cuts.bracket import Bracket
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Best
+from slimsvm.parts.span.newton_direction import CHEAP, EXACT, Accuracy, Draw, direction, draw_ahead, draw_rows
+from slimsvm.parts.span.row_passes import Parts, RowPasses, Slope, SmoothedRows
+from slimsvm.parts.span.whitened_span import Coefficients, Subspace
+from slimsvm.tasks import Examples
+
+Array = np.ndarray
+
+# STAGE_SHARES: a stage ends when the next Newton step is expected to gain less than this share of the smoothing's gap.
+# SLOPE_SHARES: a line search ends when the slope has fallen to this share. The second values are for gaps below
+# THOROUGH.
+STAGE_SHARES, SLOPE_SHARES, THOROUGH = (0.1, 1e-3), (0.3, 0.1), 1e-6
+# τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
+TAU_FACTOR, GAP_SHARE = 0.3, 0.4
+# The first τ as a share of the mean loss: of a fit from 0, and of one from given coefficients.
+FIRST_TAU, NEXT_TAU = 1.0, 0.3
+# Directions are made of twice as many rows, and of rows of a quarter of the curvature, after a step that left more than
+# this share of what a step can gain.
+SLOW, MORE, MOST_EFFORT = 0.2, 2.0, 1e6
+# The first directions are made of so many times the usual number of rows at most, one for each EFFORT_ROWS: passes over
+# very many rows cost more than good directions do.
+EFFORT_ROWS, FIRST_EFFORT = 400_000, 25.0
+MAX_TRIALS = 20
+# Prices above FIRST_PRICE are reached from there, each PRICE_FACTOR times the one before.
+FIRST_PRICE, PRICE_FACTOR = 1e3, 10.0
+# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows. They end at a gap of
+# the share FIRST_TOLERANCE of the objective, as do steps at a price below the problem's.
+SAMPLE_STEP, MIN_SAMPLE, FIRST_TOLERANCE = 16, 2000, 0.05
+# The end is reached after STALL_STEPS steps in a row that neither raised the bound nor lowered τ, the objective or the
+# smoothed objective by the share ROUNDING of it, or after MOST_STEPS steps at one τ.
+STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
+
+
+@dataclass(frozen=True)
+class Point:
+    """Coordinates u (r + 1, m) with the intercept last, and the scores of the rows in parts."""
+
+    u: Array
+    scores: Parts
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is known at a point for one τ; ``draw`` are the rows of the next direction, where a pass took them."""
+
+    smoothed: SmoothedRows
+    gradient: Array
+    objective: float
+    smoothed_objective: float
+    bound: float
+    smoothing_gap: float
+    largest: float
+    draw: Draw | None = None
+
+
+class ConvexFinish:
+    """Newton's method on the smoothed problem over a subspace.
+
+    Parameters
+    ----------
+    problem : Problem
+    space : Subspace
+    rng : numpy.random.Generator
+    tol, tol_relative : float
+        Converged when objective − bound is at most tol·C₁ and at most tol_relative·objective.
+    start : (coef (k, m), intercept (m,)) or None
+    tau : float or None
+        The first τ, where one is known from a like problem.
+    halfway : dict or None
+        Go on from there, as `halfway` said it of a run that was cut off.
+
+    Attributes
+    ----------
+    best : Best
+        Of points; on the sample, of the sample.
+    bound : float
+        The highest so far, likewise.
+    converged : bool
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        space: Subspace,
+        rng: np.random.Generator,
+        tol: float,
+        tol_relative: float,
+        start: tuple[Array, Array] | None = None,
+        tau: float | None = None,
+        halfway: dict[str, Any] | None = None,
+    ):
+        check_smoothable(problem)
+        self.prices, self.kept_tau = prices_to(problem.C), tau
+        self.idle: int
+        self.values: Values
+        self.problem, self.whole, self.rng = replace(problem, C=self.prices.pop(0)), space, rng
+        self.tol, self.tol_relative = tol * problem.C1, tol_relative
+        self.thorough = tol_relative < THOROUGH
+        self.stage_share, self.slope_share = STAGE_SHARES[self.thorough], SLOPE_SHARES[self.thorough]
+        self.free = problem.intercept == "free"
+        self.penalty = np.ones((space.rank + 1, 1))
+        self.penalty[-1] = 0.0 if self.free else 1.0
+        self._see(space, problem.examples)
+        if halfway is not None:
+            self._go_back(halfway)
+            return
+        size = problem.examples.n_rows // SAMPLE_STEP
+        if start is None and size >= MIN_SAMPLE:
+            index = np.sort(rng.choice(problem.examples.n_rows, size, replace=False))
+            self._see(space.restricted(index), sampled(problem.examples, index))
+        u = np.zeros((space.rank + 1, problem.task.n_outputs)) if start is None else space.coordinates(*start)
+        self._enter(u, FIRST_TAU if start is None else NEXT_TAU)
+
+    def _see(self, space: Subspace, examples: Examples) -> None:
+        """Work on these rows from now on."""
+        self.space, self.examples = space, examples
+        self.passes = RowPasses(space, self.problem.task, examples)
+
+    def training_error(self) -> float:
+        """The task's error of what the best point predicts for the present rows."""
+        return self.passes.error(self.best.found.scores)
+
+    def loss_at(self, u: Array) -> float:
+        """Σ ω_e ℓ_e of all rows at a point."""
+        passes = RowPasses(self.whole, self.problem.task, self.problem.examples)
+        return passes.smooth(passes.times(u), self.tau).loss
+
+    @property
+    def on_sample(self) -> bool:
+        """Whether the steps are still taken on a sample of the rows."""
+        return self.space is not self.whole
+
+    @property
+    def on_the_way(self) -> bool:
+        """Whether the steps are still taken on a sample of the rows or at a lower price."""
+        return self.on_sample or len(self.prices) > 0
+
+    def step(self) -> dict[str, Any]:
+        """One Newton step and what is known after it: objective and bound only at the problem's price on all rows."""
+        if not self.converged:
+            self._move()
+        if self.converged and self.on_the_way:
+            self.go_on()
+        known = not self.on_the_way
+        return {
+            "objective": self.best.objective if known else None,
+            "bound_in_basis": self.bound if known else None,
+            "gap": self.best.objective - self.bound if known else None,
+            "tau": self.tau,
+            "sampled_rows": self.examples.n_rows if self.on_sample else None,
+        }
+
+    def go_on(self) -> None:
+        """Go on from the best point on all rows, or at the next price."""
+        if self.on_sample:
+            self._see(self.whole, self.problem.examples)
+            self._enter(self.best.found.u, NEXT_TAU)
+        else:
+            self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
+            self.kept_tau = self.tau
+            self._enter(self.best.found.u, NEXT_TAU)
+            self._judge(max(bound, self.bound))
+
+    def arrive(self) -> None:
+        """Go on from the best point on all rows and at the problem's price at once."""
+        del self.prices[:-1]
+        while self.on_the_way:
+            self.go_on()
+
+    def halfway(self) -> dict[str, Any] | None:
+        """Arrays from which `ConvexFinish` goes on as if nothing had been; None while steps are taken on a sample."""
+        if self.on_sample:
+            return None
+        best, values, smoothed = self.best.found, self.values, self.values.smoothed
+        kept_tau = np.nan if self.kept_tau is None else self.kept_tau
+        others = {} if best is self.point else {"best_scores": self.passes.joined(best.scores)}
+        return {
+            "numbers": np.array(
+                [self.problem.C, kept_tau, self.tau, self.effort, self.decrement, self.bound, self.best.objective]
+            ),
+            "counts": np.array([len(self.prices), self.idle, self.n_steps, self.converged]),
+            "u": self.point.u,
+            "scores": self.passes.joined(self.point.scores),
+            "best_u": best.u,
+            "gradient": values.gradient,
+            "values": np.array(
+                [values.objective, values.smoothed_objective, values.bound, values.smoothing_gap, values.largest]
+            ),
+            "sums": np.array([smoothed.loss, smoothed.value, *smoothed.dual, smoothed.product, smoothed.tau]),
+            **others,
+        }
+
+    def _go_back(self, halfway: dict[str, Any]) -> None:
+        """Be where another run was."""
+        C, kept_tau, self.tau, self.effort, self.decrement, self.bound, objective = halfway["numbers"].tolist()
+        n_prices, self.idle, self.n_steps, converged = halfway["counts"].tolist()
+        self.problem, self.prices = replace(self.problem, C=C), self.prices[len(self.prices) - n_prices :]
+        self.kept_tau, self.converged = None if np.isnan(kept_tau) else kept_tau, bool(converged)
+        self.point = best = Point(halfway["u"], self.passes.parted(halfway["scores"]))
+        if "best_scores" in halfway:
+            best = Point(halfway["best_u"], self.passes.parted(halfway["best_scores"]))
+        self.best = Best(objective, best)
+        loss, value, first, second, product, tau = halfway["sums"].tolist()
+        kept = [None] * len(self.passes.starts)
+        smoothed = SmoothedRows(loss, value, (first, second), product, self.point.scores, tau, kept)
+        self.values = Values(smoothed, halfway["gradient"], *halfway["values"].tolist())
+
+    def _judge(self, bound: float) -> None:
+        """Take the bound, and see whether the present rows are done with."""
+        self.bound = bound
+        self.converged = self.best.objective - bound <= self.tolerance() or self.idle >= STALL_STEPS
+
+    def _enter(self, u: Array, share: float) -> None:
+        """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
+        self.point = Point(u, self.passes.times(u))
+        self.best = Best(np.inf, self.point)
+        self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
+        self.effort = min(max(1.0, self.examples.n_rows / EFFORT_ROWS), FIRST_EFFORT)
+        self.decrement = np.inf
+        mean_loss = self.passes.smooth(self.point.scores, 1.0).loss / self.examples.total_weight
+        self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
+        self._evaluate()
+        # From a good start, begin with the τ that proves most of it; a rise that is rounding's proves nothing.
+        tau, rises = self.tau, share < FIRST_TAU
+        while rises and self.values.smoothing_gap > 0.5 * self.tolerance():
+            bound, tau = self.bound, self.tau
+            self.tau *= TAU_FACTOR
+            self._evaluate()
+            rises = self.bound - bound > ROUNDING * abs(self.bound)
+        if self.tau != tau and not rises:
+            self.tau = tau
+            self._evaluate()
+        self.idle = 0
+
+    def _move(self) -> None:
+        """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
+        now = self.values
+        du = self._direction()
+        along = Point(du, self.passes.times(du))
+        decrement = -float(np.sum(now.gradient * du))
+        if decrement > SLOW * self.decrement:
+            self.effort = min(MORE * self.effort, MOST_EFFORT)
+        self.decrement = decrement
+        self.point, smoothed = self._search(along, decrement)
+        target, tau = max(0.0, self.tolerance()), self.tau  # rounding may leave a share of the loss below 0
+        if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
+            self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
+            self.decrement = np.inf
+        del along  # its scores take memory
+        self._evaluate(smoothed if self.tau == tau else None)
+        was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
+        fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
+        self.n_steps = self.n_steps + 1 if self.tau == tau else 0
+        self.idle = 0 if fell > least else self.idle
+        self.converged = self.converged or self.n_steps >= MOST_STEPS
+
+    @property
+    def _accuracy(self) -> Accuracy:
+        return EXACT if self.thorough else CHEAP
+
+    def _direction(self) -> Array:
+        """Newton's direction, of the rows that the last pass took, where it did."""
+        now, how = self.values, (self._accuracy, self.effort)
+        if now.draw is None:
+            draw = draw_rows(self.passes, now.smoothed, now.largest, self.rng, *how)
+        else:
+            draw, self.rng.bit_generator.state = now.draw, now.draw.random
+            self.values = replace(now, draw=None)
+        return direction(self.passes, draw, now.gradient, self.problem.C, self.penalty, *how)
+
+    def tolerance(self) -> float:
+        """The gap at which the present rows are done with."""
+        if self.on_the_way:
+            return FIRST_TOLERANCE * abs(self.best.objective)
+        return min(self.tol, self.tol_relative * abs(self.best.objective) if np.isfinite(self.tol_relative) else np.inf)
+
+    def _search(self, along: Point, decrement: float) -> tuple[Point, SmoothedRows | None]:
+        """Where the smoothed objective's slope is small, and the loss there."""
+        there, smoothed = 0.0, self.values.smoothed
+
+        def slope(step: float) -> float:
+            nonlocal there, smoothed
+            smoothed = self.values.smoothed  # lets go of what the step before kept
+            there, smoothed = step, self.passes.smooth_along(self.point.scores, step, along.scores, self.tau)
+            u = self.point.u + step * along.u
+            return float(np.sum(self.penalty * u * along.u) - self.problem.C * smoothed.product)
+
+        small, bracket = self.slope_share * decrement, Bracket(0.0, -decrement, 1.0, slope(1.0))
+        for _ in range(MAX_TRIALS):
+            if bracket.value_high >= -small:
+                break
+            bracket.climb(2 * bracket.high, slope(2 * bracket.high))
+        if bracket.value_high <= small:
+            return self._at(there, along), smoothed
+        for _ in range(MAX_TRIALS):
+            step = bracket.secant()
+            value = slope(step)
+            if abs(value) <= small:
+                return self._at(there, along), smoothed
+            bracket.narrow(step, value)
+        return self._at(bracket.low, along), None
+
+    def _at(self, step: float, along: Point) -> Point:
+        """The point ``step`` times ``along`` away."""
+        scores = self.passes.at(self.point.scores, step, along.scores)
+        return Point(self.point.u + step * along.u, scores)
+
+    def _evaluate(self, smoothed: SmoothedRows | None = None) -> None:
+        """Values at the present point and τ, where the loss may be known; the best so far."""
+        if self.free:
+            self._balance()
+            smoothed = None
+        C, u = self.problem.C, self.point.u
+        draw = None
+        if self.space.takes_on_the_way:
+            smoothed = smoothed or self.passes.smooth(self.point.scores, self.tau)
+            smoothed = replace(smoothed, scores=self.point.scores)
+            draw = draw_ahead(self.passes, smoothed, self.rng, self._accuracy, self.effort)
+        near = None if draw is None else draw.near
+        smoothed, slope = self.passes.slope(self.point.scores, self.tau, self.free, smoothed, near)
+        draw = None if draw is None else draw._replace(raw=slope.taken)
+        smoothing_gap = C * (smoothed.loss - sum(smoothed.dual) + slope.product)
+        z, dual = balanced(slope, smoothed.dual) if self.free else (slope.coordinates, sum(smoothed.dual))
+        g = C * z
+        norm = 0.5 * float(np.sum(self.penalty * u * u))
+        objective = norm + C * smoothed.loss
+        linear, square = C * dual, float(np.sum(self.penalty * g * g))
+        share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
+        bound = share * linear - 0.5 * share**2 * square
+        improved = max(self.best.objective - objective, bound - self.bound) > ROUNDING * abs(objective)
+        self.idle = 0 if improved else self.idle + 1
+        self.best = self.best.or_lower(objective, self.point)
+        self._judge(max(self.bound, bound))
+        gradient, smoothed_objective = self.penalty * u - g, norm + C * smoothed.value
+        found = objective, smoothed_objective, bound, smoothing_gap, slope.largest
+        self.values = Values(smoothed, gradient, *found, draw)
+
+    def _balance(self) -> None:
+        """Move a free intercept to where the residuals cancel, so that they are a dual point."""
+
+        def lack(shift: float) -> float:
+            return -self.passes.total(self.point.scores, self.tau, shift)
+
+        width, here = self.tau, lack(0.0)
+        bracket = Bracket(0.0, here, 0.0, here)
+        while bracket.value_high < 0:
+            bracket.climb(bracket.high + width, lack(bracket.high + width))
+            width *= 2
+        while bracket.value_low > 0:
+            bracket.descend(bracket.low - width, lack(bracket.low - width))
+            width *= 2
+        shift = bracket.low
+        for _ in range(MAX_TRIALS):
+            narrowest = 1e-15 * abs(self.point.u[-1, 0])
+            if bracket.value_high <= bracket.value_low or bracket.high - bracket.low <= narrowest:
+                break
+            shift = bracket.secant()
+            value = lack(shift)
+            if abs(value) <= 1e-12 * self.examples.total_weight:
+                break
+            bracket.narrow(shift, value)
+        u = self.point.u.copy()
+        u[-1] += shift
+        self.point = Point(u, self.passes.shifted(self.point.scores, shift))
+
+
+def prices_to(C: float) -> list[float]:
+    """Prices to solve for one after the other, the last one C."""
+    prices = [FIRST_PRICE]
+    while prices[-1] < C:
+        prices.append(PRICE_FACTOR * prices[-1])
+    return [*prices[:-1], C]
+
+
+def balanced(slope: Slope, dual: tuple[float, float]) -> tuple[Array, float]:
+    """Coordinates of residuals whose positive and negative parts cancel, by shrinking the heavier part, and their
+    constant.
+    """
+    sums = float(slope.totals[0]), -float(slope.totals[1])
+    lighter = min(sums)
+    share = tuple(lighter / s if s > 0 else 0.0 for s in sums)
+    z = slope.coordinates
+    return share[0] * z[:, :1] + share[1] * z[:, 1:], share[0] * dual[0] + share[1] * dual[1]
+
+
+def sampled(examples: Examples, index: Array) -> Examples:
+    """Some of the examples, weighted so that they stand for all."""
+    part = examples.take(index)
+    return replace(part, weights=part.weights * (examples.total_weight / part.total_weight))
+
+
+def fit_coefficients(
+    problem: Problem,
+    kernel_rows: KernelRows,
+    basis: Any,
+    start: tuple[Array, Array] | None = None,
+    tol_relative: float = 1e-3,
+    max_steps: int = 200,
+    rng: np.random.Generator | None = None,
+    tau: float | None = None,
+    halfway: dict[str, Any] | None = None,
+    after_step: Callable[[ConvexFinish], None] | None = None,
+) -> Coefficients:
+    """Solve the convex problem in the coefficients of a given basis: the last act of every solver with a small basis.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel_rows : KernelRows
+        The problem's rows seen through its kernel.
+    basis : raw vectors of shape (k, d)
+        (k, 1) positions for a precomputed kernel.
+    start : (coef (k, m), intercept (m,)) or None
+        Where to begin; None begins at 0, on a sample of the rows where there are many.
+    tol_relative : float, default=1e-3
+        Gap to the bound, as a share of the objective.
+    max_steps : int, default=200
+    rng : numpy.random.Generator or None
+        Draws the rows of samples; None: one made of the problem's random_state.
+    tau, halfway
+        As of `ConvexFinish`.
+    after_step : callable or None
+        Told of every step.
+
+    Returns
+    -------
+    Coefficients
+
+    Raises
+    ------
+    ValueError
+        The task has no smoothed loss, or a free intercept is asked for with several outputs.
+    """
+    rng = problem.generator() if rng is None else rng
+    with one_blas_thread():
+        space = subspace(problem, kernel_rows, basis)
+        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start, tau, halfway)
+        n_steps = 0
+        while n_steps < max_steps and (finish.on_the_way or not finish.converged):
+            finish.step()
+            n_steps += 1
+            if after_step is not None:
+                after_step(finish)
+        if finish.on_the_way:
+            finish.arrive()
+        coef, intercept = space.coefficients(finish.best.found.u)
+    found = finish.best.objective, finish.bound
+    return Coefficients(coef, intercept, *found, n_steps, finish.converged, tau=finish.tau)
+
+
+def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:
+    """The span of a basis with what the problem allows of memory and asks of the intercept."""
+    return Subspace(kernel_rows, basis, 0.0 if problem.intercept == "none" else 1.0, problem.memory_limit // 2)

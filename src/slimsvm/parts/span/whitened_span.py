@@ -1,0 +1,434 @@
+"""The span of a basis: whitened coordinates, and products with the coordinates of rows that are never all stored.
+
+With K_BB = L Lᵀ a function u of the span has the coefficients β = L⁻ᵀ u and ‖Σ β_j φ(b_j)‖ = ‖u‖; the row x has the
+coordinates z(x) = L⁻¹ k_B(x), and after them a constant (1, or 0 without an intercept). Products with z go by the
+kernel values: Z u = K_XB (L⁻ᵀ u), Zᵀ v = L⁻¹ (K_BX v), so that what is trained on is what will be predicted with. Only
+the few rows that a second derivative is made of are whitened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack, solve_triangular
+
+from slimsvm.bases import RANK_TOLERANCE
+from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_rows, multiply_wide, squares
+from slimsvm.core.threads import run_tiles
+from slimsvm.kernels import KernelRows
+from slimsvm.kernels.pairs import between
+from slimsvm.lazy import made_once
+from slimsvm.parts.span.seen_rows import SeenHere, Span, seen_elsewhere
+from slimsvm.rows import in_pieces, parts_of
+
+Array = np.ndarray
+
+# Kernel values computed at a time where they are not kept: what the processor's caches hold.
+BLOCK_BYTES = 1 << 22
+# Rows and columns of the tiles of dense products.
+TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
+# Multiplications of one thread in a microsecond, about, of values that come from memory; and the microseconds of work
+# that a thread is woken for.
+WORK_PER_MICROSECOND, MICROSECONDS_PER_THREAD = 5_000, 100
+# A direction of length 1 is made of vectors that are together at most so long, each times its coefficient. Each of many
+# vectors may be independent of those before it, and the last all but dependent on the others together: what is left of
+# a length of 1 after such cancelling is rounding errors (the square of this, times 1e-16).
+MOST_CANCELLED = 1e6
+# Columns a growing basis makes room for at first, and rows whose new columns, or coordinates, are computed at a time.
+FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The best model over a basis that was found.
+
+    Parameters
+    ----------
+    coef : float64 ndarray of shape (k, m)
+        0 for basis vectors that lie in the span of the others.
+    intercept : float64 ndarray of shape (m,)
+    objective : float
+        Over all rows.
+    bound_in_basis : float
+        No model over this basis has a lower objective.
+    n_steps : int
+    converged : bool
+    plain : float64 ndarray of shape (n_plain,)
+    tau : float or None
+        The temperature that smoothed losses ended with.
+    """
+
+    coef: Array
+    intercept: Array
+    objective: float
+    bound_in_basis: float
+    n_steps: int
+    converged: bool
+    plain: Array = field(default_factory=lambda: np.zeros(0))
+    tau: float | None = None
+
+
+class Subspace:
+    """Span of the basis vectors, as far as they are independent, with rows seen from it.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    basis : raw vectors of shape (k, d)
+    constant : float
+        What stands after the coordinates of every row.
+    memory_limit : int
+        Bytes that kernel values of all rows may take; above it they are computed again on every pass.
+
+    Attributes
+    ----------
+    kept : int64 ndarray of shape (r,)
+        The independent basis vectors, those with a Cholesky pivot above `RANK_TOLERANCE` of their own k(b, b), in the
+        order of their pivots. The others lie in the span of these up to rounding.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, basis: Any, constant: float, memory_limit: int):
+        self.kernel_rows, self.constant = kernel_rows, constant
+        self.n_vectors = basis.shape[0]
+        gram = between(kernel_rows, basis)
+        self.kept, self._to_coef = _whiten(gram, RANK_TOLERANCE[kernel_rows.dtype])
+        self.rank = len(self.kept)
+        self._kept_basis = basis[self.kept]
+        self._points = kernel_rows.points_of(self._kept_basis)
+        self.n_rows = kernel_rows.n_rows
+        self._index: Array | None = None
+        self._values: Array | None = None
+        self.block_rows = _multiple(BLOCK_BYTES // (kernel_rows.dtype.itemsize * max(1, self.rank)))
+        if self.n_rows * self.rank * kernel_rows.dtype.itemsize <= memory_limit and not self.is_remote:
+            self._values = kernel_rows.block(self._points)
+        else:
+            self.block_rows = min(
+                self.block_rows, _multiple(memory_limit // (4 * kernel_rows.dtype.itemsize * max(1, self.rank)))
+            )
+
+    def restricted(self, index: Array) -> Subspace:
+        """The same span seen from some of the rows only; their kernel values are kept."""
+        part = object.__new__(Subspace)
+        part.__dict__.update(self.__dict__)
+        part.n_rows, part._index = len(index), index
+        part._values = self.values(index)
+        return part
+
+    def coefficients(self, u: Array) -> tuple[Array, Array]:
+        """Coefficients (k, m) of all basis vectors (0 for those left out) and intercept (m,) of u (r + 1, m)."""
+        coef = np.zeros((self.n_vectors, u.shape[1]))
+        coef[self.kept] = self._to_coef @ u[:-1]
+        return coef, self.constant * u[-1]
+
+    def coordinates(self, coef: Array, intercept: Array) -> Array:
+        """Coordinates u (r + 1, m) of Σ_j coef_j φ(b_j) and intercept; coefficients of vectors left out are ignored."""
+        own = coef[self.kept]
+        own = solve_triangular(self._to_coef, own, lower=False) if len(own) else own
+        return np.vstack([own, self.constant * intercept])
+
+    def times(self, u: Array) -> Array:
+        """Z u (n, m) in float64, of u (r + 1, m)."""
+        coef = np.ascontiguousarray(self._to_coef @ u[:-1])
+        out = np.empty((self.n_rows, u.shape[1]))
+        for lo, hi, values in self._blocks():
+            multiply_wide(values[:, : len(coef)], coef, out[lo:hi], self.n_threads)
+        out += self.constant * u[-1]
+        return out
+
+    def transposed(self, v: Array) -> Array:
+        """Zᵀ v (r + 1, m) in float64, of v (n, m)."""
+        out, v = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v)
+        for lo, hi, values in self._blocks():
+            add_transposed(values[:, : self.rank], v[lo:hi], out, self.n_threads)
+        return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
+
+    # -- passes in parts (`parts.span.row_passes`) ---------------------------------------------------------------
+
+    @property
+    def takes_on_the_way(self) -> bool:
+        """Whether single rows are best taken in a pass over all: to go for them costs another one."""
+        return self._values is None and not self.kernel_rows.rows.has_random_access
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether passes over these rows are made elsewhere."""
+        return self._index is None and self.kernel_rows.rows.is_remote
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Bounds of the parts that sums are made in."""
+        return parts_of(self.n_rows)
+
+    def place(self, items: list[Any]) -> Any:
+        """Something of each part brought to where the part is worked on."""
+        rows: Any = self.kernel_rows.rows
+        return rows.place(items) if self.is_remote else items
+
+    def map(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
+        """function(seen, *own) for each part of the rows as they are `Seen` from here, with its own items.
+
+        ``keep`` leaves the results where they are made.
+        """
+        if self.is_remote:
+            rows: Any = self.kernel_rows.rows
+            self.kernel_rows.counter.add(self.n_rows * self.rank)
+            return rows.map(partial(seen_elsewhere, function), *items, keep=keep, shared=self._shared_span)
+        return [function(SeenHere(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
+
+    def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
+        """function(*own) for the items of each part, whose rows are not looked at."""
+        if self.is_remote:
+            rows: Any = self.kernel_rows.rows
+            return rows.each(function, *items, keep=keep)
+        return [function(*own) for own in zip(*items, strict=True)]
+
+    def product_form(self, u: Array) -> tuple[Array, Array]:
+        """Coefficients (r, m) of kernel values and constant (m,) that make Z u of u (r + 1, m)."""
+        return np.ascontiguousarray(self._to_coef @ u[:-1]), self.constant * u[-1]
+
+    def coordinates_of_sums(self, sums: Array, totals: Array) -> Array:
+        """Zᵀ v (r + 1, m) of the products (r, m) of kernel values with v, and of the sums (m,) of v."""
+        return np.vstack([self._to_coef.T @ sums, self.constant * totals])
+
+    def pieces(self, lo: int, hi: int) -> Iterator[tuple[int, int, Array]]:
+        """Kernel values of the rows lo, …, hi − 1 in pieces, whose bounds are counted from lo.
+
+        A piece may be written over by the next.
+        """
+        if self._values is not None or not self.rank:
+            yield 0, hi - lo, self._no_values(hi - lo) if self._values is None else self._values[lo:hi]
+            return
+        values = np.empty((min(hi - lo, self.block_rows), self.rank), self.kernel_rows.dtype)
+        for part in in_pieces(hi - lo, self.block_rows):
+            where, out = (lo + part.start, lo + part.stop), values[: part.stop - part.start]
+            yield part.start, part.stop, self.kernel_rows.block(self._points, rows=where, out=out)
+
+    @made_once
+    def _shared_span(self) -> Any:
+        """What others need to see their rows as this subspace does, brought to them once."""
+        seen, rows = self.kernel_rows, self.kernel_rows.rows
+        return rows.share(Span(seen.kernel, self._kept_basis, seen.centre, seen.dtype, self.block_rows))  # type: ignore[attr-defined]
+
+    def scores(self, u: Array) -> Array:
+        """What `times` computes, summed in the kernel's own precision: several times as fast."""
+        coef = self._to_coef @ u[:-1]
+        out = np.empty((self.n_rows, u.shape[1]))
+        for lo, hi, values in self._blocks():
+            right = coef.astype(values.dtype)
+
+            def fill(a, b, values=values, part=out[lo:hi], right=right):
+                for tile in range(a, b):
+                    rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
+                    part[rows] = values[rows, : self.rank] @ right
+
+            self._run(fill, -(-(hi - lo) // TILE_ROWS), right.size * (hi - lo))
+        out += self.constant * u[-1]
+        return out
+
+    def coordinates_of(self, index: Array, v: Array) -> Array:
+        """What `transposed` computes (r + 1, m), of v (b, m) over some rows, summed in the kernel's own precision."""
+        out = np.zeros((self.rank, v.shape[1]))
+        for start in range(0, len(index), CHUNK_ROWS):
+            rows: Any = index[start : start + CHUNK_ROWS]
+            right = v[start : start + CHUNK_ROWS].astype(self.kernel_rows.dtype)
+            values = self._values
+            if values is None:
+                values, rows = self.values(rows), slice(None)
+
+            def add(a, b, values=values, rows=rows, right=right):
+                for panel in range(a, b):
+                    columns = slice(panel * TILE_COLUMNS, min(self.rank, (panel + 1) * TILE_COLUMNS))
+                    out[columns] += values[rows, columns].T @ right
+
+            self._run(add, -(-self.rank // TILE_COLUMNS), self.rank * right.size)
+        return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
+
+    def whitened(self, index: Array, raw: Any = None) -> Array:
+        """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type; ``raw`` are these
+        rows, where a pass has taken them.
+        """
+        if raw is None and self.takes_on_the_way:
+            raw = self.kernel_rows.rows.take(index, self.kernel_rows.rows.exact_dtype)
+        dtype = self.kernel_rows.dtype
+        out, right = np.empty((len(index), self.rank + 1), dtype), self._to_coef.astype(dtype)
+        out[:, self.rank] = self.constant
+        for part in in_pieces(len(index), COPY_ROWS):  # kernel values of all would take as much memory as what is made
+            values = self.values(index[part]) if raw is None else self._values_of(raw[part])
+            multiply_rows(values, right, out[part, : self.rank], self.n_threads, is_upper=True)
+        return out
+
+    def gram(self, rows: Array, weights: Array) -> Array:
+        """Σ_i weights_i z_i z_iᵀ in float64 of whitened rows; the lower triangle is set."""
+        return squares(rows, weights, self.n_threads)
+
+    def product(self, rows: Array, u: Array) -> Array:
+        """Whitened rows (b, r + 1) times u (r + 1, m), in float64."""
+        out = np.empty((len(rows), u.shape[1]))
+        multiply_wide(rows, np.ascontiguousarray(u), out, self.n_threads)
+        return out
+
+    def product_transposed(self, rows: Array, v: Array) -> Array:
+        """Σ_i z_i v_iᵀ (r + 1, m) of whitened rows, in float64."""
+        out = np.zeros((rows.shape[1], v.shape[1]))
+        add_transposed(rows, np.ascontiguousarray(v), out, self.n_threads)
+        return out
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that products are shared by."""
+        return self.kernel_rows.n_jobs
+
+    def values(self, index: Array) -> Array:
+        """Kernel values (b, r) of the rows at ``index`` with the kept vectors."""
+        if self._values is not None:
+            return self._values[index]
+        return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
+
+    def _values_of(self, raw: Any) -> Array:
+        """Kernel values (b, r) of raw rows with the kept vectors."""
+        seen = self.kernel_rows
+        how: Any = {"dtype": seen.dtype, "n_jobs": seen.n_jobs, "counter": seen.counter, "centre": seen.centre}
+        return KernelRows(seen.kernel, raw, memory_limit=0, **how).block(self._points)
+
+    def _blocks(self) -> Iterator[tuple[int, int, Array]]:
+        if self._values is not None or not self.rank:
+            yield 0, self.n_rows, self._no_values(self.n_rows) if self._values is None else self._values
+            return
+        for lo in range(0, self.n_rows, self.block_rows):
+            hi = min(self.n_rows, lo + self.block_rows)
+            yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
+
+    def _no_values(self, n: int) -> Array:
+        """Kernel values of n rows with no vectors."""
+        return np.empty((n, 0), self.kernel_rows.dtype)
+
+    def _run(self, function, n_tiles: int, work: int) -> None:
+        """A function of Python by threads, who are woken for it; ``work`` are multiplications of values in memory."""
+        threads = work // (WORK_PER_MICROSECOND * MICROSECONDS_PER_THREAD)
+        run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, threads)))
+
+
+class GrowingSubspace(Subspace):
+    """Span of a basis that grows: nothing that was computed for the vectors there are is computed again.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    constant : float
+    capacity : int
+        Vectors it may come to hold.
+    memory_limit : int
+
+    Attributes
+    ----------
+    basis : raw vectors of shape (r, d) or None
+    L : float64 ndarray of shape (r, r)
+        Cholesky factor of K_BB.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, constant: float, capacity: int, memory_limit: int):
+        self.kernel_rows, self.constant, self.n_rows = kernel_rows, constant, kernel_rows.n_rows
+        self.rank = self.n_vectors = 0
+        self.kept = np.zeros(0, dtype=np.int64)
+        self.basis: Any = None
+        self.L = self._to_coef = np.zeros((0, 0))
+        self._index, self._values, self._capacity = None, None, capacity
+        itemsize = kernel_rows.dtype.itemsize
+        self.block_rows = _multiple(min(BLOCK_BYTES, memory_limit // 4) // (itemsize * max(1, capacity)))
+        if self.n_rows * capacity * itemsize <= memory_limit:
+            self._values = np.empty((self.n_rows, min(capacity, FIRST_COLUMNS)), kernel_rows.dtype)
+
+    def whiten(self, values: Array) -> Array:
+        """Whitened coordinates (s, r) of vectors whose kernel values with the basis are (s, r)."""
+        return solve_triangular(self.L, values.T, lower=True).T if self.rank else values
+
+    def extend(self, vectors: Any) -> Array:
+        """Take in those of some raw vectors that do not lie in the span of the others; returns their positions."""
+        z = np.zeros((vectors.shape[0], 0))
+        if self.rank:
+            z = self.whiten(between(self.kernel_rows, vectors, self.basis))
+        gram = between(self.kernel_rows, vectors)
+        kept, corner, columns = _independent(gram, z, self.L, self._to_coef, RANK_TOLERANCE[self.kernel_rows.dtype])
+        if not len(kept):
+            return kept
+        vectors, z = vectors[kept], z[kept]
+        k, p = self.rank, len(kept)
+        self.L = np.block([[self.L, np.zeros((k, p))], [z, corner]])
+        self._to_coef = np.block([[self._to_coef, columns[:k]], [np.zeros((p, k)), columns[k:]]])
+        stack = sp.vstack if sp.issparse(vectors) else np.concatenate
+        self.basis = vectors if self.basis is None else stack([self.basis, vectors])
+        if self._values is None:
+            self._points = self.kernel_rows.points_of(self.basis)
+        else:
+            if k + p > self._values.shape[1]:
+                wider = np.empty((self.n_rows, min(self._capacity, 2 * (k + p))), self._values.dtype)
+                wider[:, :k] = self._values[:, :k]
+                self._values = wider
+            points = self.kernel_rows.points_of(vectors)
+            for lo in range(0, self.n_rows, COPY_ROWS):
+                hi = min(self.n_rows, lo + COPY_ROWS)
+                self._values[lo:hi, k : k + p] = self.kernel_rows.block(points, rows=(lo, hi))
+        self.rank = self.n_vectors = k + p
+        self.kept = np.arange(self.rank)
+        return kept
+
+    def values(self, index: Array) -> Array:
+        """Kernel values (b, r) of the rows at ``index``."""
+        if self._values is not None:
+            return self._values[index, : self.rank]
+        return self.kernel_rows.block(self._points, rows=index) if self.rank else self._no_values(len(index))
+
+
+def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: float) -> tuple[Array, Array, Array]:
+    """Those of some vectors that lie outside the span of others, and what they add to its factor L and to L⁻ᵀ.
+
+    That is the corner of L, and the last columns of ``to_coef``; in the span the vectors have the coordinates z.
+    """
+    k, rest, own = len(L), gram - z @ z.T, np.diagonal(gram)
+    lengths = np.sqrt(np.abs(np.append(np.einsum("ij,ij->i", L, L), own)))
+
+    def columns_of(factor: Array, z: Array) -> Array:
+        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T if len(factor) else factor
+        return np.vstack([-to_coef @ (z.T @ inverse), inverse])
+
+    factor, info = lapack.dpotrf(rest, lower=1)
+    if info == 0 and np.all(np.diagonal(factor) ** 2 > tolerance * own):
+        columns = columns_of(factor, z)
+        if (lengths @ np.abs(columns)).max(initial=0.0) <= MOST_CANCELLED:
+            return np.arange(len(rest)), np.ascontiguousarray(factor), columns
+    kept: list[int] = []
+    factor, columns = np.zeros_like(rest), np.zeros((k + len(rest), len(rest)))
+    for j in range(len(rest)):
+        t = len(kept)
+        row = solve_triangular(factor[:t, :t], rest[kept, j], lower=True) if t else np.zeros(0)
+        pivot = rest[j, j] - row @ row
+        if pivot > tolerance * own[j]:
+            column = -columns[:, :t] @ row
+            column[:k] -= to_coef @ z[j]
+            column[k + j] = 1.0
+            columns[:, t] = column / np.sqrt(pivot)
+            if lengths @ np.abs(columns[:, t]) <= MOST_CANCELLED:
+                factor[t, :t], factor[t, t] = row, np.sqrt(pivot)
+                kept.append(j)
+    factor = factor[: len(kept), : len(kept)]
+    return np.array(kept, dtype=np.int64), factor, columns_of(factor, z[kept])
+
+
+def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
+    """Independent vectors by pivoted Cholesky of their matrix scaled to a unit diagonal, and L⁻ᵀ of what is kept."""
+    own = np.diagonal(gram)
+    scale = np.where(own > 0, 1.0 / np.sqrt(np.where(own > 0, own, 1.0)), 0.0)
+    factor, pivots, rank, _ = lapack.dpstrf(np.asfortranarray(gram * scale * scale[:, None]), tol=tolerance, lower=1)
+    kept = pivots[:rank].astype(np.int64) - 1
+    inverse = np.eye(rank)
+    inverse = solve_triangular(np.tril(factor[:rank, :rank]), inverse, lower=True) if rank else inverse
+    return kept, np.ascontiguousarray(scale[kept][:, None] * inverse.T)
+
+
+def _multiple(n_rows: int) -> int:
+    """A block's rows: a multiple of what products are summed by, so that blocks leave no trace in the sums."""
+    return max(SUM_ROWS, n_rows // SUM_ROWS * SUM_ROWS)

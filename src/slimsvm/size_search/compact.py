@@ -1,0 +1,303 @@
+r"""As few vectors as will do: what ``max_basis="auto"`` stands for.
+
+    hold out a part of the rows; solve for the others exactly: errors e*_i on the rows held out, k* vectors
+    for k = 25, …, k*/4, each 2 to 6 times the one before, by how far that was from what is allowed:
+        move k vectors, the ones before and some of the exact machine's, until the model over them is near to that
+        machine; solve for their coefficients: errors e_i
+        take k if mean(e − e*) + its standard error ≤ min(max_extra_error, mean(e*)/2)
+        if not, learn the vectors further, in a few sweeps over the rows, and see again
+    solve for all rows exactly, move the vectors to be near to that machine, solve for their coefficients;
+    of learned vectors: learn them further from all rows
+    without such k: the exact machine of all rows
+
+The errors are those of the same rows, so that what is chance in one is in the other too, and with few rows, where much
+is chance, the standard error asks for more vectors. Up to 5,000 rows all of them are held out in turn, a third at a
+time, until a trial is decided. Coefficients are those of the convex problem over the vectors at twice the price (pairs
+of classes: four times): few vectors need a longer w than many for the same function. Where that would take longer than
+the exact machine they are those of the nearest model (`bases.distance`). Where classes may have a score each instead of
+pairs, and that is quick, both are tried. Of several kinds tried with as many vectors, a later one is taken only if it
+errs less than the first beyond chance: each has its own chance to look good.
+
+With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
+model is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the
+same model, and the same rows are held out whatever it is. Sizes that would take more than is left of ``search_factor``
+times what the exact machines took are not begun.
+
+Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
+
+Parts: `size_search.size_search` for the trials, `size_search.trials` for their statistics,
+`size_search.search_work` for what they take, `size_search.moves` for the vectors, `solvers.low_rank`
+and `parts.span.pair_ascent` for the coefficients, `solvers.learned_vectors` for the sweeps,
+`solvers.exact` for the exact machine.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
+
+from slimsvm.core.clock import OutOfTimeError, no_limit, share_of_time, time_limit
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
+from slimsvm.parts.descent.batch_gradient import check_kernel
+from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.objectives import exact_objective
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import reported
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Callback, Solver, nothing
+from slimsvm.rows import is_sparse
+from slimsvm.size_search.machines import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
+from slimsvm.size_search.size_search import MAX_REFERENCE, SEARCH_SHARE, CutShortError, Part, SizeSearch
+from slimsvm.size_search.trials import LAST_SHARE, Trial
+from slimsvm.solvers.low_rank import LowRank, LowRankState
+from slimsvm.solvers.sampled_cuts import ExactCuts, ViolatedCuts
+from slimsvm.tasks import Task, losses
+
+# The fewest rows there is a search for.
+LEAST_ROWS = 10
+# Rows up to which an exact solution takes the place of few vectors that do not do; sampled cuts above.
+MAX_EXACT_ROWS = 300_000
+
+
+@dataclass(frozen=True)
+class CompactState:
+    """The number of vectors that a fit tried last, for the next fit (None: it ended with the exact machine)."""
+
+    size: int | None
+
+
+NEEDS = (
+    Need(
+        lambda problem: (
+            bool(problem.task.class_pairs())
+            or (problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_targets))
+        ),
+        "Compact looks for few vectors for two classes, several or regression, found {task}",
+    ),
+    Need(
+        lambda problem: problem.kernel.has_features,
+        "Compact holds rows out and needs a kernel of rows, found kernel='precomputed'",
+    ),
+    Need(
+        lambda problem: problem.kernel.is_inner_product,
+        "Compact needs a kernel that is an inner product, found {problem.kernel!r}",
+    ),
+    Need(
+        lambda problem: problem.rows.n_rows >= LEAST_ROWS,
+        f"Compact holds out a part of the rows and needs at least {LEAST_ROWS}, found {{problem.rows.n_rows}}",
+    ),
+)
+
+
+class Compact(Solver):
+    """The smallest model that errs no more than the exact machine on held-out rows, or else the exact machine.
+
+    For losses of classes and regression, and for rows that can be copied in memory.
+
+    Parameters
+    ----------
+    max_extra_error : float, default=0.0025
+        The error that the small model may have beyond the exact machine's. For classes it is a share of the rows, by
+        default a quarter of a percentage point. For regression it is a share of the error of the best constant. It is
+        also limited by half of the exact machine's error, and by a tenth of its gain over a constant. The estimated
+        extra error plus one standard error must not exceed it, so few rows lead to more vectors.
+    search_factor : float, default=4.0
+        Budget of the search, in units of the work of the exact machines it is compared with. Work counts kernel
+        evaluations, and other work by the evaluations that take as long. Sizes that do not fit are not tried.
+    learn_metric : bool, default=False
+        `Refine` learns the vectors with one scale per feature, from the given kernel on, and they are compared with
+        the exact machine of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
+
+    Notes
+    -----
+    Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
+    and at the end "exact machine" and "all rows". Trials are in ``validation_`` of the estimator, with ``n_basis``,
+    ``multi_class`` ("ovo" if coefficients belong to pairs of classes), ``error``, ``extra_error``, ``standard_error``
+    and ``allowed``. In the last record, ``search`` says what was tried and with what result; ``verbose`` prints it.
+
+    References
+    ----------
+    Burges: Simplified Support Vector Decision Rules, ICML 1996.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from slimsvm import SVC
+    >>> X, y = make_moons(2000, noise=0.3, random_state=0)
+    >>> X_new, y_new = make_moons(2000, noise=0.3, random_state=1)
+    >>> clf = SVC(max_basis="auto", random_state=0).fit(X, y)
+    >>> exact = SVC().fit(X, y)
+    >>> bool(clf.n_basis_ < exact.n_basis_ / 5), bool(clf.score(X_new, y_new) > exact.score(X_new, y_new) - 0.01)
+    (True, True)
+    """
+
+    def __init__(self, max_extra_error=0.0025, search_factor=4.0, learn_metric=False):
+        self.max_extra_error = max_extra_error
+        self.search_factor = search_factor
+        self.learn_metric = learn_metric
+
+    @property
+    def follows_libsvm(self) -> bool:  # type: ignore[override]
+        """See `Solver`: so does the exact machine that few vectors are measured by."""
+        return not self.learn_metric
+
+    def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
+        """See `Solver.solve`."""
+        if state is not None and not isinstance(state, CompactState):
+            raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
+        check_number("max_extra_error", self.max_extra_error, "a number >= 0")
+        check_number("search_factor", self.search_factor, "a positive number", positive=True)
+        check_needs("Compact", problem, RANDOM_ACCESS, *NEEDS)
+        if self.learn_metric:
+            check_smoothable(problem)
+            check_kernel(problem.bind(), self.learn_metric)
+        with one_blas_thread(), time_limit(problem.max_seconds):
+            return _Search(problem, self, None if state is None else state.size, tuple(callbacks)).run()
+
+
+class _Search(SizeSearch):
+    """The result of a search: the chosen size and why it stopped."""
+
+    def run(self) -> Fit:
+        """The model of the fewest vectors that will do, or the exact one."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                with time_limit(share_of_time(SEARCH_SHARE)):
+                    self.try_sizes()
+            if self.best is not None and self.best[0].will_do:
+                return self._small(*self.best)
+        except CutShortError as end:
+            return self._cut_short(end.status)
+        except OutOfTimeError:
+            return self._cut_short(Status.TIME_LIMIT)
+        except KeyboardInterrupt:
+            if not self.parts:
+                raise
+            return self._cut_short(Status.INTERRUPTED)
+        self.search += ": none does, all rows are solved exactly"
+        return self._end(self._exact_of_all(self.problem.task))
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def _small(self, trial: Trial, model: KernelExpansion, machine: Machine) -> Fit:
+        """The chosen number of vectors for all rows."""
+        if machine.way == LEARNED:
+            return self._learned_from_all(model, machine)
+        problem, basis = machine_problem(self.problem, machine.task), model.basis
+        exact, bound = self.parts[0].exact, None
+        if problem.rows.n_rows <= MAX_REFERENCE:
+            exact = self.heed(self._exact_of_all(measured_by(self.problem.task)))
+            known = float(np.mean([part.exact.model.n_basis for part in self.parts]))
+            growth = max(1.0, exact.model.n_basis / known) ** 0.5
+            k = max(basis.shape[0], round(min(basis.shape[0] * growth, LAST_SHARE * exact.model.n_basis)))
+            begin, distance = None if is_sparse(basis) else basis, self.mover.distance(exact.model)
+            basis = self.mover.moved(distance, begin, k, self.exact_evals)
+            bound = exact.lower_bound if measured_by(self.problem.task) == machine.task else None
+        if machine.way == SOLVED:
+            small = self.solved(machine, self.problem, basis, "all rows", exact.model)
+        else:
+            small = self.mover.near(exact.model, basis)
+        if self.history[-1]["stage"] != "all rows":
+            self.note("all rows", small.n_basis, None)
+        fit = Fit(small, Status.CONVERGED, 0.0, None, [], {})
+        rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
+        fit.objective = exact_objective(problem, rows, fit.model)
+        fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
+        fit.lower_bound, fit.solved, fit.basis_rows = bound, problem, None
+        return self._end(fit, CompactState(self.size))
+
+    def _learned_from_all(self, model: KernelExpansion, machine: Machine) -> Fit:
+        """Vectors learned from all rows; in a metric of their own, those of the part with coefficients for all."""
+        problem = replace(machine_problem(self.problem, machine.task), kernel=model.kernel)
+        if self.solver.learn_metric:
+            seed = LowRankState(model, None)
+            fit = self.solve(LowRank(model.n_basis), problem, "all rows", 1.0, seed)
+        else:
+            fit = self.refined(machine, problem, "all rows", model.n_basis, model)
+            part = self.parts[0].problem
+            # Rows that are added at the same price can only raise the least objective.
+            fit.lower_bound = self.parts[0].exact.lower_bound if part.task == machine.task else None
+        fit.solved, fit.basis_rows = problem, None
+        return self._end(fit, CompactState(self.size))
+
+    def _exact_of_all(self, task: Task) -> Fit:
+        """All rows solved exactly, by cuts that are sampled where there are very many rows."""
+        problem, solver, state = machine_problem(self.problem, task), exact_solver(task), None
+        part = self.parts[0]
+        if isinstance(solver, ExactCuts) and problem.rows.n_rows > MAX_EXACT_ROWS:
+            solver = ViolatedCuts()
+        elif isinstance(part.exact.state, DualState) and part.problem.task == task:
+            v = np.zeros(problem.rows.n_rows)
+            v[part.index] = part.exact.state.v
+            state = DualState(v, problem.C, problem.task, problem.examples)
+        return self.solve(solver, problem, "exact machine", 1.0, state)
+
+    def _cut_short(self, status: Status) -> Fit:
+        """The best of few vectors so far, or the exact machine of a part: what there is when a search is cut short."""
+        if not self.parts:
+            return self._end(nothing(self.problem, "Compact", self.begun))
+        part = self.parts[0]
+        if self.best is not None:
+            trial, model, machine = self.best
+            problem = replace(machine_problem(self.problem, machine.task), kernel=model.kernel)
+            fit = Fit(model, status, 0.0, None, [], {})
+            what = f"{trial.n_basis} vectors, which err {trial.extra_error:.2g} more than the exact machine"
+        else:
+            fit, problem = part.exact, machine_problem(self.problem, part.problem.task)
+            what = f"the exact machine of {len(part.index)} of the rows"
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            message = f"the search for few vectors ended early ({status}): {what} is returned"
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        with no_limit():
+            if self.best is not None:
+                rows = replace(problem, precision="float64").bind()
+                look: Any = partial(exact_objective, problem, rows, fit.model)
+            else:
+                rows = problem.bind()
+                look = partial(self._losses_beside, part, problem)
+            found = reported(rows, status, fit.model.n_basis, look)
+            if self.best is not None:
+                fit.counters["report_kernel_evals"] = rows.counter.n
+        fit.objective += np.nan if found is None else found
+        fit.status = status
+        if fit.basis_rows is not None:
+            fit.basis_rows = part.index[fit.basis_rows]
+        if fit.lower_bound is not None:
+            fit.lower_bound = min(fit.lower_bound, fit.objective)
+        fit.solved = problem
+        return self._end(fit)
+
+    def _losses_beside(self, part: Part, problem: Problem) -> float:
+        """What the rows that a part does not have add to its machine's objective."""
+        others = np.setdiff1d(np.arange(problem.rows.n_rows), part.index)
+        block, examples = problem.rows.take(others, problem.rows.exact_dtype), problem.examples.take(others)
+        scores, plain = part.exact.model.scores(block, problem.n_jobs), np.zeros(0)
+        self.counter.add(len(others) * part.exact.model.n_basis)
+        augmented = problem.task.augment(scores, plain, examples)
+        return problem.C * float(examples.weights @ losses(augmented, scores, plain, examples))
+
+    def _end(self, fit: Fit, state: CompactState | None = None) -> Fit:
+        """The fit that counts, with all that was done for it."""
+        if self.history:
+            self.history[-1]["search"] = self.search
+        if self.problem.verbose and self.search:
+            tqdm.write(self.search, file=sys.stderr)
+        fit.state = CompactState(None) if state is None else state
+        fit.history, fit.counters["kernel_evals"] = self.history, self.counter.n
+        fit.counters["seconds"] = time.perf_counter() - self.begun
+        fit.trials = [trial.as_dict() for trial in self.trials]
+        if fit.lower_bound is not None:
+            fit.lower_bound = min(fit.lower_bound, fit.objective)
+        return fit

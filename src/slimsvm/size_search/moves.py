@@ -1,0 +1,115 @@
+"""Vectors that are moved until the model over them is near to an exact machine, and the nearest model's coefficients.
+
+They begin at random vectors of that machine and move together, by L-BFGS on `bases.distance`. Rows of text, and kernels
+without a derivative, have theirs found one by one (`bases.reduced_set`).
+
+Burges, "Simplified Support Vector Decision Rules", ICML 1996.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.bases.distance import Distance, descend
+from slimsvm.bases.preimage import get_preimage
+from slimsvm.bases.reduced_set import greedy
+from slimsvm.kernels import EvalCounter
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Problem
+from slimsvm.rows import is_sparse, is_text
+
+Array = np.ndarray
+
+# Steps of L-BFGS on the first vectors, and whenever some more join them.
+FIRST_STEPS, MORE_STEPS = 30, 15
+# … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations: MOVE_COST for
+# each value between a vector and one of its own, FACTOR_COST for each of k³ in the factor of a step. The values
+# themselves are counted beside that, EVALS_PER_STEP times in a step.
+MOVE_COST, FACTOR_COST, EVALS_PER_STEP = 8, 0.05, 1.2
+# What takes as long as kernel evaluations: VALUE_COST multiply-adds and one for each feature are an evaluation. Of
+# QUICK_WORK multiply-adds, some hundredths of a second, nothing is spared.
+VALUE_COST, QUICK_WORK = 40, 1.2e9
+# Functions of more pairs of classes than this are moved towards by as many random sums of them.
+SKETCH = 16
+# Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
+MAX_PREIMAGES = 50
+
+
+def quick_evals(problem: Problem) -> float:
+    """Kernel evaluations that take so little that nothing is spared: the fewer, the more features rows have."""
+    return QUICK_WORK / (VALUE_COST + problem.rows.n_stored / problem.rows.n_rows)
+
+
+class Mover:
+    """Moves vectors towards exact machines.
+
+    Parameters
+    ----------
+    problem : Problem
+    rng : numpy.random.Generator
+        Draws the vectors they begin at.
+    counter : EvalCounter
+
+    Attributes
+    ----------
+    work : float
+        Kernel evaluations that the steps made so far took, or what takes as long.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter):
+        self.problem, self.rng, self.counter = problem, rng, counter
+        self.work = 0.0
+
+    def distance(self, exact: KernelExpansion) -> Distance:
+        """How far models are from an exact one, or from some random sums of its functions."""
+        m = exact.coef.shape[1]
+        if m > SKETCH:
+            mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, SKETCH)) / np.sqrt(SKETCH))
+            exact = replace(exact, coef=mixed, intercept=np.zeros(SKETCH))
+        return self._distance(exact, np.float32)
+
+    def near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
+        """The model over given vectors that is nearest to an exact one."""
+        return replace(exact, basis=basis, coef=self._distance(exact, np.float64).coefficients(basis))
+
+    def moved(self, distance: Distance, basis: Any, k: int, room: float) -> Any:
+        """Vectors near to an exact machine, k of them: those there are and more of its own, moved.
+
+        Parameters
+        ----------
+        distance : Distance
+        basis : raw vectors of shape (at most k, d) or None
+        k : int
+        room : float
+            Kernel evaluations that the steps may take, or what takes as long.
+        """
+        kernel, V = self.problem.kernel, distance.model.basis
+        if is_text(V) or not kernel.has_gradient:
+            is_preimage = is_text(V) and kernel.is_gaussian and k <= MAX_PREIMAGES
+            way = get_preimage("fixed-point" if is_preimage else "training-rows")
+            return greedy(distance.own.kernel_rows, distance.own.target, k, way, self.rng)
+        have = 0 if basis is None else basis.shape[0]
+        steps, work = self._steps(V, have, k, room)
+        more: Any = V[np.sort(self.rng.choice(V.shape[0], max(0, min(k, V.shape[0]) - have), replace=False))]
+        more = more.toarray() if is_sparse(more) else more
+        basis = np.asarray(more if basis is None else np.vstack([basis, more]), dtype=np.float64)
+        self.work += steps * work
+        return descend(distance, basis, steps)[0] if steps else basis
+
+    def expected(self, V: Any, have: int, k: int, room: float) -> float:
+        """What it takes to move k vectors towards a machine of vectors V, where ``have`` of them were moved before."""
+        if is_text(V) or not self.problem.kernel.has_gradient:
+            return 0.0
+        steps, work = self._steps(V, have, k, room)
+        return steps * work + EVALS_PER_STEP * (steps + 1) * k * (V.shape[0] + k)
+
+    def _steps(self, V: Any, have: int, k: int, room: float) -> tuple[int, float]:
+        """How many steps there is room for, and what each takes."""
+        work = k * (MOVE_COST * float(V.shape[0]) + FACTOR_COST * float(k) ** 2)
+        return min(int(max(quick_evals(self.problem), room) / work), MORE_STEPS if have else FIRST_STEPS), work
+
+    def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:
+        return Distance(exact, None, self.problem.n_jobs, self.counter, dtype)

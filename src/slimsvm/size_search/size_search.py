@@ -1,0 +1,373 @@
+"""The search for how many vectors will do: exact machines of parts of the rows, and trials of vectors beside them.
+
+`size_search.compact` says what is searched for, and ends the search.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.clock import Limit, OutOfTimeError, is_time_over, present_limit
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Callback, Solver
+from slimsvm.parts.span.pair_ascent import pair_coefficients
+from slimsvm.rows import as_rows, is_text
+from slimsvm.size_search.machines import (
+    LEARNED,
+    NEAR,
+    SOLVED,
+    Machine,
+    exact_solver,
+    in_one,
+    machine_problem,
+    measured_by,
+)
+from slimsvm.size_search.moves import Mover
+from slimsvm.size_search.search_work import BESIDE_SHARE, NEWTON_SHARE, PAIR_SHARE, SWEEP_COST, SWEEPS, Part, SearchWork
+from slimsvm.size_search.trials import (
+    LAST_SHARE,
+    Trial,
+    allowed_error,
+    err_surely_less,
+    first_size,
+    is_hopeless,
+    next_size,
+    paired,
+    parts,
+    row_errors,
+    told,
+)
+from slimsvm.solvers.learned_vectors import Refine
+from slimsvm.solvers.low_rank import LowRank, LowRankState
+from slimsvm.tasks import Task
+
+Array = np.ndarray
+
+# The most rows the exact machine is asked of while searching.
+MAX_REFERENCE = 100_000
+# The exact machine of a part is solved to REFERENCE_TOL times ``tol``: a gap of about a hundredth.
+REFERENCE_TOL = 10
+# The exact machine's vectors are taken to grow with this power of the rows.
+GROWTH = 0.7
+# Coefficients are solved for at this many times the price C: of one problem, and of pairs of classes.
+PRICE, PAIR_PRICE = 2.0, 4.0
+# Gap of the coefficients in trials, as a share of the objective.
+TRIAL_TOL = 1e-2
+# The rate at which moved vectors are learned further.
+RATE = 0.05
+# Sizes in succession at which learned vectors err surely less than moved ones, before only they are tried.
+LEADS = 2
+# `Refine`'s rate where vectors are learned from the start, with a metric of their own.
+METRIC_RATE = 0.1
+# Sizes that there is no room for are made smaller by this factor, down to this many times the size before.
+SMALLER, LEAST_FACTOR = 0.8, 1.4
+# Of max_seconds, the shares of the exact machines of parts, and of these and the search together.
+REFERENCE_SHARE, SEARCH_SHARE = 0.4, 0.7
+
+
+class CutShortError(Exception):
+    """A solver did not come to its end."""
+
+    def __init__(self, status: Status):
+        super().__init__(str(status))
+        self.status = status
+
+
+class SizeSearch(SearchWork):
+    """Trials of more and more vectors on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Compact
+    known : int or None
+        The number of vectors to begin with, where one is known.
+    callbacks : tuple
+
+    Attributes
+    ----------
+    trials : list of Trial
+    best : (Trial, KernelExpansion, Machine) or None
+        The one to take so far, with its model of the first part.
+    search : str
+        What was tried, in a line.
+    """
+
+    def __init__(self, problem: Problem, solver: Any, known: int | None, callbacks: tuple[Callback, ...]):
+        super().__init__(problem, solver)
+        self.callbacks, self.known = callbacks, known
+        self.begun, self.rng = time.perf_counter(), problem.generator()
+        self.limit = present_limit() or Limit(None, None)
+        self.history: list[dict[str, Any]] = []
+        self.mover = Mover(problem, self.rng, self.counter)
+        self.splits = list[tuple[Array, Array]]()
+        self.trials, self.tried = list[Trial](), list[Trial]()
+        self.best: tuple[Trial, KernelExpansion, Machine] | None = None
+        self.search, self.size, self.learns = "", 0, True
+        self.has_scores, self.leads = False, 0
+
+    # -- the exact machines of parts -------------------------------------------------------------------------------
+
+    def _part(self, number: int) -> Part:
+        """Rows that are not held out, solved for when they are first asked for, and the errors on those that are."""
+        if number < len(self.parts):
+            return self.parts[number]
+        (training, held), n_parts = self.splits[number], len(self.splits)
+        if len(training) > MAX_REFERENCE:
+            training = np.sort(self.rng.choice(training, MAX_REFERENCE, replace=False))
+        part = self._some(training)
+        stage = "exact machine of a part" + (f" {number + 1} of {n_parts}" if n_parts > 1 else "")
+        share = REFERENCE_SHARE / (n_parts - REFERENCE_SHARE * number)
+        fit = self.solve(exact_solver(part.task), replace(part, tol=REFERENCE_TOL * part.tol), stage, share)
+        rows = self.problem.rows.take(held, self.problem.rows.exact_dtype)
+        labels, weights = self.problem.examples.labels[held], self.problem.examples.weights[held]
+        found = Part(training, part, rows, labels, weights, fit, np.zeros(0))
+        self.parts.append(found)
+        self.heed(fit)
+        found.errors = self._errors(part.task, fit.model, found)
+        return found
+
+    def _some(self, index: Array) -> Problem:
+        """The exact machine's problem of some of the rows, at the same price of one row."""
+        problem = self.problem
+        rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
+        part = replace(problem, rows=rows, examples=problem.examples.take(index))
+        # Trials need not be solved to the many digits that few rows mean otherwise.
+        return machine_problem(replace(part, precision="float64") if part.is_small else part, measured_by(problem.task))
+
+    def _errors(self, task: Task, model: KernelExpansion, part: Part) -> Array:
+        """Errors of a model on the rows held out."""
+        scores = model.scores(part.held, self.problem.n_jobs)
+        self.counter.add(len(scores) * model.n_basis)
+        return row_errors(task, scores, part.labels)
+
+    # -- trials ----------------------------------------------------------------------------------------------------
+
+    def try_sizes(self) -> None:
+        """Try more and more vectors until they do, or the search has taken what it may."""
+        # The same rows are held out whatever random_state is: their choice is most of what is chance in a search.
+        self.splits = parts(self.problem.examples.labels, self.problem.task.has_targets, np.random.default_rng(0))
+        part = self._part(0)
+        n_exact, error = part.exact.model.n_basis, float(np.average(part.errors, weights=part.weights))
+        self.history[-1]["held_out_error"] = error
+        self.exact_evals = self._exact_work()
+        allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
+        self.search = told(self.trials, n_exact, error, allowed)
+        last = int(LAST_SHARE * n_exact * (len(part.index) / self.problem.rows.n_rows) ** -GROWTH)
+        k: int | None = first_size(last)
+        if k and self.known is not None:
+            k = max(k, min(self.known, last))
+        while k and self._machines(k) and not self._is_hopeless(last):
+            before, self.tried, self.size = list(self.trials), [], k
+            self._try(k)
+            known = np.concatenate([part.errors for part in self.parts])
+            error = float(np.average(known, weights=np.concatenate([part.weights for part in self.parts])))
+            self.search = told(self.trials, n_exact, error, self.tried[-1].allowed)
+            if self.best is not None and self.best[0].will_do:
+                break
+            k = self._within_room(next_size(k, last, self.tried, before))
+
+    def _within_room(self, k: int | None) -> int | None:
+        """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
+
+        Fewer vectors whose coefficients are still solved for come before more that are only near to the exact machine.
+        """
+        for ways in ((SOLVED, LEARNED), (SOLVED, LEARNED, NEAR)):
+            size = k
+            while size is not None:
+                machines = self._machines(size)
+                if machines and machines[0].way in ways:
+                    return size
+                size = int(SMALLER * size)
+                size = size if size >= LEAST_FACTOR * self.size else None
+        return None
+
+    def _is_hopeless(self, size: int) -> bool:
+        """Whether no kind of model that was tried last is expected to do with ``size`` vectors."""
+        kinds: dict[tuple, list[Trial]] = {}
+        for trial in self.trials:
+            kinds.setdefault((trial.vectors, trial.multi_class), []).append(trial)
+        lately = [found for found in kinds.values() if found[-1] in self.tried]
+        return bool(lately) and all(len(found) > 1 and is_hopeless(found[-2], found[-1], size) for found in lately)
+
+    def _try(self, k: int) -> None:
+        """Try k vectors with every kind of coefficients, until some will do."""
+        first: Array | None = None
+        for machine in self._machines(k):
+            trial, errors = self._trial(machine, k, first)
+            if first is not None and trial.is_sure:
+                self.has_scores = True
+            first = errors if first is None else first
+            if not trial.will_do and self._may_learn(machine, k):
+                least = min(tried.extra_error for tried in self.tried)
+                trial, _ = self._trial(Machine(machine.task, LEARNED), k, first)
+                self.learns, self.leads = trial.extra_error < least, self.leads + 1 if trial.is_sure else 0
+            if trial.will_do:
+                break
+        if is_time_over():
+            raise OutOfTimeError
+
+    def _trial(self, machine: Machine, k: int, first: Array | None) -> tuple[Trial, Array]:
+        """The errors of k vectors on the rows held out, of one part after another until it is decided.
+
+        ``first`` has those of the kind that was tried first with as many vectors.
+        """
+        found, models = list[Array](), list[KernelExpansion]()
+        for number in range(len(self.splits)):
+            part = self._part(number)
+            models.append(self._model(machine, part, k))
+            found.append(self._errors(machine.task, models[-1], part))
+            errors, seen = np.concatenate(found), self.parts[: number + 1]
+            trial = self._judged(machine, models[0].n_basis, errors, first, seen)
+            if trial.is_decided(len(errors)):
+                break
+        self.trials.append(trial)
+        self.tried.append(trial)
+        if self.best is None or trial.is_better_than(self.best[0]):
+            self.best = trial, models[0], machine
+        self.note(f"{k} vectors", trial.n_basis, trial.error)
+        return trial, errors
+
+    def _judged(self, machine: Machine, k: int, errors: Array, first: Array | None, seen: list[Part]) -> Trial:
+        """The statistics of errors on the rows that some parts hold out."""
+        exact, weights = (np.concatenate([getattr(part, name) for part in seen]) for name in ("errors", "weights"))
+        extra, deviation = paired(errors - exact, weights)
+        error = float(np.average(exact, weights=weights))
+        allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
+        name = "ovo" if machine.task.class_pairs() else "crammer-singer" if machine.task.n_outputs > 1 else None
+        vectors = LEARNED if machine.way == LEARNED else "moved"
+        is_sure = first is None or err_surely_less(errors, first, weights)
+        return Trial(k, vectors, name, error + extra, extra, deviation, allowed, is_sure)
+
+    def _machines(self, k: int) -> list[Machine]:
+        """The kinds of coefficients that k moved vectors are tried with."""
+        task, part, one = self.problem.task, self.parts[0].problem, in_one(self.problem.task)
+        if self.solver.learn_metric:
+            return [Machine(task, LEARNED)]
+        if self.leads >= LEADS and one is not None:
+            found = [Machine(one, LEARNED)] if self._is_swept_quickly(k) else []
+            return [machine for machine in found if self._has_room(machine, k)]
+        found = list[Machine]()
+        if task.class_pairs():
+            found.append(Machine(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
+        if one is not None and self._is_quick(one, k, NEWTON_SHARE if self.has_scores or not found else BESIDE_SHARE):
+            found.append(Machine(one, SOLVED))
+        if not found and part.task == task:
+            found.append(Machine(task, NEAR))
+        if len(found) > 1 and self.trials:
+            # Pairs of classes, unless a score for each surely erred less with the first vectors.
+            found = [machine for machine in found if bool(machine.task.class_pairs()) != self.has_scores]
+        return [machine for machine in found if self._has_room(machine, k)]
+
+    def _may_learn(self, machine: Machine, k: int) -> bool:
+        """Whether moved vectors can be learned further, and that takes little beside the exact machine."""
+        task, part = machine.task, self.parts[0]
+        if not self.learns or machine.way == LEARNED or task.class_pairs() or not task.is_compiled:
+            return False
+        if self.tried[-1] is not min(self.tried, key=lambda trial: trial.extra_error):
+            return False
+        if not self.problem.kernel.has_gradient or is_text(part.exact.model.basis) or not self.tried[-1].n_basis:
+            return False
+        return self._is_swept_quickly(k) and self._has_room(Machine(task, LEARNED), k)
+
+    def _model(self, machine: Machine, part: Part, k: int) -> KernelExpansion:
+        """Vectors and coefficients of a part."""
+        stage = f"{k} vectors"
+        if self.solver.learn_metric:
+            return self.heed(self.refined(machine, part.problem, stage, k, None)).model
+        if machine.way == LEARNED:
+            start = part.model if part.size == k else None
+            if start is None or start.coef.shape[1] != machine.task.n_outputs:
+                is_near = self.leads >= LEADS and part.problem.task == machine.task
+                start = self._model(Machine(machine.task, NEAR if is_near else SOLVED), part, k)
+            return self.heed(self.refined(machine, part.problem, stage, start.n_basis, start)).model
+        if part.size != k:
+            if part.distance is None:
+                part.distance = self.mover.distance(part.exact.model)
+            room = self.exact_evals
+            part.basis, part.size = self.mover.moved(part.distance, part.basis, k, room), k
+        if machine.way == SOLVED:
+            part.model = self.solved(machine, part.problem, part.basis, stage, part.exact.model)
+        else:
+            part.model = self.mover.near(part.exact.model, part.basis)
+        return part.model
+
+    def refined(self, machine: Machine, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
+        """Vectors and coefficients learned from the rows, from moved ones or, with a metric of their own, from none."""
+        problem = machine_problem(problem, machine.task)
+        solver = Refine(k, rate=RATE, epochs=SWEEPS, initial=start)
+        if start is None:
+            solver = Refine(k, rate=METRIC_RATE, learn_metric=True)
+        fit = self.solve(solver, problem, stage, 1.0)
+        self.other_work += (SWEEP_COST - 1) * fit.counters["kernel_evals"]
+        return fit
+
+    def solved(
+        self, machine: Machine, problem: Problem, basis: Any, stage: str, exact: KernelExpansion
+    ) -> KernelExpansion:
+        """The coefficients of the convex problem over given vectors, at a higher price.
+
+        Newton's method begins at the model nearest to the exact machine, where that is of the same task.
+        """
+        task, pairs = machine.task, machine.task.class_pairs()
+        self.other_work += self._solving(machine.task, problem, basis.shape[0])
+        if pairs or self._may_ascend(task):
+            price = PAIR_PRICE if pairs else PRICE
+            found = pair_coefficients(replace(problem, C=price * problem.C, random_state=self.seed()), basis)
+            self.counter.add(found.n_kernel_evals)
+            if pairs or found.converged:
+                return found.model
+            self.ascends = False
+        problem = machine_problem(replace(problem, C=PRICE * problem.C), machine.task)
+        is_same = task == measured_by(self.problem.task)
+        state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
+        return self.heed(self.solve(LowRank(basis.shape[0], basis, TRIAL_TOL), problem, stage, 1.0, state)).model
+
+    # -- parts of all stages ---------------------------------------------------------------------------------------
+
+    def solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
+        """One solver's fit, in a share of the time that is left; its records join the history."""
+        seed, begun, before = self.seed(), time.perf_counter() - self.begun, self.counter.n
+        seconds = share * (self.limit.end - time.perf_counter())
+        problem = replace(problem, max_seconds=max(1e-3, seconds) if np.isfinite(seconds) else None)
+
+        def note(record: dict[str, Any]) -> bool:
+            record["stage"] = stage
+            record["seconds"] += begun
+            record["kernel_evals"] += before
+            if problem.C != self.problem.C:
+                record |= dict.fromkeys(("objective", "gap", "bound_in_basis"))
+            self.history.append(record)
+            return any([callback(record) for callback in self.callbacks])
+
+        fit = solver.solve(replace(problem, random_state=seed), state, (note,))
+        self.counter.add(fit.counters["kernel_evals"])
+        return fit
+
+    def seed(self) -> int:
+        """A seed for one solver."""
+        return int(self.rng.integers(2**31 - 1))
+
+    @staticmethod
+    def heed(fit: Fit) -> Fit:
+        """The fit, if it came to its end."""
+        if fit.status is not Status.CONVERGED:
+            raise CutShortError(fit.status)
+        return fit
+
+    def note(self, stage: str, k: int, error: float | None) -> None:
+        """A record of vectors that were moved."""
+        record: dict[str, Any] = dict.fromkeys(("objective", "lower_bound", "gap"))
+        record |= {"stage": stage, "n_basis": k, "kernel_evals": self.counter.n}
+        record["seconds"] = time.perf_counter() - self.begun
+        if error is not None:
+            record["held_out_error"] = error
+        self.history.append(record)
+        if any([callback(record) for callback in self.callbacks]):
+            raise CutShortError(Status.STOPPED)

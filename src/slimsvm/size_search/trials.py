@@ -1,0 +1,208 @@
+"""What a search for few vectors goes by: parts of the rows, sizes, and the statistics of their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.parts.problem import Problem
+from slimsvm.tasks import Task
+
+Array = np.ndarray
+
+# Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
+# fifth if that is more, at most MAX_HELD.
+FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
+# Vectors tried: the first number, the factors to the next at least and at most, and the last as a share of the exact
+# machine's. In between, the upper end is taken to fall with the power RATE of their number, or with a lower one that
+# was seen, down to SLOW_RATE.
+FIRST_SIZE, FACTOR, MOST_FACTOR, LAST_SHARE, RATE, SLOW_RATE = 25, 2, 6, 0.245, 1.7, 1.2
+# Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
+EARLY = 2.0
+# Standard errors of the paired difference by which one of two trials errs surely less.
+SURE = 2.0
+# Shares of the exact machine's error, and of what it gains over a constant, that the extra error stays under.
+ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
+# A search is given up where the upper end would be over HOPELESS times what is allowed with the most vectors. It is
+# taken to fall at least with the power LEAST_RATE of their number.
+HOPELESS, LEAST_RATE = 1.0, 1.4
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a number of vectors has come to on the rows held out.
+
+    Parameters
+    ----------
+    n_basis : int
+    vectors : {"moved", "learned"}
+        Towards the exact machine, or from the rows.
+    multi_class : str or None
+        "ovo" for pairs of classes, "crammer-singer" for a score each; None where there are no several classes.
+    error : float
+    extra_error, standard_error : float
+        Mean of the difference to the exact machine's error, and how sure that is.
+    allowed : float
+        What the upper end, extra_error + standard_error, may be.
+    is_sure : bool
+        Whether it errs surely less than what was tried before with as many vectors, or nothing was. Of several
+        kinds of model one is likely to look allowed by chance; the first does not need more than that.
+    """
+
+    n_basis: int
+    vectors: str
+    multi_class: str | None
+    error: float
+    extra_error: float
+    standard_error: float
+    allowed: float
+    is_sure: bool = True
+
+    @property
+    def upper(self) -> float:
+        """The upper end of the extra error."""
+        return self.extra_error + self.standard_error
+
+    @property
+    def kind(self) -> tuple[str, str | None]:
+        """What sizes are compared within."""
+        return self.vectors, self.multi_class
+
+    @property
+    def will_do(self) -> bool:
+        """Whether the upper end of the extra error is allowed, and not just one of several that might be."""
+        return self.is_sure and self.upper <= self.allowed
+
+    def is_better_than(self, other: Trial) -> bool:
+        """Whether this is the one to take: it will do and the other will not, or it errs less."""
+        if self.will_do != other.will_do:
+            return self.will_do
+        return self.extra_error < other.extra_error
+
+    def is_decided(self, n_held: int) -> bool:
+        """Whether it is so likely to do, or not to, that parts which were not looked at are left out.
+
+        Parameters
+        ----------
+        n_held : int
+            Rows that were seen: a difference of less than one of them is not known.
+        """
+        if self.extra_error - self.standard_error > self.allowed:
+            return True
+        return self.extra_error + EARLY * max(self.standard_error, 1.0 / n_held) <= self.allowed
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``validation_``."""
+        return {name: value for name, value in vars(self).items() if name != "is_sure"}
+
+
+def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
+    """Pairs of training rows and rows held out, of every class (or range of targets) the same share.
+
+    Of a class of one row that row is never held out.
+    """
+    n = len(labels)
+    order = rng.permutation(n)
+    order = order[np.argsort(labels[order], kind="stable")]
+    place = np.arange(n)
+    may_be_held = np.ones(n, dtype=bool)
+    if not has_targets:
+        _, code, count = np.unique(labels[order], return_inverse=True, return_counts=True)
+        may_be_held = count[code] > 1
+    if n <= FEW_ROWS:
+        helds = [may_be_held & (place % FOLDS == fold) for fold in range(FOLDS)]
+    else:
+        n_held = int(min(max(SHARE_HELD * n, min(MOST_SHARE * n, LEAST_HELD)), MAX_HELD))
+        helds = [may_be_held & ((place + 1) * n_held // n > place * n_held // n)]
+    return [(np.sort(order[~held]), np.sort(order[held])) for held in helds]
+
+
+def first_size(last: int) -> int:
+    """The number of vectors to begin with, where ``last`` are the most."""
+    return FIRST_SIZE if last > 1.4 * FIRST_SIZE else last
+
+
+def next_size(k: int, last: int, tried: list[Trial], before: list[Trial] | None = None) -> int | None:
+    """The number of vectors after k, by how far the best of its trials is from what is allowed; None after ``last``.
+
+    Parameters
+    ----------
+    k, last : int
+    tried : list of Trial
+        With k vectors.
+    before : list of Trial, optional
+        With fewer: the last one of the same kind says how quickly the upper end falls.
+    """
+    if k >= last:
+        return None
+    best = min(tried, key=lambda trial: trial.upper)
+    allowed, rate = max(trial.allowed for trial in tried), RATE
+    same = [trial for trial in before or [] if trial.kind == best.kind]
+    if same:
+        rate = min(max(rate_seen(same[-1], best), SLOW_RATE), RATE)
+    factor = (best.upper / allowed) ** (1.0 / rate) if best.upper > 0 < allowed else FACTOR
+    size = int(k * min(max(factor, FACTOR), MOST_FACTOR))
+    return size if 1.4 * size < last else last
+
+
+def rate_seen(before: Trial, now: Trial) -> float:
+    """The power of the number of vectors with which the upper end fell, 0 where it did not."""
+    if before.upper > now.upper > 0:
+        return float(np.log(before.upper / now.upper) / np.log(now.n_basis / before.n_basis))
+    return 0.0
+
+
+def is_hopeless(before: Trial, now: Trial, size: int) -> bool:
+    """Whether the upper end will be far from allowed with ``size`` vectors, at the rate seen or LEAST_RATE."""
+    rate = max(rate_seen(before, now), LEAST_RATE)
+    return now.upper * (now.n_basis / size) ** rate > HOPELESS * now.allowed
+
+
+def row_errors(task: Task, scores: Array, labels: Array) -> Array:
+    """The error of each row: 1 where its class is wrong, or how far the prediction is from the target."""
+    predicted = task.decode(scores, np.zeros(0), None)
+    if task.has_targets:
+        return np.abs(np.asarray(predicted, dtype=np.float64) - labels)
+    return (np.asarray(predicted) != labels).astype(np.float64)
+
+
+def paired(difference: Array, weights: Array) -> tuple[float, float]:
+    """Weighted mean of differences of single rows, and its standard error."""
+    mean = float(np.average(difference, weights=weights))
+    spread = np.sqrt(np.sum(np.square(weights * (difference - mean))))
+    return mean, float(spread / weights.sum())
+
+
+def err_surely_less(errors: Array, others: Array, weights: Array) -> bool:
+    """Whether errors are less than others of the same rows, by more than chance makes likely.
+
+    Of trials that were decided at different numbers of rows, the rows count that both have seen.
+    """
+    n = min(len(errors), len(others))
+    mean, deviation = paired(errors[:n] - others[:n], weights[:n])
+    return mean + SURE * deviation < 0
+
+
+def allowed_error(error: float, max_extra_error: float, problem: Problem) -> float:
+    """How much more than the exact machine's error will do."""
+    labels, weights = problem.examples.labels, problem.examples.weights
+    if problem.task.has_targets:
+        constant = float(np.average(np.abs(labels - np.median(labels)), weights=weights))
+        max_extra_error = max_extra_error * constant
+    else:
+        _, codes = np.unique(labels, return_inverse=True)
+        constant = 1.0 - float(np.bincount(codes, weights=weights).max() / weights.sum())
+    return min(max_extra_error, ERROR_SHARE * error, GAIN_SHARE * max(0.0, constant - error))
+
+
+def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str:
+    """What was tried, in a line."""
+    tried = ", ".join(
+        f"{trial.n_basis} {trial.vectors}{'' if trial.multi_class is None else f' ({trial.multi_class})'} "
+        f"{trial.error:.4g} ± {trial.standard_error:.2g}"
+        for trial in trials
+    )
+    most = f"at most {allowed:.2g} more will do"
+    return f"error on rows held out: exact machine ({n_exact} vectors) {error:.4g}, {most}; {tried or 'none tried'}"

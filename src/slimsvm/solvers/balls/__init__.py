@@ -1,5 +1,0 @@
-"""Enclosing balls: the L2-loss SVM as the smallest ball around all rows.
-
-enclosing_ball  the problem, and the search for rows outside of the ball
-cvm, bvm        `CVM` and `BVM`
-"""

@@ -1,0 +1,122 @@
+r"""BSCA: dual coordinate ascent on a budget.
+
+Problem: the box-constrained dual of `parts.budgeted.box_dual`. Algorithm 1 of the paper, on a random row i per step,
+with f̃ the score of the budgeted model (points x̃_j, coefficients β_j):
+
+    δ = clip(α_i + (1 − y_i f̃(x_i)) / k(x_i, x_i), 0, C ω_i) − α_i
+    if δ ≠ 0:   α_i ← α_i + δ,   add δ y_i φ(x_i) to the model      (the paper leaves y_i out here)
+    if there are more than B points: the maintenance rule makes room
+
+δ is damped: k(x_i, x_i) stands for itself times 1 + damping M / n, where M points have been taken away so far.
+
+Regression takes θ_i ← clip(S_ε(θ_i k_ii + y_i − f̃(x_i)) / k_ii, −C ω_i, C ω_i), S_ε the soft threshold; several
+classes, each against the rest, share the points and the kernel values. It stops after a number of epochs or on a
+plateau; then the convex problem in the coefficients of the final points is solved.
+
+Qaadan, Schüler, Glasmachers, "Dual SVM Training on a Budget", 2018.
+
+Parts: `parts.budgeted.budgeted_solver`, `parts.budgeted.epochs`.
+"""
+
+from __future__ import annotations
+
+from slimsvm.budget.steps import DUAL
+from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
+
+
+class BSCA(BudgetedSolver):
+    """Budgeted stochastic coordinate ascent: the dual, one row at a time, with at most ``max_basis`` vectors.
+
+    For two classes, several (each against the rest; the finish solves Crammer and Singer's problem over the vectors),
+    and regression; dense and sparse rows. Problems with at most ``max_basis`` rows are solved by plain dual
+    coordinate ascent to a relative gap of 1e-10.
+
+    Parameters
+    ----------
+    max_basis : int, default=500
+        Number of basis vectors, the budget B.
+    epochs : int, default=3
+        Passes over the rows; the estimator's ``max_iter`` may reduce them.
+    maintenance : str or BudgetRule, default="merge"
+        The rule that removes vectors when there are too many: a name of `slimsvm.budget.BUDGET_RULES` ("merge",
+        "project", "remove", ...), or an object. Merging needs the RBF kernel.
+    finish : bool, default=True
+        Solve the convex problem in the coefficients of the final vectors.
+    descent_epochs : int, default=0
+        After the finish, passes of descent on vectors and coefficients together, as in `Refine`.
+    selection : {"permutation", "uniform", "adaptive"}, default="permutation"
+        "permutation": every row once per epoch in random order. "uniform": rows drawn with replacement, as in the
+        paper. "adaptive": the rows whose α moved last time, in random order, and of those at rest for k epochs one in
+        1 + k.
+    damping : float or "auto", default="auto"
+        A step is divided by 1 + damping M / n, where M is the number of vectors that the budget has removed so far.
+        The loss of a merge grows with the square of the step, and α does not know about it. Without merges nothing is
+        damped; 0 takes the paper's steps. "auto" is 4 for classes, 1 for regression and 0 for one class, whose C
+        changes. `partial_fit` damps nothing, because it sees its rows once.
+    patience : int or None, default=None
+        Stop after this many epochs in a row that lower neither the primal objective nor the weight degradation by 1 %.
+    average : bool, default=True
+        The model of an epoch is the mean of the models after each of its last ``max_basis`` steps, not the last model.
+        This changes no step, and the finish computes its own coefficients. Without the finish it smooths most dips.
+    reports : {"sample", "exact"}, default="sample"
+        Whether the objectives and the training error of each epoch are estimated from 2,000 rows or exact. Exact dual
+        objectives are lower bounds; they cost one kernel evaluation for each pair of rows with α > 0.
+    tol_relative : float, default=1e-3
+        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or points times outputs, see `LowRank`).
+
+    Notes
+    -----
+    Records in ``history_`` describe the model before the finish: ``primal``; ``dual``, D(α) = Σα − ½‖Σ α_i y_i φ(x_i)‖²
+    (a true bound if ``is_exact``); ``dual_of_model``, Σα − ½‖w̃‖² with the budgeted w̃, which is not a bound;
+    ``steps``, and their shares ``merge_fraction`` (the budget removed a vector afterwards) and ``zero_step_fraction``;
+    ``degradation`` (the sum of all ‖Δ‖² removed), ``training_error``, ``online_loss`` and ``online_error`` (of rows
+    at the time of their step), ``seconds`` since the fit began. With two classes and at most 2,000 rows also
+    ``relative_error``, the paper's E(w, w̃): from 1 on its theorem 1 guarantees no further progress.
+    With several classes primal and duals are those of one class against the rest.
+
+    References
+    ----------
+    Qaadan, Schüler, Glasmachers: Dual SVM Training on a Budget, 2018, Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from slimsvm import BSCA, SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=BSCA(max_basis=20), random_state=0).fit(scale(X), y)
+    >>> clf.n_basis_ <= 20, bool(clf.score(scale(X), y) > 0.97)
+    (True, True)
+    """
+
+    method = DUAL
+
+    def __init__(
+        self,
+        max_basis=500,
+        *,
+        epochs=3,
+        maintenance="merge",
+        finish=True,
+        descent_epochs=0,
+        selection="permutation",
+        damping="auto",
+        patience=None,
+        average=True,
+        reports="sample",
+        tol_relative=1e-3,
+    ):
+        super().__init__(
+            max_basis,
+            epochs=epochs,
+            maintenance=maintenance,
+            finish=finish,
+            descent_epochs=descent_epochs,
+            selection=selection,
+            patience=patience,
+            average=average,
+            reports=reports,
+            tol_relative=tol_relative,
+        )
+        self.damping = damping

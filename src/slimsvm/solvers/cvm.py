@@ -1,0 +1,57 @@
+r"""Core vector machine: the L2-loss SVM as the smallest ball around all rows, by growing a core set.
+
+    S = one row of each class
+    repeat
+        (c, R) = smallest ball around S: α over S by pairs of rows, from the α before
+        stop if no row is outside of the ball (c, (1 + ε) R); otherwise the farthest of a sample joins S
+
+Tsang, Kwok, Cheung, "Core Vector Machines: Fast SVM Training on Very Large Data Sets", JMLR 2005, Algorithm 1. Then R
+is at most the radius of the smallest ball around all rows, and (1 + ε) R at least that.
+
+Parts: `parts.balls.enclosing_ball` (the problem, the search), `parts.balls.smallest_ball` (a step of the loop).
+"""
+
+from __future__ import annotations
+
+from slimsvm.parts.balls.enclosing_ball import BallSolver
+from slimsvm.parts.balls.smallest_ball import SmallestBallRun
+from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.problem import Problem
+
+
+class CVM(BallSolver):
+    """Core vector machine for two classes: squared slacks, penalised intercept, a core set that grows row by row.
+
+    It solves another problem than the other solvers, ½‖w‖² + (C/2) Σ max(0, 1 − y f)². Objective and bound of that
+    problem are ``counters_["own_objective"]`` and ``counters_["own_lower_bound"]``; ``objective_`` is the hinge
+    objective of the model.
+
+    Parameters
+    ----------
+    epsilon : float, default=1e-6
+        ε: the ball around all rows has at most 1 + ε times the smallest radius.
+    sample_size : int, default=59
+        Random rows among which the farthest is searched for.
+
+    References
+    ----------
+    Tsang, Kwok, Cheung: Core Vector Machines: Fast SVM Training on Very Large Data Sets, JMLR 2005.
+
+    Examples
+    --------
+    >>> from slimsvm import CVM, SVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=CVM(), random_state=0).fit(X, y)
+    >>> bool(clf.counters_["own_objective"] - clf.counters_["own_lower_bound"] < 0.01 * clf.counters_["own_objective"])
+    True
+    """
+
+    def __init__(self, epsilon=1e-6, sample_size=59):
+        self.epsilon = epsilon
+        self.sample_size = sample_size
+
+    def start(self, problem: Problem, state: DualState | None = None) -> SmallestBallRun:
+        """Check the problem and set the run up."""
+        self.check(problem, state)
+        return SmallestBallRun(problem, self.epsilon, self.sample_size, state)

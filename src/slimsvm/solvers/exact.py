@@ -1,0 +1,488 @@
+r"""The exact kernel SVM by decomposition.
+
+Binary classification, ε-insensitive regression and one class are one dual problem in v_i = α_i y_i, or α_i − α_i*:
+
+    max_v  D(v) = Σ t_i v_i − ε Σ |v_i| − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0
+
+with t_i = cost·y_i and ε = 0, or the target and the tube's ε (`parts.dual_ascent.dual`). A regularised intercept
+adds 1 to K. With g = t − Kv, the derivatives of D upwards and downwards, u_i and d_i, are g_i up to ∓ε.
+The stopping rule is LIBSVM's,
+
+    max {u_i: v_i < hi_i} − min {d_i: v_i > lo_i} ≤ tol,
+
+where 0 joins both sets unless the intercept is free. Every v is a dual point: D(v) bounds the optimum from below. Where
+the objective is more than GAP above D(v) by then, as large prices and few errors make it, tol is lowered for a while.
+
+Three levels, each in the next one:
+
+    all rows     the active rows are solved for; then g is brought up to date for all others in one fused pass, those
+                 that violate become active and those far from it cease to be. The first active rows are a sample.
+    active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
+                 by kernel values computed anew, or where they are dear by lines of K from a cache
+    working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
+                 rows at a time (`parts.dual_ascent.leap`). Few rows are one working set, at first, of which K has
+                 the lines that it takes (`parts.dual_ascent.growing_lines`)
+
+Where pairs take too many steps, as for features that nobody scaled, and rows are few enough, an interior-point method
+solves for all (`parts.dual_ascent.interior_point`).
+
+Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
+(second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
+`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_cache`, `parts.dual_ascent.row_set`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs
+from slimsvm.parts.dual_ascent.active_rows import ActiveRows
+from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.parts.dual_ascent.interior_point import Inner
+from slimsvm.parts.dual_ascent.kernel_cache import keeps_lines, kernel_values
+from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
+from slimsvm.parts.dual_ascent.shared_kernel import SharedKernelRun, fits_in_memory
+from slimsvm.parts.problem import Kept, Problem
+from slimsvm.parts.reports import REPORT_WORK
+from slimsvm.parts.rounding import DualPoint
+from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.solver import Solver
+
+Array = np.ndarray
+
+# Shares of the memory limit for lines of the kernel matrix, and for leaps.
+CACHE_SHARE, LEAP_SHARE = 0.5, 0.4
+# The first active rows: this many, or this share of all if that is more. Which ones changes no more than digits below
+# the tolerance; without a random_state they are those of SEED, so that fits of the same rows are alike to the bit.
+FIRST_ROWS, FIRST_SHARE, SEED = 4096, 1 / 8, 0
+# All rows if lines are kept and those of all take no more than this share of their memory.
+ALL_LINES_SHARE = 1.0
+# The active rows are solved for to this share of all rows' violation, if they are one working set to that.
+LEVEL_SHARE, ONE_SET_SHARE = 0.3, 0.1
+# A working set that is not all active rows is solved to this share of their violation.
+SET_SHARE = 0.3
+# Steps in a working set, by its size.
+STEPS_PER_ROW = 20
+# … and at most this many numbers of each line in all, about a second's work: limits are looked at between working sets.
+STEP_WORK = 400_000_000
+# Rows cease to be active only if at least this share of them can.
+WORTH_DROPPING = 0.2
+# … those that violate by less than −1 times this share of the greatest change of g in the last pass.
+KEEP_SHARE = 0.5
+# The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
+STALL, ROUNDING = 20, 1e-16
+
+
+class ExactRun(Run):
+    """The loop's state on one problem; see the module's text.
+
+    ``v`` is changed by whole working sets at a time, and ``g_of_all`` says whether g is that of v in all rows: what
+    `finish` needs is there wherever an interrupt strikes.
+    """
+
+    doing = "exact machine"
+
+    def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
+        self.problem, self.dual = problem, Dual.of(problem)
+        self.kept = Kept(problem.room) if problem.kept is None else problem.kept
+        self.kernel_rows = problem.bind()
+        n = self.kernel_rows.n_rows
+        self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
+        self.v_seen = self.v.copy()  # g of inactive rows is that of this v
+        self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
+        self.g_of_all, self.converged = True, False
+        self.value, self.stalled, self.drift = 0.0, 0, np.inf
+        self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
+        if state is not None:
+            self.go_on(state)
+        elif self.dual.total:
+            self.begin(self.outermost())
+        memory = int(CACHE_SHARE * problem.memory_limit)
+        first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
+        self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room)
+        self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
+        leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
+        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size)
+        self.progress = Progress(n)
+        self.spent: str | None = None
+        self.inner = Inner(self.dual, LEAP_SHARE * problem.memory_limit)
+        if self.active.largest < 2:
+            raise ValueError(
+                f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
+                "at least 2"
+            )
+        self.goal = problem.tol
+        self.active.collect(self.v, self.g)
+        if len(first) < n:
+            highest, lowest = self.active.extremes()
+            self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
+
+    def generator(self) -> np.random.Generator:
+        """The problem's, or where it has none the same one in every fit."""
+        problem = self.problem
+        return (replace(problem, random_state=SEED) if problem.random_state is None else problem).generator()
+
+    def distance(self, record: dict[str, Any]) -> float:
+        """See `parts.progress`."""
+        return max(self.goal, record["violation"]) / self.tol.now
+
+    def begin(self, v: Array, g: Array | None = None) -> None:
+        """Start from a dual point other than 0."""
+        self.v, self.v_seen = v, v.copy()
+        self.g = self.gradient() if g is None else g
+        self.looked = self.v_seen, self.g
+        self.value = self.dual.value(self.v, self.g)
+
+    def go_on(self, state: DualState) -> None:
+        """Start from the best multiple of another fit's dual point that the bounds allow."""
+        C = self.problem.C
+        v = self.dual.feasible(state.v * (C / state.C))
+        scores = state.scores_at(v, C, self.kept.get(LAST))
+        self.begin(v, None if scores is None else self.dual.target - scores)
+        share = self.dual.best_multiple(self.v, self.g)
+        self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))
+
+    def outermost(self) -> Array:
+        """One class: a dual point of the rows that are least like a sample of them."""
+        n, hi = self.kernel_rows.n_rows, self.dual.hi
+        sample = np.sort(self.generator().choice(n, min(n, FIRST_ROWS), replace=False))
+        likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
+        order = np.argsort(likeness, kind="stable")
+        v = np.zeros(n)
+        v[order] = np.clip(self.dual.total - (np.cumsum(hi[order]) - hi[order]), 0.0, hi[order])
+        return self.dual.feasible(v)
+
+    def first_rows(self, memory: int, is_begun: bool) -> Array:
+        """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound.
+
+        All where there are few, and where lines are kept and there is room for all: a look would compute values
+        that lines have, or will have.
+        """
+        n, itemsize = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize
+        size = max(FIRST_ROWS, int(FIRST_SHARE * n))
+        if n <= 2 * FIRST_ROWS or (keeps_lines(self.kernel_rows) and n * n * itemsize <= ALL_LINES_SHARE * memory):
+            return np.arange(n)
+        if not is_begun:
+            return self.sample(size)
+        worst = np.argpartition(-self.violation(), size)[:size]
+        return np.union1d(worst, np.flatnonzero((self.v > self.dual.lo) & (self.v < self.dual.hi) & (self.v != 0)))
+
+    def violation(self) -> Array:
+        """How far every row is from its optimality condition; negative where it is met."""
+        up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+        middle = 0.5 * sum(self.dual.extremes(up, down)) if self.dual.balanced else 0.0
+        return np.maximum(up - middle, middle - down)
+
+    def gradient(self) -> Array:
+        """Compute g of all rows from nothing but v."""
+        rows = np.flatnonzero(self.v)
+        scores = self.kernel_rows.scores(self.kernel_rows.points(rows), self.v[rows, None])[:, 0]
+        return self.dual.target - scores.astype(np.float64) - self.dual.offset * self.v.sum()
+
+    def sample(self, size: int) -> Array:
+        """Rows drawn at random, of both classes alike where there are classes."""
+        rng, n = self.generator(), self.kernel_rows.n_rows
+        if self.problem.task.has_targets:
+            return np.sort(rng.choice(n, size, replace=False))
+        parts = []
+        for rows in (np.flatnonzero(self.dual.target > 0), np.flatnonzero(self.dual.target < 0)):
+            share = max(1, round(size * len(rows) / n))
+            parts.append(rng.choice(rows, min(len(rows), share), replace=False))
+        return np.sort(np.concatenate(parts))
+
+    def improve(self, places: Array, tol: float, max_steps: int) -> float:
+        """Solve for a working set of active rows, and move them; the violation that is left in the set."""
+        found = self.active.solve(places, tol, max_steps)
+        self.g_of_all = False
+        self.v[self.active.rows[places]] = found.v
+        self.active.move(found)
+        self.stalled = self.stalled + 1 if found.gain <= ROUNDING * abs(self.value) else 0
+        self.value += max(found.gain, 0.0)
+        return found.violation
+
+    def values(self) -> Array:
+        """Kernel values of all rows."""
+        return self.kernel_rows.block(self.kernel_rows.points(np.arange(len(self.v))))
+
+    def go_inside(self) -> None:
+        """Solve for all rows by the interior-point method; its point is taken if it is better."""
+        found = self.inner.solve(self.tol.now)
+        if found is None or not (
+            found.violation <= self.tol.now or self.dual.value(found.v, found.g) > max(self.value, 0.0)
+        ):
+            return
+        self.g_of_all, self.stalled = False, 0
+        self.begin(found.v, found.g)
+        self.active.collect(self.v, self.g)
+        self.g_of_all = True
+
+    # -- all rows ---------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
+        g = self.g.copy()
+        g[self.active.rows] = self.active.g
+        self.drift = 0.0
+        inactive = np.flatnonzero(self.active.others) if len(self.active) < len(g) else np.zeros(0, np.int64)
+        if len(inactive) and len(changed := np.flatnonzero(self.v != self.v_seen)):
+            change = self.v[changed] - self.v_seen[changed]
+            moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
+            moved = moved.astype(np.float64) + self.dual.offset * change.sum()
+            g[inactive] -= moved
+            self.drift = float(np.abs(moved).max())
+        self.g, self.v_seen = g, self.v.copy()
+        self.looked = self.v_seen, g
+        self.g_of_all = True
+
+    def select(self) -> None:
+        """Make the worst violators active, and let go of rows that are far from violating."""
+        violation = self.violation()
+        active = self.active.rows
+        added = np.flatnonzero(self.active.others & (violation > 0.5 * self.tol.now))
+        most = max(len(active), FIRST_ROWS)
+        if len(added) > most:
+            added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
+        kept = np.flatnonzero(violation[active] >= -max(KEEP_SHARE * self.drift, self.goal))
+        # Lines of all rows cost no look, which computes anew.
+        if len(kept) <= (1 - WORTH_DROPPING) * len(active) and not self.has_all_lines:
+            self.cache.keep(kept)
+        self.cache.extend(added)
+        self.active.collect(self.v, self.g)
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """One working set, or where the active rows are solved for, one look at all rows."""
+        if self.inner.is_due(self.active.n_steps, self.active.leaps.work_of_all, self.values):
+            self.go_inside()
+        places, gap = self.active.choose(self.goal)
+        objective, error = None, None
+        if len(places) and self.stalled < STALL:
+            is_all = len(places) == len(self.active)
+            tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, SET_SHARE * gap)
+            self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
+        else:
+            self.look()
+            if len(self.active) == len(self.g):
+                violation = gap  # that of all rows is known
+            else:
+                highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
+                violation = highest - lowest
+            is_met = violation <= self.tol.now
+            objective, intercept = self.stretched() if is_met else self.evaluate(at_best=False)
+            closes = self.problem.is_small and len(self.active) <= self.active.size
+            n = len(self.v) if closes else None
+            goes_on = is_met and self.tol.is_lowered(objective, self.value, self.active.n_steps, n)
+            self.converged = self.stalled >= STALL or (is_met and not goes_on)
+            if self.converged and is_met and closes:
+                objective, intercept = self.close()
+            elif not self.converged:
+                self.select()
+                share = LEVEL_SHARE if len(self.active) > self.active.size else ONE_SET_SHARE
+                self.goal = max(self.tol.now, min(self.goal, share * violation))
+            error = self.training_error(intercept)
+        self.spent = self.progress.ended(self.active.n_steps, lambda: self.dual.value(self.v, self.gradient()))
+        return {
+            "objective": objective,
+            "lower_bound": self.value,
+            "gap": None if objective is None else objective - self.value,
+            "violation": gap,
+            "n_active": len(self.active),
+            "n_basis": int(np.count_nonzero(self.v)),
+            "training_error": error,
+        }
+
+    def close(self) -> tuple[float, float]:
+        """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
+        everything, n = np.arange(len(self.active)), len(self.v)
+        most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
+        self.active.leaps.hasten()
+        while True:
+            before = self.active.n_steps
+            violation = self.improve(everything, tol, most)
+            self.look()
+            objective, intercept = self.stretched()
+            most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.active.n_steps, n)
+            if not most or self.active.n_steps == before:
+                return objective, intercept
+
+    def evaluate(self, at_best: bool) -> tuple[float, float]:
+        """Objective and intercept, from g of all rows.
+
+        ``at_best``: where the gap is wide take the intercept of the lowest objective, for which rows are sorted. A mean
+        over free rows says little where these differ, or where a row of a huge weight has a loss.
+        """
+        dual = self.dual
+        norm_squared = float(self.v @ (dual.target - self.g))
+
+        def objective_at(added: float) -> float:
+            return 0.5 * norm_squared + dual.total * added + dual.penalty(self.g, added)
+
+        intercept = dual.intercept(self.v, self.g)
+        objective = objective_at(intercept if dual.balanced else 0.0)
+        if at_best and dual.balanced and objective - dual.value(self.v, self.g) > self.allowed(objective):
+            best = dual.best_intercept(self.g)
+            objective, intercept = min((objective, intercept), (objective_at(best), best))
+        return objective, intercept
+
+    def stretched(self) -> tuple[float, float]:
+        """Take the multiple of v with the lowest objective where the gap is wide; `evaluate` after it."""
+        objective, intercept = self.evaluate(at_best=True)
+        if objective - self.value <= self.allowed(objective):
+            return objective, intercept
+        found = self.dual.stretched(self.v, self.g, intercept)
+        if found is None:
+            return objective, intercept
+        self.g_of_all = False
+        self.begin(*found)
+        self.active.collect(self.v, self.g)
+        self.g_of_all = True
+        return self.evaluate(at_best=True)
+
+    def training_error(self, intercept: float) -> float:
+        """Share of the rows that the model errs on, or what the task has in its place, from g of all rows."""
+        task, examples = self.problem.task, self.problem.examples
+        scores = self.dual.target - self.g + (intercept if self.dual.balanced else 0.0)
+        return task.error(task.decode(scores[:, None], np.zeros(0), examples), examples)
+
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which the fit has converged."""
+        return max(GAP, self.problem.tol) * max(abs(objective), self.tol.least_size)
+
+    def dual_point(self) -> DualPoint:
+        """The last v."""
+        return self.dual.point(self.v, self.g)
+
+    def _report_work(self) -> float:
+        """Multiply-adds that the scores of all rows take."""
+        rows = self.kernel_rows.rows
+        return float(np.count_nonzero(self.v)) * (rows.n_stored + 8 * rows.n_rows)
+
+    def _estimate(self) -> float:
+        """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
+        dual, rows, n = self.dual, self.kernel_rows, len(self.v)
+        others = np.flatnonzero(self.active.others)
+        size = min(len(others), max(1, int(REPORT_WORK * n / self._report_work())))
+        sample = np.sort(self.generator().choice(others, size, replace=False))
+        points = np.flatnonzero(self.v)
+        scores = rows.scores(rows.points(points), self.v[points, None], rows=sample)[:, 0]
+        g = np.zeros(n)
+        g[self.active.rows] = self.active.g
+        intercept = dual.intercept(self.v, g) if dual.balanced else 0.0
+        g[others] = intercept
+        losses = dual.penalty(g, intercept)
+        self.g = g.copy()
+        g[:] = intercept
+        g[sample] = dual.target[sample] - scores - dual.offset * self.v.sum()
+        losses += len(others) / size * dual.penalty(g, intercept)
+        warnings.warn(
+            f"the exact machine was cut short before it had looked at all rows: its objective is estimated from "
+            f"{n - len(others) + size} of {n}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return 0.5 * float(self.v @ (dual.target - self.g)) + dual.total * intercept + losses
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model of v, its objective and D(v).
+
+        Of a fit that is cut short v is that of the last look at all rows, where the scores of the latest take long;
+        before the first look the objective is estimated from some of the rows.
+        """
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
+        takes_long, objective = status.is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
+        if takes_long and self.looked is not None:
+            self.v, self.g = self.looked
+        elif takes_long:
+            objective = self._estimate()
+        elif not self.g_of_all:
+            self.g = self.gradient()
+        rows = np.flatnonzero(self.v)
+        coef = self.v[rows, None]
+        counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
+        if objective is None:
+            objective, intercept = self.evaluate(at_best=True)
+        else:
+            intercept = self.dual.intercept(self.v, self.g)
+        model = KernelExpansion(
+            basis=self.kernel_rows.basis(rows),
+            coef=coef,
+            intercept=np.array([intercept]),
+            plain=np.zeros(0),
+            kernel=self.problem.kernel,
+            dtype=self.kernel_rows.precision,
+        )
+        bound = min(self.dual.value(self.v, self.g), objective)
+        state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
+        if not takes_long or self.looked is not None:
+            self.kept.put(LAST, (state.v, self.dual.target - self.g))
+        return Fit(model, status, objective, bound, history, counters, state, rows)
+
+
+NEEDS = (
+    Need(
+        lambda problem: problem.task.has_dual or bool(problem.task.class_pairs()),
+        "Exact solves problems of two classes, of pairs of classes, regression and one class, found {task}; "
+        "solver='exact-cuts' solves it",
+    ),
+    Need(
+        lambda problem: not problem.task.intercept_price or problem.intercept == "free",
+        "one class needs intercept='free', found {problem.intercept!r}",
+    ),
+)
+
+
+class Exact(Solver):
+    """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, more one-vs-one, regression, one class.
+
+    ``tol`` is LIBSVM's: the largest violation of the optimality conditions by a pair of rows. The number of steps has
+    no limit of its own: a fit ends with a warning only where further steps, 500 per row and at least a million, no
+    longer raise the dual value, as rounding can make it at C = 1e10. ``max_iter`` counts working sets and looks at all
+    rows; for several classes it is the limit for each pair.
+
+    Parameters
+    ----------
+    working_set_size : int or None, default=None
+        Rows solved for at a time. None: 1,024 to 8,192, more if kernel values are cheap.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, Exact
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=Exact(), intercept="free", tol=1e-5).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-3 * clf.objective_)
+    True
+    """
+
+    takes_label_sets = False
+
+    follows_libsvm = True
+
+    def __init__(self, working_set_size=None):
+        self.working_set_size = working_set_size
+
+    def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:
+        """Check that the problem has this dual, and set the run up."""
+        check_needs("Exact", problem, RANDOM_ACCESS, *NEEDS)
+        if self.working_set_size is not None:
+            check_count("working_set_size", self.working_set_size)
+            if self.working_set_size < 2:
+                raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
+        if state is not None:
+            if not isinstance(state, PairStates if problem.task.class_pairs() else DualState):
+                raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
+            state.check(problem.task, problem.examples)
+        if problem.task.class_pairs():
+            assert not isinstance(state, DualState)
+            is_small = fits_in_memory(problem, CACHE_SHARE * problem.memory_limit) and self.working_set_size is None
+            return (SharedKernelRun if is_small else OneVsOneRun)(problem, self, state)
+        assert not isinstance(state, PairStates)
+        return ExactRun(problem, self.working_set_size, state)

@@ -1,0 +1,433 @@
+r"""LASVM: the kernel SVM online, one row after the other.
+
+    max_v  D(v) = Σ t_i v_i − ½ v'Kv,    lo ≤ v ≤ hi,    free intercept: Σ v_i = 0    (`parts.dual_ascent.dual`)
+
+    S = a few rows of both classes
+    for rows k in random order, or the one of every ``pool`` rows that is chosen:
+        PROCESS(k)   take k into S if it violates the optimality conditions by more than tol; one step with it
+        REPROCESS    one step on the worst violators in S; rows with v = 0 that cannot move leave S
+    finishing: REPROCESS until no row of S violates by more than tol (here with second-order selection)
+
+Bordes, Ertekin, Weston, Bottou, "Fast Kernel Classifiers with Online and Active Learning", JMLR 2005. Theirs is the
+free intercept; without one, or with a regularised one, steps are made in one variable instead of two.
+
+The finishing step solves for S only. ``tol_relative`` goes on where the paper stops: one pass over all rows computes
+the gap, and rows that violate join S, until it is small enough. That also cures what PROCESS cannot: where all rows of
+S are at their bounds (a small C), no single new row finds a partner to move with.
+
+Parts: `parts.dual_ascent.kernel_table` (kernel values between the rows of S), `core/decomposition/lasvm.cc`
+(steps), `parts.dual_ascent.row_set` (finishing), `parts.dual_ascent.lasvm_chunks` (rows in chunks).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.core.clock import time_limit
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
+from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
+from slimsvm.parts.dual_ascent.kernel_table import KernelTable
+from slimsvm.parts.dual_ascent.lasvm_chunks import Joined, OnlineState
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import finite, reported, surely
+from slimsvm.parts.rounding import DualPoint
+from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.solver import Solver, iterate
+from slimsvm.tasks import losses
+
+Array = np.ndarray
+
+SELECTIONS = ("random", "gradient", "margin")
+# Rows of either class to begin with.
+SEEDS = 5
+# Rows processed in one call, at most this many and this share of all: the kernel values with S are one product.
+BATCH, BATCH_SHARE = 64, 1 / 16
+# Chosen rows are processed in fewer, so that the choice knows of the rows before.
+CHOSEN_BATCH = 8
+# Most rows that join S after a look at all rows; the number that S has if that is more.
+MOST_ADDED = 1024
+# Steps of the finishing between two looks at the limits.
+SETTLING_STEPS = 10_000
+# Share of the memory limit for the kernel values between the rows of S.
+TABLE_SHARE = 0.75
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A dual point as the scores of all rows have it."""
+
+    rows: Array
+    v: Array
+    intercept: float
+    objective: float
+    bound: float
+    error: float
+    g: Array
+
+
+class LasvmRun(Run):
+    """The loop's state on one problem.
+
+    ``latest`` (rows, v) is replaced as a whole, so that an interrupt leaves a model. It begins with ``kept`` in S, of
+    dual variables v, or with seeds where that is None; ``offered`` are the rows to pass over.
+    """
+
+    doing = "passes over the rows"
+
+    def __init__(self, problem: Problem, solver: LASVM, offered: Array, v: Array, kept: Array | None):
+        self.problem, self.solver, self.dual = problem, solver, Dual.of(problem)
+        self.kernel_rows = problem.bind()
+        self.rng = problem.generator()
+        self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "LASVM")
+        size = len(self.table.row)
+        self.v, self.g, self.target, self.lo, self.hi = (np.zeros(size) for _ in range(5))
+        self.inside = np.zeros(size, bool)
+        self.latest = np.zeros(0, np.int64), np.zeros(0)
+        self.value, self.converged, self.n_steps = 0.0, False, 0
+        self.progress = Progress(problem.rows.n_rows)
+        self.spent: str | None = None
+        self.judged: Judged | None = None
+        self.is_settled = False
+        if kept is not None:
+            self.go_on(kept, v)
+        self.queue = self.order(offered, with_seeds=kept is None)
+        self.n_queued = max(1, len(self.queue))
+
+    @property
+    def share_done(self) -> float:
+        """See `parts.progress`: of the passes, after which there is little to do."""
+        return 1.0 - len(self.queue) / self.n_queued
+
+    def go_on(self, rows: Array, v: Array) -> None:
+        """Start with these rows in S."""
+        if len(rows):
+            slots = self.insert(rows)
+            scores = self.kernel_rows.scores(self.kernel_rows.points(rows), v[rows, None], rows=rows)[:, 0]
+            self.v[slots], self.inside[slots] = v[rows], True
+            self.g[slots] = self.target[slots] - scores - self.dual.offset * v.sum()
+            self.note()
+
+    def order(self, offered: Array, with_seeds: bool) -> Array:
+        """Rows to look at: seeds of both classes, then every row once in each epoch."""
+        parts = []
+        if with_seeds:
+            own = self.rng.permutation(offered)
+            for of_class in (own[self.dual.target[own] > 0], own[self.dual.target[own] < 0]):
+                parts.append(of_class[:SEEDS])
+        return np.concatenate([*parts, *(self.rng.permutation(offered) for _ in range(self.solver.epochs))])
+
+    def insert(self, rows: Array) -> Array:
+        """Slots for rows that are not in S."""
+        slots = self.table.add(rows, np.flatnonzero(self.inside))
+        size = len(self.table.row)
+        if size > len(self.v):
+            more = size - len(self.v)
+            self.v, self.g, self.target, self.lo, self.hi = (
+                np.append(old, np.zeros(more)) for old in (self.v, self.g, self.target, self.lo, self.hi)
+            )
+            self.inside = np.append(self.inside, np.zeros(more, bool))
+        self.v[slots] = 0.0
+        self.target[slots], self.lo[slots], self.hi[slots] = (
+            array[rows] for array in (self.dual.target, self.dual.lo, self.dual.hi)
+        )
+        return slots
+
+    @property
+    def online_set(self) -> core.Structure:
+        """What compiled code takes of S."""
+        return core.OnlineSet(
+            top=self.table.top,
+            balanced=self.dual.balanced,
+            offset=self.dual.offset,
+            values=self.table.values,
+            target=self.target,
+            lo=self.lo,
+            hi=self.hi,
+            v=self.v,
+            g=self.g,
+            inside=self.inside,
+        )
+
+    def note(self) -> None:
+        """Keep the dual point and its value."""
+        used = np.flatnonzero(self.v)
+        v = self.v[used]
+        self.value = max(self.value, 0.5 * float(v @ (self.target[used] + self.g[used])))
+        self.latest = self.table.row[used], v
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> dict[str, Any]:
+        """A batch of rows, some steps of the finishing, or a look at all rows."""
+        seen: Judged | None = None
+        if len(self.queue):
+            self.learn()
+            self.converged = not (len(self.queue) or self.solver.finish)
+        elif not self.is_settled:
+            self.settle()
+            self.converged = self.is_settled and self.solver.tol_relative is None
+        else:
+            seen = self.look()
+        self.spent = self.progress.ended(self.n_steps, lambda: self.value)
+        return {
+            "objective": None if seen is None else seen.objective,
+            "lower_bound": self.value,
+            "gap": None if seen is None else seen.objective - self.value,
+            "n_active": int(np.count_nonzero(self.inside)),
+            "n_basis": len(self.latest[0]),
+            "training_error": None if seen is None else seen.error,
+        }
+
+    def learn(self) -> None:
+        """PROCESS and REPROCESS for the next rows."""
+        n, chooses = self.kernel_rows.n_rows, self.solver.selection != "random"
+        size = max(1, min(CHOSEN_BATCH if chooses else BATCH, int(BATCH_SHARE * n)))
+        pool = self.solver.pool if chooses and len(self.latest[0]) else 1
+        looked_at, self.queue = self.queue[: size * pool], self.queue[size * pool :]
+        rows = looked_at if pool == 1 else self.choose(looked_at, pool)
+        # A batch is a set of rows that are not in S.
+        is_kept = ~np.isin(rows, self.table.row[: self.table.top][self.inside[: self.table.top]])
+        rows = rows[is_kept][np.sort(np.unique(rows[is_kept], return_index=True)[1])]
+        if len(rows):
+            slots = self.insert(rows)
+            core.lasvm_learn(set=self.online_set, queue=slots, tol=self.problem.tol, seeds=2 * SEEDS, reprocesses=True)
+            self.note()
+        self.is_settled = False
+
+    def settle(self) -> None:
+        """REPROCESS, but with second-order selection, until no row of S violates by more than tol."""
+        top = self.table.top
+        inside = self.inside[:top]
+        n_steps, *_ = solve_set(
+            KernelBlock(self.table.values, np.arange(top)),
+            self.g[:top],
+            self.v[:top],
+            (self.lo[:top] * inside, self.hi[:top] * inside),  # slots that are not in S stay at 0
+            balanced=self.dual.balanced,
+            offset=self.dual.offset,
+            tol=self.problem.tol,
+            max_steps=SETTLING_STEPS,
+        )
+        self.is_settled, self.n_steps = n_steps < SETTLING_STEPS, self.n_steps + n_steps
+        core.lasvm_evict(set=self.online_set)
+        self.note()
+
+    def choose(self, rows: Array, pool: int) -> Array:
+        """Of every ``pool`` rows the one of smallest y f(x), or of smallest |f(x)|."""
+        scores = self.scores_of(rows)
+        worth = np.abs(scores) if self.solver.selection == "margin" else scores * np.sign(self.dual.target[rows])
+        return np.array([rows[at + np.argmin(worth[at : at + pool])] for at in range(0, len(rows), pool)])
+
+    def scores_of(self, rows: Array | None = None) -> Array:
+        """Scores of the latest model, the intercept of S included."""
+        basis, v = self.latest
+        scores = self.kernel_rows.scores(self.kernel_rows.points(basis), v[:, None], rows=rows)[:, 0]
+        return scores.astype(np.float64) + (self.middle() if self.dual.balanced else self.dual.offset * v.sum())
+
+    def middle(self) -> float:
+        """A free intercept as S has it: between the worst violators."""
+        rises, falls = self.g[self.inside & (self.v < self.hi)], self.g[self.inside & (self.v > self.lo)]
+        ends = [extreme for extreme in (rises.max(initial=-np.inf), falls.min(initial=np.inf)) if np.isfinite(extreme)]
+        return float(np.mean(ends)) if ends else 0.0
+
+    def judge(self) -> Judged:
+        """Objective and bound of the latest dual point: one pass over all rows."""
+        rows, v_used = self.latest
+        n, problem = self.kernel_rows.n_rows, self.problem
+        v = np.zeros(n)
+        v[rows] = v_used
+        scores = np.zeros(n)
+        if len(rows):
+            scores = self.kernel_rows.scores(self.kernel_rows.points(rows), v_used[:, None])[:, 0].astype(np.float64)
+        g = self.dual.target - scores - self.dual.offset * v.sum()
+        intercept = self.dual.intercept(v, g)
+        norm_squared = float(v @ (self.dual.target - g))
+        scores, plain = (scores + intercept)[:, None], np.zeros(0)
+        loss = losses(problem.task.augment(scores, plain, problem.examples), scores, plain, problem.examples)
+        error = problem.task.error(problem.task.decode(scores, plain, problem.examples), problem.examples)
+        objective = 0.5 * norm_squared + problem.C * float(problem.examples.weights @ loss)
+        return Judged(rows, v, intercept, objective, self.dual.value(v, g), error, g)
+
+    def stretched(self, seen: Judged) -> Judged:
+        """The multiple of a dual point whose model has the lowest objective, where the gap is wide."""
+        dual = self.dual
+        if not seen.objective - seen.bound > GAP * seen.objective:
+            return seen
+        found = dual.stretched(seen.v, seen.g, seen.intercept)
+        if found is None:
+            return seen
+        v, g = found
+        intercept = dual.best_intercept(g) if dual.balanced else dual.offset * float(v.sum())
+        objective = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, intercept if dual.balanced else 0.0)
+        return replace(seen, v=v, g=g, intercept=intercept, objective=objective, bound=dual.value(v, g))
+
+    def unjudged(self) -> Judged:
+        """The latest dual point with the intercept of S, where there is no time to look at all rows."""
+        rows, v_used = self.latest
+        v = np.zeros(self.kernel_rows.n_rows)
+        v[rows] = v_used
+        intercept = self.middle() if self.dual.balanced else self.dual.offset * float(v_used.sum())
+        return Judged(rows, v, intercept, np.nan, self.value, np.nan, np.zeros(0))
+
+    def look(self) -> Judged:
+        """Judge the point; where the gap is too wide, the rows that violate the most join S."""
+        self.judged = seen = self.judge()
+        inside = np.flatnonzero(self.inside)
+        self.g[inside] = seen.g[self.table.row[inside]]
+        up, down = self.dual.slopes(seen.v, seen.g, self.dual.lo, self.dual.hi)
+        middle = seen.intercept if self.dual.balanced else 0.0
+        violation = np.maximum(up - middle, middle - down)
+        violation[self.table.row[inside]] = -np.inf
+        violators = np.flatnonzero(violation > self.problem.tol)
+        tol_relative = self.solver.tol_relative
+        self.converged = seen.objective - self.value <= tol_relative * seen.objective or not len(violators)
+        if not self.converged:
+            violators = violators[np.argsort(-violation[violators], kind="stable")[: max(MOST_ADDED, len(inside))]]
+            slots = self.insert(violators)
+            self.g[slots], self.inside[slots] = seen.g[violators], True
+            self.is_settled = False
+        return seen
+
+    def allowed(self, objective: float) -> float:
+        """The widest gap with which the fit has converged."""
+        relative = self.solver.tol_relative
+        return relative * abs(objective) if self.solver.finish and relative is not None else np.inf
+
+    def dual_point(self) -> DualPoint | None:
+        """The last point that was judged."""
+        return None if self.judged is None else self.dual.point(self.judged.v, self.judged.g)
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model of the latest dual point, its objective and D."""
+        counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
+        seen: Judged | None = self.judged
+        if seen is None or seen.rows is not self.latest[0]:
+            seen = reported(self.kernel_rows, status, len(self.latest[0]), self.judge)
+        seen = self.unjudged() if seen is None else self.stretched(seen)
+        self.judged = seen
+        counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
+        order = np.argsort(seen.rows)
+        rows, problem = seen.rows[order], self.problem
+        model = KernelExpansion(
+            basis=self.kernel_rows.basis(rows),
+            coef=seen.v[rows, None],
+            intercept=np.array([seen.intercept]),
+            plain=np.zeros(0),
+            kernel=problem.kernel,
+            dtype=np.dtype(self.kernel_rows.dtype).name,
+        )
+        state = DualState(seen.v, problem.C, problem.task, problem.examples)
+        bound = None if np.isnan(seen.objective) else min(seen.bound, seen.objective)
+        return Fit(model, status, seen.objective, bound, history, counters, state, rows)
+
+
+class LASVM(Solver):
+    """The kernel SVM for two classes online: one pass over the rows, then a finishing step.
+
+    ``tol`` is LIBSVM's, on the rows that are kept. The finishing step ends as that of `Exact` where steps gain nothing.
+
+    Parameters
+    ----------
+    selection : {"random", "gradient", "margin"}, default="random"
+        "random" processes every row. "gradient" and "margin" process one of every ``pool`` random rows: the one
+        misclassified worst, or the one nearest to the decision surface (active learning).
+    pool : int, default=50
+        Number of rows from which one is chosen.
+    epochs : int, default=1
+        Passes over the rows.
+    finish : bool, default=True
+        Solve for the kept rows after the last pass.
+    tol_relative : float or None, default=0.01
+        After the finishing step compute the gap over all rows, and continue with violating rows until it is at most
+        this share of the objective. None stops after the finishing step, as in the paper.
+
+    References
+    ----------
+    Bordes, Ertekin, Weston, Bottou: Fast Kernel Classifiers with Online and Active Learning, JMLR 2005.
+
+    Examples
+    --------
+    >>> from slimsvm import LASVM, SVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = SVC(solver=LASVM(), intercept="free", random_state=0).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 0.01 * clf.objective_)
+    True
+    """
+
+    takes_label_sets = False
+
+    def __init__(self, selection="random", pool=50, epochs=1, finish=True, tol_relative=0.01):
+        self.selection = selection
+        self.pool = pool
+        self.epochs = epochs
+        self.finish = finish
+        self.tol_relative = tol_relative
+
+    def check(self, problem: Problem) -> None:
+        """Check the parameters, and that the problem is one of two classes."""
+        check_needs("LASVM", problem, TWO_CLASSES, RANDOM_ACCESS)
+        if self.selection not in SELECTIONS:
+            known = ", ".join(map(repr, SELECTIONS))
+            raise ValueError(f"selection must be one of {known}, found {self.selection!r}")
+        check_count("pool", self.pool)
+        check_count("epochs", self.epochs)
+        if self.tol_relative is not None and not self.tol_relative > 0:
+            raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
+
+    def start(self, problem: Problem, state: DualState | None = None) -> LasvmRun:
+        """Check the problem and set the run up."""
+        self.check(problem)
+        n = problem.rows.n_rows
+        v, kept = np.zeros(n), None
+        if state is not None:
+            if not isinstance(state, DualState):
+                raise ValueError(f"LASVM can only be warm-started from its own fit, found {type(state).__name__}")
+            state.check(problem.task, problem.examples)
+            v = Dual.of(problem).feasible(state.v * (problem.C / state.C))
+            kept = np.flatnonzero(v)
+        return LasvmRun(problem, self, np.arange(n), v, kept)
+
+    def partial_solve(self, problem: Problem, state: OnlineState | None = None) -> Fit:
+        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before, without the finishing step.
+
+        Parameters
+        ----------
+        problem : Problem
+            Its rows are the chunk.
+        state : OnlineState, optional
+
+        Returns
+        -------
+        Fit
+            Its objective is that of the rows that were kept and those of the chunk; no model of all rows met so far
+            is under its bound.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or the state is not that of an earlier chunk.
+        """
+        once = LASVM(self.selection, self.pool, finish=False, tol_relative=self.tol_relative)
+        once.check(problem)
+        if state is not None and not isinstance(state, OnlineState):
+            raise ValueError(f"LASVM can only go on from its own chunks, found {type(state).__name__}")
+        joined = Joined.of(problem, state)
+        joined.problem.check_range()
+        with one_blas_thread():
+            offered = np.arange(joined.n_earlier, joined.problem.rows.n_rows)
+            run = LasvmRun(joined.problem, once, offered, joined.v, None if state is None else joined.kept)
+            with time_limit(problem.max_seconds):
+                status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
+            fit = surely(finite(run.finish(status, history), joined.problem), run)
+        inside = np.flatnonzero(run.inside)
+        fit.state, fit.basis_rows = joined.left(run.table.row[inside], run.v[inside]), None
+        return fit

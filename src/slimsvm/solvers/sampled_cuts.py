@@ -1,0 +1,232 @@
+"""The three oracles of the cutting-plane loop as solvers.
+
+Problem, loop and stopping rule are in `parts.cuts.cutting_plane_loop`. Parts: `parts.cuts.oracles` (Yu and Joachims,
+KDD 2008, Algorithms 1, 2 and 3) and, with ``step="line-search"``, `parts.cuts.stabilise`.
+"""
+
+from __future__ import annotations
+
+from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
+from slimsvm.parts.cuts.cutting_plane_loop import Plan
+from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
+from slimsvm.parts.cuts.example_planes import PlanesState
+from slimsvm.parts.cuts.example_slacks import ExampleCutsRun
+from slimsvm.parts.cuts.explicit_weights import resolve_weights
+from slimsvm.parts.problem import SMALL_N
+
+
+class ExactCuts(CuttingPlaneSolver):
+    """Algorithm 1: every cut is the mean over all examples, so the fit ends with a computed gap to the optimum.
+
+    With ``slacks="each"`` a cut belongs to one example, and every iteration adds one cut per example
+    (`parts.cuts.example_slacks`).
+
+    Parameters
+    ----------
+    tol_relative : float or None, default=0.01
+        Largest gap as a share of the objective, in addition to ``tol`` (ε on the mean loss). None is the
+        paper's rule. Up to 2,000 rows with ``precision="auto"`` the fit goes on to a relative gap of 1e-10
+        (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is above its default of 1e-3 or the task is an
+        `ExampleTask`.
+    step : {"line-search", "full"}, default="line-search"
+        "full" goes to the QP's solution, as in the paper; "line-search" to the best point on the way (OCAS).
+    overshoot : float, default=0.05
+        μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
+    warm_up : int or None, default=400
+        Above 2,000 rows, start with cuts of this many sampled violated examples, until few rows are violated. None
+        starts with exact cuts; the first of them costs n² kernel evaluations.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+    weights : {"auto"} or bool, default="auto"
+        Whether a linear kernel's machine is stored as weights of features. "auto" does so above 2,000 rows that have
+        on average no more features than there are rows. There is no warm-up then.
+    slacks : {"auto", "one", "each"}, default="auto"
+        Whether all examples share one slack or each has its own, for losses that are sums over examples. "each" needs
+        tens of iterations instead of hundreds, but keeps a cut of every example. "auto" is "each" for sequences,
+        queries and other examples of several rows if the machine is stored as weights; a warm start keeps the earlier
+        choice. ``step``, ``overshoot`` and ``warm_up`` are for one slack.
+    keep : {"best", "last"}, default="best"
+        Which iterate is the model: the one with the lowest objective, or the QP's last solution, as in the paper.
+        "last" needs ``step="full"``.
+
+    Raises
+    ------
+    ValueError
+        ``slacks="each"`` with a loss over all rows, or a warm start from a fit of the other kind.
+
+    References
+    ----------
+    Joachims, Finley, Yu: Cutting-Plane Training of Structural SVMs, Machine Learning 2009, Algorithms 1 and 3 (each
+    example's slack, one slack).
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, ExactCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SVC(solver=ExactCuts(), C=10).fit(X, y)
+    >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-9 * clf.objective_)
+    True
+    """
+
+    states: tuple[type, ...] = (CutsState, PlanesState)
+
+    def __init__(
+        self,
+        tol_relative=0.01,
+        step="line-search",
+        overshoot=0.05,
+        warm_up=400,
+        max_idle=20,
+        weights="auto",
+        slacks="auto",
+        keep="best",
+    ):
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.warm_up = warm_up
+        self.max_idle = max_idle
+        self.weights = weights
+        self.slacks = slacks
+        self.keep = keep
+
+    def make_run(self, problem, state):
+        """One slack or one of each example."""
+        each = self.has_slack_each(problem, state)
+        if state is not None and isinstance(state, PlanesState) != each:
+            kinds = "a slack of each example", "one slack"
+            raise ValueError(
+                f"warm start: the earlier fit had {kinds[each]}, slacks={self.slacks!r} asks for {kinds[not each]}"
+            )
+        return ExampleCutsRun(problem, self, state) if each else super().make_run(problem, state)
+
+    def has_slack_each(self, problem, state) -> bool:
+        """Whether each example has its own slack."""
+        if self.slacks not in ("auto", "one", "each"):
+            raise ValueError(f"slacks must be 'auto', 'one' or 'each', found {self.slacks!r}")
+        if self.slacks == "each" and not problem.task.decomposes:
+            raise ValueError(
+                f"slacks='each' needs a loss that is a sum over examples, found {type(problem.task).__name__}"
+            )
+        if self.slacks == "auto" and state is not None:
+            return isinstance(state, PlanesState)
+        of_several_rows = problem.task.decomposes and problem.examples.offsets is not None
+        return self.slacks == "each" or (
+            self.slacks == "auto" and of_several_rows and resolve_weights(self.weights, problem)
+        )
+
+    def oracle(self, problem):
+        """`ExactOracle`."""
+        return ExactOracle()
+
+    def plan(self, problem):
+        """Line search and warm-up as asked for; the warm-up needs the best point a line search keeps."""
+        search = self.step == "line-search"
+        weights = resolve_weights(self.weights, problem)
+        warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N and not weights else None
+        return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up, weights=weights, keep=self.keep)
+
+
+class ViolatedCuts(CuttingPlaneSolver):
+    """Algorithm 3 ("linear time"): every cut is sampled from the examples that violate their margin.
+
+    Parameters
+    ----------
+    sample_size : int, default=400
+        r, the number of examples in a cut.
+    constant : {"sample", "all"}, default="sample"
+        Whether a cut's constant is that of the drawn examples or, as in the paper, that of all violated ones. For 0/1
+        losses both are equal. For regression, cost matrices and sequences "sample" comes closer to the optimum.
+    tol_relative : float or None, default=0.01
+        Largest distance of objective and QP value as a share of the objective, in addition to ``tol`` (ε on the mean
+        loss). None is the paper's rule. With sampled cuts the QP's value is an estimate, not a bound.
+    step : {"line-search", "full"}, default="line-search"
+        "full" goes to the QP's solution, as in the paper; "line-search" to the best point on the way (OCAS).
+    overshoot : float, default=0.1
+        μ: with "line-search" the next cut is taken at (1 − μ)·best point + μ·QP's solution.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+
+    keep : {"best", "last"}, default="best"
+        Which iterate is the model: the one with the lowest objective, or the QP's last solution, as in the paper.
+        "last" needs ``step="full"``.
+    max_draws : int, default=1001
+        Largest number of samples drawn for a cut until one is violated by more than ε. If none is, the most violated
+        sample is taken; if this happens repeatedly, the fit ends. The paper sets no limit.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, ViolatedCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(solver=ViolatedCuts(sample_size=50), C=10, random_state=0).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        sample_size=400,
+        constant="sample",
+        tol_relative=0.01,
+        step="line-search",
+        overshoot=0.1,
+        max_idle=20,
+        keep="best",
+        max_draws=1001,
+    ):
+        self.sample_size = sample_size
+        self.constant = constant
+        self.tol_relative = tol_relative
+        self.step = step
+        self.overshoot = overshoot
+        self.max_idle = max_idle
+        self.keep = keep
+        self.max_draws = max_draws
+
+    def oracle(self, problem):
+        """`ViolatedOracle`."""
+        return ViolatedOracle(self.sample_size, constant=self.constant, max_draws=self.max_draws)
+
+    def plan(self, problem):
+        """Line search as asked for."""
+        return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot, keep=self.keep)
+
+
+class UniformCuts(CuttingPlaneSolver):
+    """Algorithm 2 ("constant time"): cuts and stopping rule use new uniform samples; work is independent of n.
+
+    Parameters
+    ----------
+    sample_size : int, default=1000
+        r, the number of examples in a sample.
+    patience : int, default=4
+        p, the number of new samples in a row that must satisfy the stopping rule.
+    max_idle : int, default=20
+        A cut inactive for this many iterations is dropped.
+    final_objective : bool, default=True
+        Compute the model's objective over all rows at the end. This is one pass over the data, which training itself
+        never makes. Its evaluations are counted separately, as ``report_kernel_evals``.
+
+    Examples
+    --------
+    >>> from slimsvm import SVC, UniformCuts
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(solver=UniformCuts(sample_size=100), C=10, random_state=0).fit(X, y).score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(self, sample_size=1000, patience=4, max_idle=20, final_objective=True):
+        self.sample_size = sample_size
+        self.patience = patience
+        self.max_idle = max_idle
+        self.final_objective = final_objective
+
+    def oracle(self, problem):
+        """`UniformOracle`."""
+        return UniformOracle(self.sample_size, self.patience)
+
+    def plan(self, problem):
+        """Full steps: a line search would need the scores of all rows."""
+        return Plan(None, self.max_idle, final_objective=self.final_objective)
