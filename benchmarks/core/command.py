@@ -9,6 +9,7 @@ objective, and test errors in percent.
     python -m benchmarks core --old ../before/.venv/bin/python --threads 1 2
     python -m benchmarks core --old ../before/.venv/bin/python --cases 'scores*' 'exact ijcnn1' --isa avx2
     python -m benchmarks core --small          # new processes and small sets, beside scikit-learn
+    python -m benchmarks core --calls          # Python calls of a small fit, file by file
 
 Records are added to DIR/core.jsonl, a line each, as soon as a case is done.
 """
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.core import new_processes
+from benchmarks.core import new_processes, python_calls
 from benchmarks.core.cases import CASES, Case
 from slimsvm.cli import options
 from slimsvm.cli.output import CommandError, say
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--isa", choices=ISAS, help="instruction set of both versions")
     parser.add_argument("--small", action="store_true", help="only new processes and small sets, beside scikit-learn")
+    parser.add_argument("--calls", action="store_true", help="only count the Python calls of a small fit, file by file")
     parser.add_argument("--list", action=ListOfCases, nargs=0, help="list the cases and exit")
 
 
@@ -87,8 +89,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
-    if args.small:
-        table = new_processes.run(args.new, args.rounds)
+    if args.small or args.calls:
+        table = new_processes.run(args.new, args.rounds) if args.small else python_calls.run()
         with open(folder / "core.jsonl", "a", encoding="utf-8") as lines:
             lines.writelines(json.dumps(row) + "\n" for row in table)
         return {"table": table}

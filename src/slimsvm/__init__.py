@@ -16,13 +16,11 @@ if TYPE_CHECKING:
         SequenceSVM,
         StructuredSVM,
     )
-    from slimsvm.estimators._shared.checkpoint import Checkpoint
-    from slimsvm.estimators._shared.path import path
+    from slimsvm.estimators._shared.around_fit import Checkpoint
     from slimsvm.estimators.compression import compress
     from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
-    from slimsvm.estimators.explaining import explain
-    from slimsvm.estimators.files import export, load, save
-    from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR
+    from slimsvm.estimators.files import explain, export, load, save
+    from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR, path
     from slimsvm.estimators.learned_axes import LearnedAxes
     from slimsvm.estimators.normal_ranks import NormalRanks
     from slimsvm.estimators.svc import SVC
@@ -112,7 +110,7 @@ _HOMES = {
     "SVC": "estimators.svc",
     "SVR": "estimators",
     "Blocks": "rows",
-    "Checkpoint": "estimators._shared.checkpoint",
+    "Checkpoint": "estimators._shared.around_fit",
     "Compact": "size_search.compact",
     "Condense": "estimators.editors",
     "CrossTrainedSVC": "estimators",
@@ -140,14 +138,14 @@ _HOMES = {
     "ViolatedCuts": "solvers",
     "check_task": "tasks",
     "compress": "estimators.compression",
-    "explain": "estimators.explaining",
+    "explain": "estimators.files",
     "export": "estimators.files",
     "load": "estimators.files",
     "load_predictor": "deploy.predictors",
     "datasets": "",
     "kernels": "",
     "onnx": "",
-    "path": "estimators._shared.path",
+    "path": "estimators.grid_search",
     "save": "estimators.files",
 }
 

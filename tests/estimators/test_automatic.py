@@ -120,7 +120,7 @@ def test_what_the_exact_machine_would_take_is_estimated_by_a_sample(overlap, mon
         assert type(choose_solver(problem, None, False)) is Exact
         return
     with pytest.warns(
-        ConvergenceWarning, match=r"exact machine of 4000 rows takes some 4e.07 kernel evaluations.*max_basis='auto'"
+        ConvergenceWarning, match=r"exact solver takes some 4e.07 kernel evaluations for 4000 rows.*max_basis='auto'"
     ):
         assert type(choose_solver(problem, None, False)) is Compact
     own = problem_of(X, CallableKernel(lambda A, B: A @ B.T), Binary(), y)
@@ -154,7 +154,7 @@ def test_a_cap_of_auto_searches_for_few_vectors(kernel, task):
     ],
 )
 def test_the_machine_of_several_classes(solver, max_basis, learns_metric, has_costs, machine):
-    assert automatic.machine_of_classes(solver, max_basis, learns_metric, has_costs) == machine
+    assert automatic.resolve_multi_class(solver, max_basis, learns_metric, has_costs) == machine
 
 
 def test_a_search_needs_room_for_a_copy_of_the_rows(tmp_path):

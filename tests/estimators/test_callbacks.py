@@ -1,12 +1,22 @@
 """Callbacks of our own, for scikit-learn before 1.9: the protocol that scikit-learn's have, told the same."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from slimsvm.estimators._shared import callbacks, own_callbacks
+from slimsvm.estimators._shared.around_fit import (
+    CallbackSupportMixin,
+    OwnCallbackSupport,
+    with_callbacks,
+    with_own_callbacks,
+)
 
-SUPPORTS = pytest.mark.parametrize("support", [callbacks, own_callbacks], ids=["scikit-learn's or ours", "ours"])
+AVAILABLE = SimpleNamespace(CallbackSupportMixin=CallbackSupportMixin, with_callbacks=with_callbacks)
+OURS = SimpleNamespace(CallbackSupportMixin=OwnCallbackSupport, with_callbacks=with_own_callbacks)
+
+SUPPORTS = pytest.mark.parametrize("support", [AVAILABLE, OURS], ids=["scikit-learn's or ours", "ours"])
 
 
 class Watcher:

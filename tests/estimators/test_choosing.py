@@ -10,8 +10,8 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
-from slimsvm.estimators._shared import choosing
-from slimsvm.estimators._shared.drawing import evenly
+from slimsvm.estimators._shared import automatic
+from slimsvm.estimators._shared.automatic import evenly
 from slimsvm.kernels import Laplacian
 from slimsvm.parts.run import Status
 from slimsvm.tasks import ExampleTask, FBeta
@@ -100,7 +100,7 @@ def test_widths_are_tried_outwards_while_their_errors_are_near_the_lowest(errors
         nearest = min(errors, key=lambda known: abs(np.log(known / factor)))
         return {"C": problem.C, "gamma": problem.kernel.gamma, "error": errors[nearest], "seconds": 0.0}, None
 
-    monkeypatch.setattr(choosing._Trials, "one", one)
+    monkeypatch.setattr(automatic._Trials, "one", one)
     clf = SVC(gamma="validate", random_state=0).fit(X, y)
     np.testing.assert_allclose(found, tried)
     assert clf.kernel_.gamma == pytest.approx(scale * min(errors, key=lambda factor: (errors[factor], factor != 1)))
@@ -178,9 +178,9 @@ def test_one_call_without_any_search(noisy_moons):
 
 @pytest.mark.parametrize("labels", [np.repeat([0, 1, 2], [900, 60, 40]), np.linspace(0, 1, 1000)])
 def test_parts_hold_the_same_shares(labels, monkeypatch):
-    monkeypatch.setattr(choosing, "MAX_TRAINING", 400)
-    monkeypatch.setattr(choosing, "MAX_VALIDATION", 100)
-    training, held = choosing._parts(labels, np.random.default_rng(0), len(labels))
+    monkeypatch.setattr(automatic, "MAX_TRAINING", 400)
+    monkeypatch.setattr(automatic, "MAX_VALIDATION", 100)
+    training, held = automatic._parts(labels, np.random.default_rng(0), len(labels))
     assert len(training) == 400
     assert len(held) == 100
     assert not set(training) & set(held)
@@ -198,8 +198,8 @@ def test_parts_hold_the_same_shares(labels, monkeypatch):
 def test_so_many_rows_train_that_the_rarest_class_has_enough(y, few, monkeypatch):
     X = np.random.default_rng(0).normal(size=(1000, 2))
     labels = X[:, 0] if y is None else np.resize(np.repeat(np.arange(len(y)), y), 1000)
-    monkeypatch.setattr(choosing, "FEW_TRAINING", 50)
-    monkeypatch.setattr(choosing, "RAREST", 5)
+    monkeypatch.setattr(automatic, "FEW_TRAINING", 50)
+    monkeypatch.setattr(automatic, "RAREST", 5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = (SVR if y is None else SVC)(C="validate", solver="exact", max_iter=1).fit(X, labels)
@@ -220,8 +220,8 @@ def test_so_many_rows_train_that_the_rarest_class_has_enough(y, few, monkeypatch
 def test_narrower_kernels_are_tried_again_with_more_rows(few, all_rows, tried, best, monkeypatch):
     X, y = make_moons(300, random_state=0)
     scale, found = 1 / (2 * X.var()), []
-    monkeypatch.setattr(choosing, "FEW_TRAINING", 100)
-    monkeypatch.setattr(choosing, "RAREST", 10)
+    monkeypatch.setattr(automatic, "FEW_TRAINING", 100)
+    monkeypatch.setattr(automatic, "RAREST", 10)
 
     def one(self, problem, state):
         n_rows, factor = problem.rows.n_rows, round(float(problem.kernel.gamma / scale), 6)
@@ -230,7 +230,7 @@ def test_narrower_kernels_are_tried_again_with_more_rows(few, all_rows, tried, b
         error = {100: few, 240: all_rows}[n_rows].get(factor, 0.9) + abs(np.log10(problem.C) - 1)  # best at C = 10
         return {"C": problem.C, "gamma": problem.kernel.gamma, "error": error}, None
 
-    monkeypatch.setattr(choosing._Trials, "one", one)
+    monkeypatch.setattr(automatic._Trials, "one", one)
     clf = SVC(C="validate", gamma="validate", random_state=0).fit(X, y)
     assert found == [(factor, 10.0) for factor in tried]
     assert (clf.C_, clf.kernel_.gamma) == (10.0, pytest.approx(scale * best))
@@ -248,15 +248,15 @@ def test_narrower_kernels_are_tried_again_with_more_rows(few, all_rows, tried, b
 def test_prices_near_the_best_are_tried_again_with_more_rows(few, all_rows, tried, best, monkeypatch):
     X, y = make_moons(300, random_state=0)
     found = []
-    monkeypatch.setattr(choosing, "FEW_TRAINING", 100)
-    monkeypatch.setattr(choosing, "RAREST", 10)
+    monkeypatch.setattr(automatic, "FEW_TRAINING", 100)
+    monkeypatch.setattr(automatic, "RAREST", 10)
 
     def one(self, problem, state):
         if problem.rows.n_rows == 240:
             found.append(problem.C)
         return {"C": problem.C, "error": {100: few, 240: all_rows}[problem.rows.n_rows].get(problem.C, 0.9)}, None
 
-    monkeypatch.setattr(choosing._Trials, "one", one)
+    monkeypatch.setattr(automatic._Trials, "one", one)
     clf = SVC(C="validate", random_state=0).fit(X, y)
     assert (found, clf.C_) == (tried, best)
 
@@ -314,12 +314,12 @@ def test_whole_examples_are_held_out(machine, error, monkeypatch):
     X, y, lengths = chains(30, 2 if machine is StructuredSVM else 5, np.random.default_rng(0))
     seen = []
 
-    def parts(*args, real=choosing._parts):
+    def parts(*args, real=automatic._parts):
         seen.append(real(*args))
         return seen[-1]
 
-    monkeypatch.setattr(choosing, "_parts", parts)
-    monkeypatch.setattr(choosing, "PRICES", (0.01, 1.0))
+    monkeypatch.setattr(automatic, "_parts", parts)
+    monkeypatch.setattr(automatic, "C_VALUES", (0.01, 1.0))
     common = {"gamma": 0.5, "solver": "exact-cuts", "tol": 0.01} | ({"task": Bit()} if machine is StructuredSVM else {})
 
     def fitted(C, rows, lengths):
@@ -354,7 +354,7 @@ def test_examples_that_can_have_no_loss_are_not_counted():
 def test_a_loss_over_all_rows_of_ones_own_holds_rows_out():
     X, y, _ = chains(40, 5, np.random.default_rng(0))
     clf = StructuredSVM(FBeta(), C="validate", gamma=0.5).fit(X, 2 * y - 1)
-    assert clf.C_ in choosing.PRICES
+    assert clf.C_ in automatic.C_VALUES
     assert -clf.score(X, 2 * y - 1) < 0.5
 
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedS
 from sklearn.utils.estimator_checks import check_estimator
 
 from slimsvm import SVC, SVR, Exact, GridSearchSVC, GridSearchSVR
-from slimsvm.estimators._shared import cross_validation
+from slimsvm.estimators import grid_search
 
 GRID = {"C": [10.0, 0.1, 1.0], "gamma": [0.1, 1.0]}
 
@@ -180,7 +180,7 @@ def test_regression_with_widths_of_the_tube(reference):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_are_the_same_bits_for_any_number_of_threads(n_classes, monkeypatch):
     X, y = problem(n_classes=n_classes)
-    monkeypatch.setattr(cross_validation, "WORTH_THREADS", 0)
+    monkeypatch.setattr(grid_search, "WORTH_THREADS", 0)
 
     def searched(n_jobs):
         search = GridSearchSVC(SVC(tol=1e-2), GRID, cv=3, n_jobs=n_jobs, scoring=spread).fit(X, y)
@@ -193,11 +193,11 @@ def test_scores_are_the_same_bits_for_any_number_of_threads(n_classes, monkeypat
     assert len(np.unique(alone)) == len(alone)
     for n_jobs in (2, 3, None):
         np.testing.assert_array_equal(searched(n_jobs), alone)
-    monkeypatch.setattr(cross_validation.CrossValidation, "pieces", reversed_pieces)
+    monkeypatch.setattr(grid_search.CrossValidation, "pieces", reversed_pieces)
     np.testing.assert_array_equal(searched(2), alone)
 
 
-PIECES = cross_validation.CrossValidation.pieces
+PIECES = grid_search.CrossValidation.pieces
 
 
 def reversed_pieces(self, *args):
@@ -283,7 +283,7 @@ def test_candidates_that_fail_get_the_score_for_it():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_ends_the_search(n_jobs, monkeypatch):
     X, y = problem(60)
-    monkeypatch.setattr(cross_validation, "WORTH_THREADS", 0)
+    monkeypatch.setattr(grid_search, "WORTH_THREADS", 0)
     seen = []
 
     def interrupted(estimator, X, y):
@@ -354,7 +354,7 @@ def test_who_leaves_was_behind_on_every_split():
 
 
 def test_early_stopping_gives_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(cross_validation, "WORTH_THREADS", 0)
+    monkeypatch.setattr(grid_search, "WORTH_THREADS", 0)
     X, y = problem(200)
     one, two = (GridSearchSVC(param_grid=WIDE, cv=4, early_stopping=True, n_jobs=n).fit(X, y) for n in (1, 2))
     assert_same(one, two, atol=0)

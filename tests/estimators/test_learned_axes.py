@@ -194,7 +194,7 @@ def test_axes_have_names():
             {"estimator": SVC(kernel="laplacian")},
             f"estimator must have kernel={kernels_with('has_metric')}, found",
         ),
-        ({}, {"estimator": LogisticRegression()}, "estimator must be a machine of slimsvm, found LogisticRegression"),
+        ({}, {"estimator": LogisticRegression()}, "estimator must be one of slimsvm's SVMs, found LogisticRegression"),
     ],
     ids=str,
 )

@@ -1,6 +1,7 @@
 """The public names: all there, typed, and imported only when asked for."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import slimsvm
+import slimsvm.estimators
+
+LISTED = Path(__file__).parents[1] / "fixtures" / "public_names.txt"
 
 
 @pytest.mark.parametrize("name", slimsvm.__all__)
@@ -38,3 +42,26 @@ def test_the_bare_import_and_the_help_wait_for_nothing_big(statement):
     loaded = set(answer.stdout.splitlines()[-1].split())
     assert "slimsvm" in loaded
     assert not loaded & {"numpy", "scipy", "sklearn", "numba"}
+
+
+def described(name):
+    """A public name with its parameters and their defaults; a module or an exception by its name alone."""
+    value = getattr(slimsvm, name)
+    if inspect.ismodule(value) or (inspect.isclass(value) and issubclass(value, Exception)):
+        return name
+    plain = [each.replace(annotation=each.empty) for each in inspect.signature(value).parameters.values()]
+    return f"{name}{inspect.Signature(plain)}"
+
+
+def test_names_and_parameters_are_those_listed():
+    """Who adds or changes a parameter changes tests/fixtures/public_names.txt and CHANGELOG.md, too."""
+    assert [described(name) for name in slimsvm.__all__] == LISTED.read_text(encoding="utf-8").splitlines()
+
+
+def test_estimators_describe_each_parameter_once():
+    for name in (*slimsvm.estimators.ESTIMATORS, *slimsvm.estimators.STRUCTURED, *slimsvm.estimators.EDITING):
+        estimator = getattr(slimsvm, name)
+        section = estimator.__doc__.split("Parameters\n----------\n")[1].split("\n\n")[0]
+        headers = [line.split(" : ")[0] for line in section.splitlines() if line[0] != " "]
+        assert sorted(", ".join(headers).split(", ")) == sorted(inspect.signature(estimator).parameters), name
+        assert "As in `SVC`" not in estimator.__doc__

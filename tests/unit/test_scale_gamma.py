@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 import threadpoolctl
 
-from slimsvm.estimators._shared import validation
-from slimsvm.estimators._shared.validation import scale_gamma
+from slimsvm.estimators._shared import automatic
+from slimsvm.estimators._shared.automatic import scale_gamma
 
 
 class Counted(sp.csr_array):
@@ -22,7 +22,7 @@ COUNTS: list = []
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weighted):
-    monkeypatch.setattr(validation, "BLOCK_VALUES", 60)
+    monkeypatch.setattr(automatic, "BLOCK_VALUES", 60)
     rng = np.random.default_rng(0)
     X = sp.random_array((100, 500), density=0.006, rng=rng, format="csr") + 0
     weights = rng.integers(0, 3, 100).astype(float) if weighted else None
@@ -37,7 +37,7 @@ def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weigh
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_whose_means_are_far_apart(monkeypatch, weighted):
-    monkeypatch.setattr(validation, "BLOCK_VALUES", 30)
+    monkeypatch.setattr(automatic, "BLOCK_VALUES", 30)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3)) + 1e6 * np.arange(100)[:, None] // 20
     weights = rng.integers(0, 3, 100).astype(float) if weighted else None

@@ -6,10 +6,10 @@ from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
+    from slimsvm.estimators.files import EDITING, ESTIMATORS, STRUCTURED
     from slimsvm.estimators.one_class_svm import OneClassSVM
     from slimsvm.estimators.ordinal_svc import OrdinalSVC
     from slimsvm.estimators.rank_svm import RankSVM
-    from slimsvm.estimators.registry import EDITING, ESTIMATORS, STRUCTURED
     from slimsvm.estimators.sequence_svm import SequenceSVM
     from slimsvm.estimators.structured_svm import StructuredSVM
     from slimsvm.estimators.svc import SVC
@@ -31,9 +31,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EDITING": "registry",
-    "ESTIMATORS": "registry",
-    "STRUCTURED": "registry",
+    "EDITING": "files",
+    "ESTIMATORS": "files",
+    "STRUCTURED": "files",
     "CrossTrainedSVC": "cross_trained_svc",
     "OneClassSVM": "one_class_svm",
     "OrdinalSVC": "ordinal_svc",

@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.pairwise import pairs_of_lines
+from slimsvm.estimators._shared.fitted import pairs_of_lines
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
@@ -157,10 +157,10 @@ def compress(
 
 
 def _expansion(model: Any) -> KernelExpansion:
-    """The expansion that a model is."""
+    """The kernel expansion of any model that `compress` takes."""
     if isinstance(model, KernelExpansion):
         return model
-    if isinstance(model, KernelMachine):
+    if isinstance(model, KernelEstimator):
         check_is_fitted(model, "model_")
         return model.model_
     if not isinstance(model, (svm.SVC, svm.SVR)):
@@ -203,7 +203,7 @@ def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
 
 
 def _replace_model(estimator: Any, found: Reduced, report: Compression) -> None:
-    """Put the smaller model into an estimator, and take out what was true of the larger one."""
+    """Replace an estimator's model by the smaller one, and the attributes that depend on it."""
     for name in OF_ROWS:
         vars(estimator).pop(name, None)
     model = replace(found.model, coef=np.ascontiguousarray(found.model.coef))
@@ -217,8 +217,8 @@ def _replace_model(estimator: Any, found: Reduced, report: Compression) -> None:
 
 
 def _check_rows(X: Any, model: Any, expansion: KernelExpansion) -> Any:
-    """Rows as the model's own: finite, of as many features, an array or CSR."""
-    if isinstance(model, KernelMachine):
+    """Check rows; return them as an array or CSR with the model's number of features."""
+    if isinstance(model, KernelEstimator):
         rows = model._check_X(X, reset=False)
     else:
         check_sparse(X)

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.cross_training_stages import Clock
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.support import Trained
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.fitted import Trained
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_cap,
@@ -29,36 +29,39 @@ from slimsvm.parts.run import Fit
 from slimsvm.tasks import Binary
 
 
-class CrossTrainedSVC(ClassifierMixin, KernelMachine):
+@with_shared_parameters
+class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
-    Machines are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
-    right, are removed. The remaining rows give the last machine its vectors, whose coefficients are fitted to all rows.
-    (As published, the last machine is trained on the remaining rows: ``max_basis=None``.) For more classes wrap it in
+    Models are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
+    right, are removed. The remaining rows give the last model its vectors, whose coefficients are fitted to all rows.
+    (As published, the last model is trained on the remaining rows: ``max_basis=None``.) For more classes wrap it in
     `sklearn.multiclass.OneVsRestClassifier`.
 
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Weight of one row's loss for the last machine. "validate" tries 0.1, 1, … 1000. Several values have the fewest
+        Weight of one row's loss for the last model. "validate" tries 0.1, 1, … 1000. Several values have the fewest
         errors on the validation rows, within a standard error of the difference; it takes the middle one of these. If
         there are fewer than 300 validation rows, every part of the rows validates in turn. With ``max_basis=None`` it
         considers values within two standard errors, and of those with the fewest vectors (within 10 %) the lowest.
     first_C : float or "validate", default="validate"
-        C for the machines of the subsets, and for finding vectors. "validate" takes the highest value with the fewest
-        errors, within two standard errors, on rows that the machines were not trained on.
-    kernel : str, Kernel or callable, default="rbf"
-        As in `SVC`; no kernel matrix.
-    degree : int, default=3
+        C for the models of the subsets, and for finding vectors. "validate" takes the highest value with the fewest
+        errors, within two standard errors, on rows that the models were not trained on.
+    kernel
+        There is no precomputed kernel here.
+    degree
     gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
-    coef0 : float, default=0.0
+        "scale": 1 / (n_features · X.var()). "auto": 1 / n_features. An array: one gamma per feature, for RBF and other
+        kernels of x - z.
+    coef0
     n_subsets : int, default=5
         The paper's s.
     subset_size : int or None, default=None
         The paper's r: half of it from each class, or all rows of a smaller class. None: the share 1/n_subsets of
         all rows, but at least 1,000 or half of them. Larger subsets decide better and remove fewer vectors.
     validation_size : int or None, default=None
-        Rows that choose thresholds and the last machine's C; then they join its last training. None: a
+        Rows that choose thresholds and the last model's C; then they join its last training. None: a
         third of subset_size. 0: no thresholds; C must then be a number.
     variances : float, default=0.0
         Rows are removed if their mean margin is beyond 0 or 1 by this number of variances. The paper has 1, which
@@ -66,30 +69,30 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     balance : bool, default=True
         Whether the smaller class of the kept rows gets surely right rows back.
     max_basis : int, "auto" or None, default="auto"
-        Largest number of vectors of the last machine. A machine is trained on a sample of the kept rows. Round by
+        Largest number of vectors of the last model. A model is trained on a sample of the kept rows. Round by
         round it takes in rows that it classifies wrongly, until it has that many vectors. Their coefficients are then
         fitted to all rows, including those with wrong labels. "auto": the sample is what is kept of 2,000 rows, and the
         number of vectors is the same (fewer if some lie in the span of the others). So it hardly depends on the number
-        of rows from 2,000 on; below, the vectors are those of the machine of all kept rows. If the result errs more on
-        the validation rows than the first machines (by a point, and by two standard errors), it is None with
-        ``variances`` of at least 1. None: the machine of all kept rows, as in the paper.
+        of rows from 2,000 on; below, the vectors are those of the model of all kept rows. If the result errs more on
+        the validation rows than the first models (by a point, and by two standard errors), it is None with
+        ``variances`` of at least 1. None: the model of all kept rows, as in the paper.
     second_stage : bool, default=True
-        False: the mean of the machines of the subsets is the model (bagging), and there is no last machine.
+        False: the mean of the models of the subsets is the model (bagging), and there is no last model.
     deviations : float, default=2.0
         Standard errors by which a C must err less than one with fewer vectors, and a threshold less than none, to be
         taken. 0 takes the best, as in the paper.
     solver : str or Solver, default="exact"
-        For all machines, as in `SVC`.
+        For all models: a name of `slimsvm.solvers.SOLVERS`, or an object with its own parameters.
     intercept : {"free", "regularized", "none"}, default="free"
-        As in `SVC`.
-    tol : float, default=1e-3
-        As in `SVC`.
+        "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
+    tol
     max_iter : int, default=-1
-        Limit on the iterations of every machine; -1 means none.
+        Limit on the iterations of every model; -1 means none.
     max_seconds : float or None, default=None
-        Time limit. Unfinished machines are then used as they are, with a warning.
-    precision, memory_limit, n_jobs, verbose
-        As in `SVC`. The machines of the subsets run side by side, each on one thread.
+        Time limit. Unfinished models are then used as they are, with a warning.
+    precision, memory_limit, n_jobs
+        The models of the subsets are trained side by side, each on one thread.
+    verbose
     random_state : int, RandomState, Generator or None, default=None
         For subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
 
@@ -97,25 +100,23 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
     ----------
     classes_ : ndarray of shape (2,)
     sample_indices_ : int64 ndarray
-        Positions of the rows that were kept, ascending: the rows that the last machine, or the one that gives its
+        Positions of the rows that were kept, ascending: the rows that the last model, or the one that gives its
         vectors, could be trained on.
     C_, first_C_ : float
     validation_, first_validation_ : list of dict
-        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried for the last and for the first machines.
-        The last machine's are without the validation rows, and by their error.
+        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried for the last and for the first models.
+        The last model's are without the validation rows, and by their error.
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Mean and variance of y f(x) over the machines of the subsets.
+        Mean and variance of y f(x) over the models of the subsets.
     n_wrong_, n_sure_, n_returned_ : int
         Numbers of rows removed on the wrong side, removed as surely right, and put back of the latter.
     n_basis_, basis_vectors_, basis_coef_, intercept_, model_, kernel_, precision_
-        As in `SVC`.
     support_, support_vectors_, dual_coef_, n_support_
-        As in scikit-learn.
     objective_, lower_bound_ : float
-        For the last machine's problem before its threshold was moved: over all rows and without a bound, or with
-        ``max_basis=None`` over the rows that were kept. NaN and None for the mean of machines.
+        For the last model's problem before its threshold was moved: over all rows and without a bound, or with
+        ``max_basis=None`` over the rows that were kept. NaN and None for the mean of models.
     status_, history_, n_iter_
-        For the last machine.
+        For the last model.
     n_kernel_evals_ : int
         For the whole fit.
 
@@ -165,30 +166,13 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         random_state=None,
         verbose=False,
     ):
-        self.C = C
-        self.first_C = first_C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.validation_size = validation_size
-        self.variances = variances
-        self.balance = balance
-        self.max_basis = max_basis
-        self.second_stage = second_stage
-        self.deviations = deviations
-        self.solver = solver
-        self.intercept = intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.C, self.first_C, self.kernel, self.degree, self.gamma = C, first_C, kernel, degree, gamma
+        self.coef0, self.n_subsets, self.subset_size = coef0, n_subsets, subset_size
+        self.validation_size, self.variances, self.balance = validation_size, variances, balance
+        self.max_basis, self.second_stage, self.deviations, self.solver = max_basis, second_stage, deviations, solver
+        self.intercept, self.tol, self.max_iter, self.max_seconds = intercept, tol, max_iter, max_seconds
+        self.precision, self.memory_limit, self.n_jobs = precision, memory_limit, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -219,11 +203,11 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         """
         X, y, codes = self._check_data(X, y)
         task = Binary()
-        self._solve(X, y, task.encode(codes), task, None, np.arange(len(codes)), codes=codes)
+        self._solve(X, y, task.encode(codes), task, codes=codes)
         return self
 
     def edit(self, X, y):
-        """Only the first stage: the rows that the last machine would be trained on (without ``max_basis``).
+        """Only the first stage: the rows that the last model would be trained on (without ``max_basis``).
 
         Parameters
         ----------
@@ -241,7 +225,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         return own.solver_.edit(problem, problem.generator(), Clock(problem.max_seconds))
 
     def _check_data(self, X, y):
-        """X, y and codes 0 and 1 of its classes."""
+        """Check X and y; return them, and the classes as 0 and 1."""
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -256,15 +240,15 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
 
     @property
     def _cap(self) -> None:
-        """``max_basis`` is this estimator's own matter, not that of the machines' solver."""
+        """None: ``max_basis`` limits the last model, not the solver of each."""
 
     def _resolve_solver(self, problem):
-        """Cross-training with the solver that ``solver`` stands for."""
+        """Cross-training by the solver that ``solver`` stands for; checks the parameters."""
         if self._learns_metric or is_chosen(self.gamma):
             raise ValueError(
                 f"gamma={self.gamma!r} is not offered with cross-training: give 'scale', 'auto' or a number"
             )
-        price = {
+        C_values = {
             name: None
             if is_chosen(getattr(self, name))
             else check_positive(name, getattr(self, name), " or 'validate'")
@@ -291,15 +275,15 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
             deviations=self.deviations,
             balance=self.balance,
             second_stage=self.second_stage,
-            **{"max_basis": "auto"} | price | counts,
+            **{"max_basis": "auto"} | C_values | counts,
         )
 
     def _with_chosen(self, problem: Problem) -> Problem:
-        """As it is: the prices are chosen inside."""
+        """The problem as it is: `CrossTrainer` chooses both values of C."""
         return problem
 
     def _keep(self, fit: Fit, trained: Trained) -> None:
-        """Fitted attributes."""
+        """Set the attributes of a fit, those of cross-training among them."""
         super()._keep(fit, trained)
         record: CrossTrained = fit.state
         edited = record.edited
@@ -311,7 +295,6 @@ class CrossTrainedSVC(ClassifierMixin, KernelMachine):
         self.n_wrong_, self.n_sure_, self.n_returned_ = edited.n_wrong, edited.n_sure, edited.n_returned
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`."""
         return Binary(), Binary().encode(class_codes(y, self.classes_), weights), 0.0
 
     def decision_function(self, X):

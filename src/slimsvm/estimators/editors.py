@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
-from slimsvm.estimators._shared.afresh import afresh
+from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.validation import (
     check_at_least,
     check_finite,
@@ -220,9 +220,7 @@ class EditedNN(Editor):
     """
 
     def __init__(self, n_neighbors=3, n_jobs=None, *, kind_sel="mode", sampling_strategy="all"):
-        self.n_neighbors = n_neighbors
-        self.n_jobs = n_jobs
-        self.kind_sel = kind_sel
+        self.n_neighbors, self.n_jobs, self.kind_sel = n_neighbors, n_jobs, kind_sel
         self.sampling_strategy = sampling_strategy
 
     def _select(self, X, codes, may_go):
@@ -281,10 +279,7 @@ class MultiEdit(Editor):
     """
 
     def __init__(self, n_splits=3, n_stable=3, random_state=None, n_jobs=None, *, sampling_strategy="all"):
-        self.n_splits = n_splits
-        self.n_stable = n_stable
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.n_splits, self.n_stable, self.random_state, self.n_jobs = n_splits, n_stable, random_state, n_jobs
         self.sampling_strategy = sampling_strategy
 
     def _select(self, X, codes, may_go):
@@ -344,15 +339,15 @@ class Condense(Editor):
 
 
 class CrossTraining(Editor):
-    """Remove rows on the wrong side for machines of random subsets, and rows surely right for all. Two classes.
+    """Remove rows on the wrong side for models of random subsets, and rows surely right for all. Two classes.
 
     This is the first stage of `CrossTrainedSVC`, for any classifier to follow.
 
     Parameters
     ----------
     C : float or "validate", default="validate"
-        Weight of a row's loss for the machines. "validate" tries 0.1, 1, … 1000 until there are no fewer errors on rows
-        that the machines were not trained on. It takes the highest with the fewest errors, within two standard errors.
+        Weight of a row's loss for the models. "validate" tries 0.1, 1, … 1000 until there are no fewer errors on rows
+        that the models were not trained on. It takes the highest with the fewest errors, within two standard errors.
     kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
         As in `CrossTrainedSVC`.
     n_jobs : int or None, default=None
@@ -367,7 +362,7 @@ class CrossTraining(Editor):
     classes_ : ndarray of shape (2,)
     C_ : float
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Mean and variance of y f(x) over the machines.
+        Mean and variance of y f(x) over the models.
     n_features_in_ : int
 
     References
@@ -389,23 +384,14 @@ class CrossTraining(Editor):
         self, *, C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5, subset_size=None,
         validation_size=None, variances=0.0, balance=True, n_jobs=None, random_state=None,
     ):  # fmt: skip
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.validation_size = validation_size
-        self.variances = variances
-        self.balance = balance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
+        self.n_subsets, self.subset_size, self.validation_size = n_subsets, subset_size, validation_size
+        self.variances, self.balance, self.n_jobs, self.random_state = variances, balance, n_jobs, random_state
 
     def _select(self, X, codes, may_go):
         parameters = self.get_params(deep=False)
-        machine = CrossTrainedSVC(first_C=parameters.pop("C"), C=1.0, **parameters)
-        edited = machine.edit(X, self.classes_[codes])
+        estimator = CrossTrainedSVC(first_C=parameters.pop("C"), C=1.0, **parameters)
+        edited = estimator.edit(X, self.classes_[codes])
         self.C_ = edited.first.C
         self.margin_mean_, self.margin_variance_ = edited.mean, edited.variance
         return edited.kept

@@ -1,15 +1,34 @@
-"""A fitted estimator of any class, in a file and read from it."""
+"""Fitted estimators of any class, or pipelines of scalers and one: load, save, export, explain."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from slimsvm.deploy import TARGETS, forms_with, writer_of
-from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
-from slimsvm.estimators._shared import estimator_files
-from slimsvm.estimators._shared.estimator_files import read_estimator
-from slimsvm.estimators._shared.pipelines import parts_of, plain_model_of
-from slimsvm.estimators._shared.written import check_target
+from slimsvm.estimators._shared import model_files
+from slimsvm.estimators._shared.fitted import explained
+from slimsvm.estimators._shared.model_files import parts_of, plain_model_of, read_estimator
+from slimsvm.estimators._shared.validation import check_path
+from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
+from slimsvm.estimators.one_class_svm import OneClassSVM
+from slimsvm.estimators.ordinal_svc import OrdinalSVC
+from slimsvm.estimators.rank_svm import RankSVM
+from slimsvm.estimators.sequence_svm import SequenceSVM
+from slimsvm.estimators.structured_svm import StructuredSVM
+from slimsvm.estimators.svc import SVC
+from slimsvm.estimators.svr import SVR
+from slimsvm.shapley.explanation import Explanation
+
+# Those that take one row per example, and so pass scikit-learn's checks; and the others.
+ESTIMATORS = {"OrdinalSVC": OrdinalSVC, "SVC": SVC, "SVR": SVR}
+STRUCTURED = {
+    "OneClassSVM": OneClassSVM,
+    "RankSVM": RankSVM,
+    "SequenceSVM": SequenceSVM,
+    "StructuredSVM": StructuredSVM,
+}
+# Those that choose the rows they train on: they pass scikit-learn's checks too.
+EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
 
 
 def load(path):
@@ -83,10 +102,10 @@ def save(estimator: Any, path) -> None:
     >>> slimsvm.load(path).predict([[90.0]]).tolist()
     ['yes']
     """
-    scalers, name, machine = parts_of(estimator)
-    if type(machine) not in (ESTIMATORS | STRUCTURED | EDITING).values():
-        raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(machine).__name__}")
-    estimator_files.save(machine, path, scalers=scalers, name=name)
+    scalers, name, found = parts_of(estimator)
+    if type(found) not in (ESTIMATORS | STRUCTURED | EDITING).values():
+        raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")
+    model_files.save(found, path, scalers=scalers, name=name)
 
 
 def export(model: Any, path, to: str, **options: Any) -> None:
@@ -133,5 +152,42 @@ def export(model: Any, path, to: str, **options: Any) -> None:
                 f"{name} goes with to={known}, found to={to!r}" if forms else f"no form has an option {name}"
             )
     plain = plain_model_of(model)
-    check_target(parts_of(model)[2], path)
+    check_path(parts_of(model)[2], path)
     writer_of(to)(plain, path, **options)
+
+
+def explain(
+    model: Any, X: Any, background: Any = None, *, n_permutations: int = 100, random_state: Any = 0
+) -> Explanation:
+    """Explain scores of a fitted model, or of a pipeline of scalers and a model; see the estimator's ``explain``.
+
+    Parameters
+    ----------
+    model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
+        As in `slimsvm.save`.
+    X : array-like of shape (n_rows, n_features), or a sparse matrix
+        Unscaled rows, as the pipeline takes them.
+    background, n_permutations, random_state
+        See `SVC.explain`.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `SVC.explain` and `slimsvm.save`.
+
+    Examples
+    --------
+    >>> import slimsvm
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pipeline = make_pipeline(StandardScaler(), slimsvm.SVC(max_basis=10, random_state=0)).fit(X, y)
+    >>> slimsvm.explain(pipeline, X[:5], background=X[::10]).values.shape
+    (5, 4, 3)
+    """
+    return explained(model, X, background, n_permutations, random_state)

@@ -1,53 +1,272 @@
-"""A grid of parameters by cross-validation, as scikit-learn's `GridSearchCV` has it, in a fraction of its time."""
+"""Fits over a grid of C, gamma and other parameters: `GridSearchSVC` and `GridSearchSVR` by cross-validation, `path`.
+
+Candidates that differ in C alone are a line. One line on one training part is one piece of work: its fits see the same
+rows through the same kernel, and go from the lowest C to the highest, each from the dual point of the one before.
+Threads share the pieces out between them. None uses what another one has found, and each may take the same memory, so
+that scores are the same for any number of threads.
+
+With ``early_stopping`` the splits come in rounds, two in the first and then one at a time. After a round a candidate
+leaves that scored less than the best one on every split so far, on average by more than `SURE` standard errors of that
+difference, or of the median candidate's if that is more: a race (Maron, Moore, "Hoeffding Races", NIPS 1993; Birattari
+and others, "A Racing Algorithm for Configuring Metaheuristics", GECCO 2002).
+"""
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from numbers import Real
+from traceback import format_exc
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.model_selection._search import _MultimetricScorer, _search_estimator_has
-from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
+from sklearn.model_selection._validation import _insert_error_scores, _score, _warn_or_raise_about_fit_failures
 from sklearn.utils import indexable
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_method_params, check_is_fitted
+from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.choosing import PRICES, WIDTHS
-from slimsvm.estimators._shared.cross_validation import CrossValidation
-from slimsvm.estimators._shared.validation import (
-    check_positive,
-    check_price,
-    check_sample_weight,
-    is_chosen,
-    typical_gamma,
-)
+from slimsvm.core.threads import resolve_n_jobs, run_together
+from slimsvm.editing import VALUES_OF_C
+from slimsvm.estimators._shared.around_fit import afresh
+from slimsvm.estimators._shared.automatic import GAMMA_FACTORS, typical_gamma
+from slimsvm.estimators._shared.validation import check_C, check_positive, check_sample_weight, is_chosen
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
+from slimsvm.parts.problem import Kept, Room
+from slimsvm.parts.run import Status
 from slimsvm.sparse_parts import check_sparse
 
+# So many pieces are worked on at a time, at most, and each may take this part of memory_limit.
+MOST_PIECES = 8
+# Splits of the first round of a race, and standard errors that a candidate which leaves is behind.
+FIRST_ROUND, SURE = 2, 3.0
+# Fits of fewer rows than this are over before threads have been of use.
+WORTH_THREADS = 1000
 # epsilon that is tried for regression, in standard deviations of the targets.
 TUBES = (0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Candidates of one line, by rising C, on one split of the rows.
+
+    Parameters
+    ----------
+    candidates : tuple of int
+    split : int
+    """
+
+    candidates: tuple[int, ...]
+    split: int
+
+
+@dataclass
+class CrossValidation:
+    """Every candidate fitted and scored on every split.
+
+    Parameters
+    ----------
+    template : estimator
+        What candidates are clones of.
+    candidates : list of dict
+        Their parameters.
+    splits : list of (train, test)
+        Positions of rows.
+    X, y
+        All rows.
+    scorer : callable
+    fit_params, score_params : dict
+        Further arguments, those with an entry for each row cut as the rows are.
+    error_score : number or "raise"
+        Score of a candidate whose fit fails.
+    with_train_score : bool
+    n_jobs : int or None
+    verbose : int
+    early_stopping : bool
+    metric : str or None
+        Of several scores the one that candidates race by.
+    """
+
+    template: Any
+    candidates: Sequence[dict[str, Any]]
+    splits: Sequence[tuple[Any, Any]]
+    X: Any
+    y: Any
+    scorer: Any
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+    error_score: Any = np.nan
+    with_train_score: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
+    early_stopping: bool = False
+    metric: str | None = None
+
+    def run(self) -> list[dict[str, Any]]:
+        """Fit and score; return what scikit-learn's searches record of each fit, candidate by candidate."""
+        rounds = self.rounds()
+        n_jobs = resolve_n_jobs(self.n_jobs) if _num_samples(self.X) >= WORTH_THREADS else 1
+        racing = list(range(len(self.candidates)))
+        self.n_threads = max(1, n_jobs // len(self.pieces(racing, rounds[0])))  # of a fit
+        self.out: list[Any] = [None] * (len(self.candidates) * len(self.splits))
+        self.blank = clone(self.template)
+        self.is_stopped = False
+        with self.bar() as self.shown:
+            for splits in rounds:
+                pieces = self.pieces(racing, splits)
+                self.waiting = pieces[::-1]
+                run_together(self.work, min(n_jobs, len(pieces), MOST_PIECES))
+                if splits.stop < len(self.splits):
+                    racing = self.hopeful(racing, splits.stop)
+            self.leave_out()
+        return self.out
+
+    def rounds(self) -> list[range]:
+        """Splits of each round: all at once, or two and then one at a time."""
+        n = len(self.splits)
+        if not self.early_stopping or n <= FIRST_ROUND:
+            return [range(n)]
+        return [range(FIRST_ROUND), *(range(k, k + 1) for k in range(FIRST_ROUND, n))]
+
+    def hopeful(self, racing: list[int], n_seen: int) -> list[int]:
+        """Candidates that may still be the best after the first splits."""
+        scores = np.array([[self.score_of(k, split) for split in range(n_seen)] for k in racing])
+        scores[~np.isfinite(scores)] = -np.inf
+        means = scores.mean(axis=1)
+        if not np.isfinite(means.max()):
+            return racing
+        with np.errstate(invalid="ignore"):
+            behind = scores[np.argmax(means)] - scores
+            error = np.std(behind, axis=1, ddof=1) / np.sqrt(n_seen)
+            # Of two splits that is no estimate: differences may be alike by chance. Most candidates' are a measure.
+            error = np.maximum(error, np.median(error[np.isfinite(error)]))
+            is_out = (behind > 0).all(axis=1) & ((behind.mean(axis=1) > SURE * error) | ~np.isfinite(means))
+        return [k for k, out in zip(racing, is_out, strict=True) if not out]
+
+    def score_of(self, k: int, split: int) -> float:
+        """The score that a candidate races by."""
+        scores = self.out[k * len(self.splits) + split]["test_scores"]
+        return float(scores[self.metric] if isinstance(scores, dict) else scores)
+
+    def leave_out(self) -> None:
+        """Enter NaN as the scores of candidates that left the race."""
+        for place, found in enumerate(self.out):
+            if found is None:
+                first = self.out[place - place % len(self.splits)]["test_scores"]
+                none: Any = dict.fromkeys(first, np.nan) if isinstance(first, dict) else np.nan
+                n_test = len(self.splits[place % len(self.splits)][1])
+                self.out[place] = {"fit_error": None, "n_test_samples": n_test, "test_scores": none}
+                self.out[place] |= {"fit_time": 0.0, "score_time": 0.0}
+                if self.with_train_score:
+                    self.out[place]["train_scores"] = none
+                self.shown.update()
+
+    def bar(self) -> Any:
+        """A progress bar under ``verbose``."""
+        from tqdm import tqdm  # 10 ms that a silent search is spared
+
+        return tqdm(total=len(self.out), desc="search", unit="fit", disable=not self.verbose)
+
+    def pieces(self, candidates: list[int], splits: range) -> list[Piece]:
+        """The pieces of work of some candidates on some splits."""
+        lines: dict[str, list[int]] = {}
+        for k in candidates:
+            others = {name: value for name, value in self.candidates[k].items() if name != "C"}
+            lines.setdefault(joblib.hash(others), []).append(k)
+        by_C = [tuple(sorted(line, key=self.C_of)) for line in lines.values()]
+        return [Piece(line, split) for line in by_C for split in splits]
+
+    def C_of(self, k: int) -> float:
+        """C of a candidate, or 0 if it is not in the grid."""
+        C = self.candidates[k].get("C")
+        return float(C) if isinstance(C, Real) else 0.0
+
+    def work(self) -> None:
+        """Work on pieces until none is left."""
+        room = Room()
+        try:
+            while not self.is_stopped:
+                try:
+                    piece = self.waiting.pop()
+                except IndexError:
+                    return
+                self.do(piece, room)
+        except BaseException:
+            self.is_stopped = True
+            raise
+
+    def do(self, piece: Piece, room: Room) -> None:
+        """Fit and score the candidates of a piece."""
+        train, test = self.splits[piece.split]
+        seen = _safe_split(self.template, self.X, self.y, train)
+        held = _safe_split(self.template, self.X, self.y, test, train)
+        fit_params = _check_method_params(self.X, self.fit_params, indices=train)
+        score_params = [_check_method_params(self.X, self.score_params, indices=index) for index in (test, train)]
+        kept = Kept(room)
+        for k in piece.candidates:
+            if self.is_stopped:
+                return
+            found: dict[str, Any] = {"fit_error": None, "n_test_samples": len(test)}
+            begun = time.perf_counter()
+            estimator = self.estimator(k)
+            estimator._earlier = kept
+            try:
+                estimator.fit(*seen, **fit_params)
+            except Exception:
+                if self.error_score == "raise":
+                    raise
+                found["fit_error"] = format_exc()
+            else:
+                if estimator.status_ == Status.INTERRUPTED:
+                    raise KeyboardInterrupt
+            fitted = time.perf_counter()
+            found["test_scores"] = self.score(estimator, held, score_params[0], found)
+            scored = time.perf_counter()
+            if self.with_train_score:
+                found["train_scores"] = self.score(estimator, seen, score_params[1], found)
+            found["fit_time"], found["score_time"] = fitted - begun, scored - fitted
+            self.out[k * len(self.splits) + piece.split] = found
+            self.shown.update()
+
+    def estimator(self, k: int) -> Any:
+        """A candidate, not fitted."""
+        candidate = clone(self.candidates[k], safe=False)
+        if any("__" in name for name in candidate):
+            estimator = clone(self.template).set_params(**candidate)
+        else:
+            estimator = copy(self.blank)  # a clone takes as long as a fit of few rows
+            vars(estimator).update(candidate)
+        estimator.n_jobs, estimator.memory_limit = self.n_threads, estimator.memory_limit / MOST_PIECES
+        return estimator
+
+    def score(self, estimator: Any, rows: tuple[Any, Any], score_params: dict[str, Any], found: dict[str, Any]) -> Any:
+        """The scores of a fitted candidate, or ``error_score`` if its fit failed."""
+        if found["fit_error"] is None:
+            return _score(estimator, *rows, self.scorer, score_params, self.error_score)
+        names = getattr(self.scorer, "_scorers", None)
+        return self.error_score if names is None else dict.fromkeys(names, self.error_score)
 
 
 def _has(name: str):
     """Whether the best estimator, or before the search the one to be fitted, has a method."""
 
-    def check(search: MachineSearch) -> bool:
+    def check(search: GridSearch) -> bool:
         return _search_estimator_has(name)(search._as_searched)
 
     return check
 
 
-class MachineSearch(GridSearchCV):
+class GridSearch(GridSearchCV):
     """What `GridSearchSVC` and `GridSearchSVR` share."""
 
-    _machine: type
+    _estimator: type
 
     def __init__(
         self,
@@ -63,32 +282,25 @@ class MachineSearch(GridSearchCV):
         return_train_score=False,
         early_stopping=False,
     ):
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.refit = refit
-        self.cv = cv
-        self.verbose = verbose
-        self.error_score = error_score
-        self.return_train_score = return_train_score
-        self.early_stopping = early_stopping
+        self.estimator, self.param_grid, self.scoring, self.n_jobs = estimator, param_grid, scoring, n_jobs
+        self.refit, self.cv, self.verbose, self.error_score = refit, cv, verbose, error_score
+        self.return_train_score, self.early_stopping = return_train_score, early_stopping
 
     @property
     def _template(self) -> Any:
         """The estimator that candidates are made from."""
         if self.estimator is None:
-            return self._machine()
-        if not isinstance(self.estimator, self._machine):
+            return self._estimator()
+        if not isinstance(self.estimator, self._estimator):
             raise TypeError(
-                f"estimator must be a slimsvm.{self._machine.__name__} or None, found "
+                f"estimator must be a slimsvm.{self._estimator.__name__} or None, found "
                 f"{type(self.estimator).__name__}; for other estimators use sklearn.model_selection.GridSearchCV"
             )
         return self.estimator
 
     @property
-    def _as_searched(self) -> MachineSearch:
-        """The search with an estimator in the place of None, for what scikit-learn asks of it."""
+    def _as_searched(self) -> GridSearch:
+        """A copy of the search whose estimator is not None, for methods of scikit-learn."""
         search = copy(self)
         search.estimator = self._template
         return search
@@ -183,7 +395,7 @@ class MachineSearch(GridSearchCV):
         return self
 
     def _raced_by(self, scorers: Any) -> str | None:
-        """Of several scores the one that candidates are stopped by."""
+        """The name of the score that decides which candidates stop, if there are several."""
         if not isinstance(self.early_stopping, bool | np.bool_):
             raise ValueError(f"early_stopping must be True or False, found {self.early_stopping!r}")
         may_be_several = isinstance(scorers, _MultimetricScorer) or callable(self.scoring)
@@ -194,7 +406,7 @@ class MachineSearch(GridSearchCV):
         return self.refit if may_be_several and isinstance(self.refit, str) else None
 
     def _results(self, candidates: list[dict[str, Any]], out: list[dict[str, Any]]) -> dict[str, Any]:
-        """What scikit-learn's searches make of the scores."""
+        """The ``cv_results_`` that scikit-learn's searches make of the scores."""
         with warnings.catch_warnings():
             if self.early_stopping:
                 # Candidates that were stopped have no mean.
@@ -206,27 +418,27 @@ class MachineSearch(GridSearchCV):
         if self.param_grid is not None:
             return self.param_grid
         scale = typical_gamma(clone(self._template)._check_X(X, reset=True), None)
-        return {"C": list(PRICES), "gamma": [scale * factor for factor in WIDTHS]}
+        return {"C": list(VALUES_OF_C), "gamma": [scale * factor for factor in GAMMA_FACTORS]}
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Refuse once what every fit would refuse."""
+        """Raise once, before all fits, the error that each of them would raise."""
         X, y = clone(self._template)._check_X(X, reset=True, y=y)
         weights = check_sample_weight(sample_weight, X.shape[0])
         if weights is not None and is_classifier(self._template) and len(left := np.unique(y[weights > 0])) < 2:
             raise ValueError(f"sample_weight leaves rows of one class, {left[0]!s}; at least two classes are needed")
 
     def _check(self, candidates: list[dict[str, Any]]) -> None:
-        """Refuse a grid without candidates, with unknown parameters, or with prices and widths that are none."""
+        """Refuse a grid without candidates, with unknown parameters, or with C or gamma out of range."""
         if not candidates:
             raise ValueError("param_grid must hold at least one candidate, found none")
         for candidate in candidates:
-            machine = clone(self._template).set_params(**clone(candidate, safe=False))
+            estimator = clone(self._template).set_params(**clone(candidate, safe=False))
             for name in ("C", "gamma", "epsilon"):
                 value = candidate.get(name)
                 if isinstance(value, Real) and not (name != "C" and value == 0):
-                    (check_price if name == "C" else check_positive)(f"{name} in param_grid", value)
-            if not is_chosen(machine.C):
-                check_price("C in param_grid" if "C" in candidate else "C", machine.C)
+                    (check_C if name == "C" else check_positive)(f"{name} in param_grid", value)
+            if not is_chosen(estimator.C):
+                check_C("C in param_grid" if "C" in candidate else "C", estimator.C)
 
     @available_if(_has("predict"))
     def predict(self, X):
@@ -259,7 +471,7 @@ class MachineSearch(GridSearchCV):
         return self.best_estimator_.decision_function(X)
 
 
-class GridSearchSVC(MachineSearch):
+class GridSearchSVC(GridSearch):
     """Exhaustive search over parameters of `SVC` by cross-validation: `GridSearchCV` in a fraction of its time.
 
     The folds, the scores (up to ``tol``) and ``cv_results_`` are those of scikit-learn's `GridSearchCV` over the same
@@ -311,7 +523,7 @@ class GridSearchSVC(MachineSearch):
 
     See Also
     --------
-    path : Returns the machines themselves, along C and gamma.
+    path : Returns the fitted estimators themselves, along C and gamma.
 
     References
     ----------
@@ -332,10 +544,10 @@ class GridSearchSVC(MachineSearch):
     True
     """
 
-    _machine = SVC
+    _estimator = SVC
 
 
-class GridSearchSVR(MachineSearch):
+class GridSearchSVR(GridSearch):
     """Exhaustive search over parameters of `SVR` by cross-validation: `GridSearchCV` in a fraction of its time.
 
     Parameters
@@ -364,7 +576,7 @@ class GridSearchSVR(MachineSearch):
     True
     """
 
-    _machine = SVR
+    _estimator = SVR
 
     def _grid(self, X: Any, y: Any) -> Any:
         grid = super()._grid(X, y)
@@ -372,3 +584,67 @@ class GridSearchSVR(MachineSearch):
         if self.param_grid is None and spread > 0:
             grid["epsilon"] = [spread * share for share in TUBES]
         return grid
+
+
+def path(estimator, X, y=None, *, C=None, gamma=None, epsilon=None, sample_weight=None) -> list[Any]:
+    """Fit an estimator along C, gamma and epsilon; every fit except the first of each epsilon is a warm start.
+
+    Along C a fit starts from the one before. The first fit of a gamma starts from the first fit of the gamma before.
+    A fit passes on its dual point (``solver="exact"``) or its cuts. Each fit meets its own tolerance, so the
+    models are those of cold fits up to ``tol``.
+
+    Parameters
+    ----------
+    estimator : SVC, SVR or another estimator of the library that has ``warm_start``
+        It is not changed.
+    X, y
+        As in its ``fit``.
+    C, gamma, epsilon : sequence of numbers or None, default=None
+        Values in the order in which they are fitted; for C, ascending is best. None: the estimator's own.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+
+    Returns
+    -------
+    list of estimators
+        Fitted: for every epsilon every gamma, and for every gamma all C.
+
+    Raises
+    ------
+    ValueError
+        A sequence is empty, the estimator lacks the parameter, or a parameter or a value is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from slimsvm import SVC, path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> fits = path(SVC(solver="exact"), X, y, C=[0.1, 1.0, 10.0])
+    >>> [clf.C for clf in fits]
+    [0.1, 1.0, 10.0]
+    """
+    known = estimator.get_params(deep=False)
+    if "warm_start" not in known:
+        raise ValueError(f"path needs an estimator with the parameter warm_start, found {type(estimator).__name__}")
+    grid: dict[str, list[dict[str, Any]]] = {}
+    for name, values in (("C", C), ("gamma", gamma), ("epsilon", epsilon)):
+        if values is not None and name not in known:
+            raise ValueError(f"{type(estimator).__name__} has no parameter {name}")
+        grid[name] = [{}] if values is None else [{name: value} for value in values]
+        if not grid[name]:
+            raise ValueError(f"{name} must hold at least one number, found none")
+    found: list[Any] = []
+    for of_epsilon in grid["epsilon"]:
+        first_of_gamma = None
+        for of_gamma in grid["gamma"]:
+            state = first_of_gamma
+            for k, of_C in enumerate(grid["C"]):
+                candidate = clone(estimator).set_params(warm_start=True, **of_epsilon, **of_gamma, **of_C)
+                candidate._state = state
+                fitted = (
+                    candidate.fit(X, y) if sample_weight is None else candidate.fit(X, y, sample_weight=sample_weight)
+                )
+                state = fitted._state
+                if k == 0:
+                    first_of_gamma = state
+                found.append(fitted.set_params(warm_start=known["warm_start"]))
+    return found

@@ -1,4 +1,4 @@
-"""Axes along which the classes change, learned from the gradients of a machine's scores."""
+"""Axes along which the classes change, learned from the gradients of an SVM's scores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.drawing import evenly, shuffled_by_kind
+from slimsvm.estimators._shared.around_fit import afresh
+from slimsvm.estimators._shared.automatic import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
@@ -32,18 +32,18 @@ LEAST = 1e-12
 class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turn the features to the axes along which the labels change, and stretch those along which they change fast.
 
-    A machine is trained on some of the rows. Its scores have a gradient at each of these rows; the eigenvectors of the
+    An SVM is trained on some of the rows. Its scores have a gradient at each of these rows; the eigenvectors of the
     gradients' mean outer product are the axes, and the root of an eigenvalue is how much the scores change along it.
 
-    Use it before a kernel machine where classes lie along sums and differences of features rather than along single
+    Use it before an SVM where classes lie along sums and differences of features rather than along single
     ones. ``gamma="learn"`` finds one scale for each feature; after this step it finds one for each axis, so that both
     together are a full metric. Features should have one unit, or be standardised before. Where classes do follow single
     features, errors can grow: compare with and without (see the examples).
 
     Parameters
     ----------
-    estimator : SVC, SVR or another machine of slimsvm, or None, default=None
-        What the gradients are those of; it is cloned. None: the exact machine in learned scales,
+    estimator : SVC, SVR or another estimator of slimsvm, or None, default=None
+        The estimator whose scores have the gradients; it is cloned. None: the exact SVM in learned scales,
         ``SVC(kernel="matern32", gamma="learn", solver="exact", C=5)``. For numbers to predict give an `SVR`.
     max_rows : int, default=5000
         Rows that it is trained on at most, at least 2. Each class has its share among them.
@@ -54,9 +54,9 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Correlations between derivatives along features are multiplied by one minus this, from 0 to 1 (axes are the
         features). They are noisy where there are few rows.
     random_state : int, RandomState or None, default=None
-        Of the rows drawn, and of the machine if ``estimator`` is None.
+        For the rows drawn, and for the estimator if ``estimator`` is None.
     n_jobs : int or None, default=None
-        Threads; None takes all cores. The result does not depend on it. For the machine if ``estimator`` is None, and
+        Threads; None takes all cores. The result does not depend on it. For the estimator if ``estimator`` is None, and
         for the gradients.
 
     Attributes
@@ -68,7 +68,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Root mean squared derivatives of the scores along the axes, after shrinkage.
     mean_ : float64 ndarray of shape (n_features,)
         Of the training rows, but for those far from all others.
-    estimator_ : the machine, fitted
+    estimator_ : the fitted estimator
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only when X has feature names that are all strings.
@@ -86,8 +86,8 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     >>> from sklearn.pipeline import make_pipeline
     >>> from slimsvm import SVC, LearnedAxes
     >>> X, y = make_classification(600, 10, n_informative=8, n_redundant=0, random_state=1)
-    >>> machine = SVC(kernel="matern32", gamma="learn", solver="exact", C=5, random_state=0)
-    >>> pipeline = make_pipeline(LearnedAxes(random_state=0), machine)
+    >>> clf = SVC(kernel="matern32", gamma="learn", solver="exact", C=5, random_state=0)
+    >>> pipeline = make_pipeline(LearnedAxes(random_state=0), clf)
     >>> search = GridSearchCV(pipeline, {"learnedaxes": ["passthrough", LearnedAxes(random_state=0)]}, cv=3)
     >>> without, turned = search.fit(X, y).cv_results_["mean_test_score"]
     >>> bool(turned > without)
@@ -95,12 +95,8 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """
 
     def __init__(self, estimator=None, *, max_rows=5000, power=0.25, shrinkage=0.1, random_state=None, n_jobs=None):
-        self.estimator = estimator
-        self.max_rows = max_rows
-        self.power = power
-        self.shrinkage = shrinkage
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.estimator, self.max_rows, self.power, self.shrinkage = estimator, max_rows, power, shrinkage
+        self.random_state, self.n_jobs = random_state, n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -114,7 +110,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @afresh
     def fit(self, X, y):
-        """Train the machine and find the axes.
+        """Train the estimator and find the axes.
 
         Parameters
         ----------
@@ -133,9 +129,9 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             A parameter is out of range, X has NaN, infinite values or no numbers, y has a single class, or the
             estimator's kernel has no derivative; the message names it.
         TypeError
-            ``estimator`` is no machine of slimsvm.
+            ``estimator`` is no estimator of slimsvm.
         KeyboardInterrupt
-            The machine was interrupted.
+            The estimator's fit was interrupted.
         """
         check_at_least("max_rows", self.max_rows, 2)
         for name, value in (("power", self.power), ("shrinkage", self.shrinkage)):
@@ -146,18 +142,18 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         order = shuffled_by_kind(kinds, check_random_state(self.random_state))
         drawn = np.sort(order[evenly(len(order), self.max_rows)])
         X_drawn = X[drawn]
-        machine = self._machine().fit(X_drawn, y[drawn])
-        if getattr(machine, "status_", None) == Status.INTERRUPTED:
+        estimator = self._new_estimator().fit(X_drawn, y[drawn])
+        if getattr(estimator, "status_", None) == Status.INTERRUPTED:
             raise KeyboardInterrupt
         near = Bulk.of(as_rows(X)).holds(X)
         mean = (X if near.all() else X[near]).mean(axis=0, dtype=np.float64)
         with one_blas_thread():
-            outer = outer_product_of_gradients(*model_of(machine), X_drawn, self.n_jobs)
+            outer = outer_product_of_gradients(*model_of(estimator), X_drawn, self.n_jobs)
             axes, derivatives = principal_axes(outer, self.shrinkage)
             stretched = axes * (derivatives ** float(self.power))[:, None]
             spread = np.sqrt(((X_drawn[near[drawn]] - mean) @ stretched.T).var(axis=0).mean())
         self.components_ = stretched / spread if spread > 0 else stretched
-        self.derivatives_, self.mean_, self.estimator_ = derivatives, mean, machine
+        self.derivatives_, self.mean_, self.estimator_ = derivatives, mean, estimator
         return self
 
     def transform(self, X):
@@ -182,8 +178,8 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         with one_blas_thread():
             return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
 
-    def _machine(self):
-        """The machine that is to be trained."""
+    def _new_estimator(self):
+        """The estimator to be trained."""
         if self.estimator is not None:
             return clone(self.estimator)
         return SVC(
@@ -192,10 +188,10 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def model_of(estimator: Any) -> tuple[KernelExpansion, FoldedKernel]:
-    """The fitted machine's model and its kernel, if its scores have a gradient."""
+    """A fitted estimator's model and kernel, if its scores have a gradient."""
     model = getattr(estimator, "model_", None)
     if not isinstance(model, KernelExpansion):
-        raise TypeError(f"estimator must be a machine of slimsvm, found {estimator!r}")
+        raise TypeError(f"estimator must be one of slimsvm's SVMs, found {estimator!r}")
     if not (isinstance(model.kernel, FoldedKernel) and model.kernel.has_metric):
         raise ValueError(f"estimator must have kernel={kernels_with('has_metric')}, found {model.kernel!r}")
     return model, model.kernel

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
+from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 
 Array = np.ndarray
@@ -20,7 +20,7 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     the distribution function of a standard normal variable. Between the values of the training rows the function is
     linear, and beyond them constant. Like trees, the result depends on the order of the values alone.
 
-    Use it before a kernel machine for tables whose features have long tails, steps, or many equal values. Features are
+    Use it before an SVM for tables whose features have long tails, steps, or many equal values. Features are
     not to be standardised afterwards: one that is equal in nearly all rows has a small variance, and is meant to have
     little weight. (scikit-learn's ``QuantileTransformer`` moves all rows that have a feature's least value, often 0, to
     -5.2 instead of to the mean of their ranks.)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import OutlierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.deploy.decisions import ON_BOUNDARY
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.partial_fit import StreamingOutlierDetector
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import is_chosen
 from slimsvm.parts.problem import SMALL_TOLERANCE
 from slimsvm.solvers import BSCA, BSGD, Exact
@@ -22,38 +22,44 @@ from slimsvm.tasks import OneClass
 ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
 
 
-class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
+@with_shared_parameters
+class OneClassSVM(OutlierMixin, KernelEstimator):
     """The region that contains most rows, a drop-in replacement for `sklearn.svm.OneClassSVM`.
 
     Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, in LIBSVM's scaling. Inside means f(x) ≥ ρ.
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter
-        As in `SVC`. With kernel "sigmoid" bound and gap mean nothing here, either.
+    kernel, degree
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
+        "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice. "auto": 1 / n_features. An array: one gamma
+        per feature, for RBF and other kernels of x - z.
+    coef0
     tol : float, default=1e-3
         LIBSVM's: the largest violation of the optimality conditions by a pair of rows. Up to 2,000 rows with
         ``precision="auto"`` the fit goes on to 1e-10, so that weights and repeated rows give the same model.
     nu : float, default=0.5
         In (0, 1]. At most this share of the rows is outside, and at least this share are support vectors.
-    random_state, max_seconds, precision, memory_limit, n_jobs, warm_start
-        As in `SVC`.
+    shrinking, cache_size, verbose, max_iter, random_state
     solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
         The budgeted solvers have at most ``max_basis`` vectors, which need not be rows (no ``support_``). Their ``tol``
         is that of the solver object, and ``max_iter`` counts trials of the box constraint at which ν is reached.
+    max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
     offset_ : ndarray of shape (1,)
         ρ: ``decision_function`` is ``score_samples`` minus ρ.
-    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`, in the order of the rows; ``intercept_`` is −ρ.
+    n_basis_, basis_vectors_, basis_coef_
+    intercept_
+        It is −ρ.
+    support_, support_vectors_, dual_coef_
     n_support_ : ndarray of shape (1,)
         Number of support vectors.
-    n_iter_ : int
-    coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_,
-    kernel_, solver_, precision_
-        As in `SVC`; objective and bound are usually negative here.
+    n_iter_, coef_, fit_status_, shape_fit_
+    objective_, lower_bound_
+        Both are usually negative here.
+    gap_, status_, history_, n_kernel_evals_, model_, kernel_, solver_, precision_
 
     References
     ----------
@@ -96,27 +102,14 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.nu = kernel, degree, gamma, coef0, tol, nu
+        self.shrinking, self.cache_size, self.verbose, self.max_iter = shrinking, cache_size, verbose, max_iter
+        self.random_state, self.solver, self.max_seconds = random_state, solver, max_seconds
+        self.precision, self.memory_limit, self.n_jobs, self.warm_start = precision, memory_limit, n_jobs, warm_start
 
     @property
     def offset_(self):
-        """See the class."""
+        """ρ: ``decision_function`` is ``score_samples`` minus ρ."""
         check_is_fitted(self, "model_")
         return -self.intercept_
 
@@ -150,7 +143,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return self
 
     def _set_up(self, X, examples, task, weights):
-        """See `KernelMachine`; few rows are solved for to the last digits."""
+        """The problem; with few rows it is solved to the last digits."""
         if is_chosen(self.gamma):
             raise ValueError("gamma='validate' needs labels to validate by: give 'scale', 'auto' or a number")
         if self._learns_metric:
@@ -159,7 +152,7 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
 
     def _named_solver(self, problem):
-        """See `KernelMachine`; only those that know this problem."""
+        """The solver, if it is one of those that know this problem."""
         solver = super()._named_solver(problem)
         if not isinstance(solver, self._solvers):
             raise ValueError(
@@ -169,15 +162,80 @@ class OneClassSVM(OutlierMixin, StreamingOutlierDetector, KernelMachine):
         return solver
 
     def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
-        """See `KernelMachine.certificate`; y is ignored, and objective and bound are negative."""
+        """How far the model is from the exact one of this kernel, from the model alone, not from the fit.
+
+        One pass costs n² kernel evaluations.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training rows.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in ``fit``.
+        max_seconds : float or None, default=None
+            Time limit; the bound so far is then returned.
+
+        Returns
+        -------
+        Certificate
+            As for `SVC`; objective and bound are usually negative.
+        """
         check_is_fitted(self, "model_")
         X = self._check_X(X, reset=False)
         return super().certificate(X, np.zeros(X.shape[0]), sample_weight, max_seconds)
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`."""
         task = OneClass(self.nu)
         return task, task.encode(y, weights), 0.0
+
+    @available_if(has_partial_fit)
+    @unchanged_by_failure
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Process one more chunk of rows: the first is fitted, every later one is processed once by the solver's steps.
+
+        The problem is that of all rows seen so far. ``offset_`` is the ν-quantile of the scores of the last thousand
+        rows, the only ones that are kept, or of the chunk's rows if there are more. So in a stream whose rows
+        do not change, about a share ν is outside. ``objective_`` is that of all rows, estimated from these. There is
+        no finish. For several passes over a chunk give it several times in a row; no row counts twice. The first chunk
+        determines ``gamma="scale"``, and should have more than a handful of rows: `BSCA` learns badly from a stream
+        that begins with few. A stream continues after ``save`` and `slimsvm.load` as if it had not stopped.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        OneClassSVM
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit` with another solver.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import BSGD, OneClassSVM
+        >>> rng = np.random.default_rng(0)
+        >>> clf = OneClassSVM(nu=0.1, solver=BSGD(max_basis=30), random_state=0)
+        >>> for _ in range(10):
+        ...     clf = clf.partial_fit(rng.normal(size=(100, 2)))
+        >>> clf.predict([[0.0, 0.0], [5.0, 5.0]]).tolist()
+        [1, -1]
+        """
+        X = self._check_X(X, reset=begin_stream(self))
+        self._centre = 0.0
+        X, nothing, weights, _ = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
+        task, examples, _ = self._encode(nothing, weights)
+        fit_chunk(self, X, nothing, examples, task, weights)
+        return self
 
     def score_samples(self, X):
         """f(x), without the intercept.

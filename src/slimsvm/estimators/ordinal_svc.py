@@ -9,16 +9,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import class_codes
 from slimsvm.tasks import Ordinal
 
 Array = np.ndarray
 
 
-class OrdinalSVC(ClassifierMixin, KernelMachine):
+@with_shared_parameters
+class OrdinalSVC(ClassifierMixin, KernelEstimator):
     """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
 
     Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 if the class of row i lies
@@ -29,20 +30,20 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
     ----------
     classes : array-like or None, default=None
         The classes from the lowest to the highest; None sorts those found.
-    C : float or "validate", default=1.0
-        Weight of one row's loss; "validate" as in `SVC`, by how many classes off predictions are.
-    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`.
-    solver, max_basis, warm_start
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train it. The thresholds take the place
-        of an intercept.
+    C
+        The error is how many classes off predictions are.
+    kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state
+    solver
+        "refine", "cpsp" and all kinds of cuts can train it. The thresholds take the place of an intercept.
+    max_basis : int or None, default=None
+        Largest number of learned vectors, for solvers that have such a limit.
+    max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
     n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_
-        As in `SVC`.
 
     References
     ----------
@@ -84,23 +85,11 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.classes = classes
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.classes, self.C, self.kernel, self.degree, self.gamma = classes, C, kernel, degree, gamma
+        self.coef0, self.tol, self.verbose, self.max_iter = coef0, tol, verbose, max_iter
+        self.random_state, self.solver, self.max_basis = random_state, solver, max_basis
+        self.max_seconds, self.precision, self.memory_limit = max_seconds, precision, memory_limit
+        self.n_jobs, self.warm_start = n_jobs, warm_start
 
     @with_callbacks
     @afresh
@@ -141,7 +130,6 @@ class OrdinalSVC(ClassifierMixin, KernelMachine):
         return self
 
     def _encode(self, y: Array, weights: Array | None):
-        """See `KernelMachine._encode`."""
         sorter = np.argsort(self.classes_)
         codes = sorter[class_codes(y, self.classes_[sorter])]
         task = Ordinal(len(self.classes_))

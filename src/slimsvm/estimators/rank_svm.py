@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.metrics import ndcg_score
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
@@ -22,7 +22,8 @@ Array = np.ndarray
 LOSSES = {"swaps": Swaps, "average_precision": AveragePrecision}
 
 
-class RankSVM(KernelMachine):
+@with_shared_parameters
+class RankSVM(KernelEstimator):
     """Ranking SVM with any kernel: scores that put the rows of every query in the right order.
 
     Minimises ½‖w‖² + C Σ_queries ω ℓ. For "swaps", ℓ is the mean of max(0, 1 − (f(x_i) − f(x_j))) over the pairs of a
@@ -33,24 +34,25 @@ class RankSVM(KernelMachine):
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Weight of one query's loss, which is of the size of 1 whatever the number of its rows. "validate" as in `SVC`,
-        with a fifth of the queries held out (at least ten must have a pair).
+        Weight of one query's loss, which is of the size of 1 whatever the number of its rows. "validate" tries 0.1, 1,
+        … 1000, takes the value with the lowest error on a fifth of the queries, which are held out (at least ten must
+        have a pair), and trains on all queries with it.
     kernel, degree, gamma, coef0
-        As in `SVC`.
     loss : {"swaps", "average_precision"}, default="swaps"
         The loss to minimise, which `score` reports as well. For "swaps" labels are grades, any numbers; higher ones
         should stand above. For "average_precision" rows with label > 0 are relevant.
-    tol, verbose, max_iter, random_state, solver, max_basis, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. "refine" (``max_basis``), "cpsp" and all kinds of cuts can train rankings. There is no intercept,
-        because a constant does not change a ranking.
-    warm_start : bool, default=False
-        As in `SVC`.
+    tol, verbose, max_iter, random_state
+    solver
+        "refine", "cpsp" and all kinds of cuts can train rankings. There is no intercept, because a constant does not
+        change a ranking.
+    max_basis : int or None, default=None
+        Largest number of learned vectors, for solvers that have such a limit.
+    max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_
     validation_
-        As in `SVC`.
 
     References
     ----------
@@ -74,8 +76,8 @@ class RankSVM(KernelMachine):
     >>> from sklearn import config_context
     >>> from sklearn.model_selection import GridSearchCV, GroupKFold
     >>> with config_context(enable_metadata_routing=True):
-    ...     machine = RankSVM().set_fit_request(groups=True).set_score_request(groups=True)
-    ...     search = GridSearchCV(machine, {"C": [1.0, 10.0]}, cv=GroupKFold(2))
+    ...     estimator = RankSVM().set_fit_request(groups=True).set_score_request(groups=True)
+    ...     search = GridSearchCV(estimator, {"C": [1.0, 10.0]}, cv=GroupKFold(2))
     ...     _ = search.fit(np.tile(X, (2, 1)), [1, 2, 3, 0, 1] * 2, groups=[7, 7, 7, 8, 8, 9, 9, 9, 6, 6])
     """
 
@@ -103,23 +105,10 @@ class RankSVM(KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.loss = loss
-        self.tol = tol
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.C, self.kernel, self.degree, self.gamma, self.coef0, self.loss = C, kernel, degree, gamma, coef0, loss
+        self.tol, self.verbose, self.max_iter, self.random_state = tol, verbose, max_iter, random_state
+        self.solver, self.max_basis, self.max_seconds, self.precision = solver, max_basis, max_seconds, precision
+        self.memory_limit, self.n_jobs, self.warm_start = memory_limit, n_jobs, warm_start
 
     @with_callbacks
     @afresh
@@ -160,11 +149,11 @@ class RankSVM(KernelMachine):
         """Rows in the order of their queries: X, y, examples, task, weights and positions in the X given."""
         codes = _group_codes(groups, len(y))
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
-        task, codes = self._task(), codes[np.asarray(index)]
+        task, codes = self._task(), codes if index is None else codes[index]
         order = np.argsort(codes, kind="stable")
         if np.any(order[1:] < order[:-1]):
             X = X[order][:, order] if self._is_precomputed else X[order]
-            y, codes, index = y[order], codes[order], index[order]
+            y, codes, index = y[order], codes[order], order if index is None else index[order]
             weights = None if weights is None else weights[order]
         examples = task.encode(_by_query(y, codes), _query_weights(weights, codes))
         if not task.augment(np.zeros((len(y), 1)), np.zeros(0), examples).coef.any():
@@ -318,8 +307,10 @@ class RankSVM(KernelMachine):
 
 
 def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
-    """The queries of the rows, by whichever name they are given; without them a search by cross-validation, which
-    gives ``groups`` to its splitter alone, would rank all rows as one query.
+    """The queries of the rows, given as ``groups`` or ``qid``.
+
+    They are required: a search by cross-validation gives ``groups`` to its splitter alone, and would rank all rows as
+    one query.
     """
     if groups is not None and qid is not None:
         raise ValueError("groups and qid are two names for the same parameter: give one of them")
@@ -349,7 +340,7 @@ def _by_query(values: Array, codes: Array) -> list[Array]:
 
 
 def _query_weights(weights: Array | None, codes: Array) -> Array | None:
-    """One weight per query; those of its rows must agree."""
+    """One weight per query; its rows must have the same."""
     if weights is None:
         return None
     inside = np.flatnonzero((np.diff(codes) == 0) & (np.diff(weights) != 0))

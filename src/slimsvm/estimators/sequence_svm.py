@@ -8,16 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.stacking import check_one_array, offsets_of, stack_sequences
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.validation import (
     check_labels,
     check_limit,
+    check_one_array,
     check_option,
     check_sample_weight,
     class_codes,
+    offsets_of,
+    stack_sequences,
 )
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Chain, Examples
@@ -25,7 +27,8 @@ from slimsvm.tasks import Chain, Examples
 Array = np.ndarray
 
 
-class SequenceSVM(KernelMachine):
+@with_shared_parameters
+class SequenceSVM(KernelEstimator):
     """Structural SVM of a linear chain whose emissions are scored by any kernel.
 
     The labels y_1 .. y_L of a sequence of rows x_1 .. x_L score start[y_1] + Σ_t f(x_t)[y_t] + Σ_t T[y_t, y_{t+1}] +
@@ -35,17 +38,21 @@ class SequenceSVM(KernelMachine):
     Parameters
     ----------
     C : float or "validate", default=1.0
-        Weight of one sequence's loss; "validate" as in `SVC`, with a fifth of the sequences held out (of at least ten).
-    kernel, degree, gamma, coef0
-        As in `SVC`; no precomputed kernel.
+        Weight of one sequence's loss. "validate" tries 0.1, 1, … 1000, takes the value with the lowest error on a fifth
+        of the sequences (of at least ten), which are held out, and trains on all sequences with it.
+    kernel
+        There is no precomputed kernel of sequences.
+    degree, gamma, coef0
     loss : {"hamming", "zero-one"}, default="hamming"
         Δ: the number of wrong labels, or 1 if any is wrong.
     window : int, default=0
         The features of this many rows before and after a row are appended to its features (zeros beyond the ends).
-    tol, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs
-        As in `SVC`. All kinds of cuts, "cpsp" and "refine" can train chains; ``max_basis`` alone means "refine".
-    warm_start : bool, default=False
-        As in `SVC`.
+    tol, verbose, max_iter, random_state
+    solver
+        All kinds of cuts, "cpsp" and "refine" can train chains; ``max_basis`` alone means "refine".
+    max_basis : int or None, default=None
+        Largest number of learned vectors, for solvers that have such a limit.
+    intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
@@ -53,9 +60,8 @@ class SequenceSVM(KernelMachine):
     transitions_ : ndarray of shape (n_labels, n_labels)
         T[a, b]: score of label b after label a.
     start_, end_ : ndarray of shape (n_labels,)
-    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_,
+    n_basis_, basis_vectors_, basis_coef_, intercept_, objective_, lower_bound_, gap_, status_, history_, model_, C_
     validation_
-        As in `SVC`.
 
     References
     ----------
@@ -98,25 +104,11 @@ class SequenceSVM(KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.loss = loss
-        self.window = window
-        self.tol = tol
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.C, self.kernel, self.degree, self.gamma, self.coef0, self.loss = C, kernel, degree, gamma, coef0, loss
+        self.window, self.tol, self.verbose, self.max_iter = window, tol, verbose, max_iter
+        self.random_state, self.solver, self.max_basis, self.intercept = random_state, solver, max_basis, intercept
+        self.max_seconds, self.precision, self.memory_limit = max_seconds, precision, memory_limit
+        self.n_jobs, self.warm_start = n_jobs, warm_start
 
     @with_callbacks
     @afresh
@@ -158,7 +150,7 @@ class SequenceSVM(KernelMachine):
         weights = check_sample_weight(sample_weight, len(offsets) - 1, "sequence")
         examples = task.encode(np.split(codes, offsets[1:-1]), weights)
         by_row = None if weights is None else np.repeat(weights, np.diff(offsets))
-        self._solve(rows, labels, examples, task, by_row, np.arange(len(labels)))
+        self._solve(rows, labels, examples, task, by_row)
         return self
 
     @property
@@ -285,7 +277,7 @@ class SequenceSVM(KernelMachine):
         return self.model_.scores(rows, n_jobs=self.n_jobs), offsets
 
     def _rows(self, X: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
-        """All rows below each other, with their windows, and where each sequence begins."""
+        """All rows in one array, with their windows, and the positions where sequences begin."""
         if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
         if lengths is None:
@@ -324,7 +316,7 @@ class SequenceSVM(KernelMachine):
 
 
 def _with_window(X: Any, offsets: Array, window: int) -> Any:
-    """Rows with the features of their neighbours in the same sequence, from the earliest to the latest."""
+    """Rows with the features of their neighbours in the same sequence, the earliest first."""
     if window == 0:
         return X
     n = X.shape[0]

@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm import tasks
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.automatic import machine_of_classes
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.pairwise import pair_labels, pair_scores
-from slimsvm.estimators._shared.partial_fit import StreamingClassifier
-from slimsvm.estimators._shared.ramp_machine import RampMachine
+from slimsvm import editing, solvers, tasks
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.automatic import resolve_multi_class
+from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import (
     check_cost_matrix,
     check_option,
@@ -26,12 +26,15 @@ from slimsvm.estimators._shared.validation import (
     found_classes,
     takes_label_sets,
 )
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 
 SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be right more often than one class for all
 
 
-class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
+@with_shared_parameters
+class SVC(ClassifierMixin, KernelEstimator):
     """Kernel support vector classification, a drop-in replacement for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes it is
@@ -42,67 +45,19 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
 
     Parameters
     ----------
-    C : float or "validate", default=1.0
-        Weight of one row's loss, as in LIBSVM and scikit-learn; ``inf``, the hard margin, is taken as 1e10. "validate"
-        tries 0.1, 1, … 1000 on four fifths of the rows, takes the value with the lowest error on the others, and trains
-        on all rows with it. Trials train on 5,000 rows, more if needed to include 500 rows of the rarest class. Values
-        with an error at most a twentieth above the lowest are tried again with all of the four fifths, up to 50,000
-        rows. Trials of the exact machine end at a violation of 0.03, or at ``tol`` if that is larger.
-    kernel : str, Kernel or callable, default="rbf"
-        A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
-        `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is no inner product: its
-        objective has no unique optimum, so that ``lower_bound_``, ``gap_`` and certificates mean nothing there.
-    degree : int, default=3
-        Degree of the polynomial kernel.
-    gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,), default="scale"
-        "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice (scikit-learn ignores weights here).
-        "auto": 1 / n_features.
-        An array: one gamma per feature, for RBF and other kernels of x - z.
-        "learn": one gamma per feature, learned from dense rows, for such kernels.
-        "validate": "scale" times the power of 4 with the lowest error on held-out rows.
-        The page "Which estimator, which solver" says how the last two search.
-    coef0 : float, default=0.0
-        Constant of the polynomial and the sigmoid kernel.
-    shrinking, cache_size
-        Accepted for compatibility with scikit-learn, and ignored; ``cache_size`` must be positive.
+    C, kernel, degree, gamma, coef0, shrinking, cache_size
     probability : False
         True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
-    tol : float, default=1e-3
-        For the exact machine it is LIBSVM's: the largest violation of the optimality conditions by a pair of rows.
-        For cutting-plane solvers: the allowed error in mean loss. Up to 2,000 rows with ``precision="auto"`` they go
-        on to a gap of 1e-10 of the objective (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is above
-        its default.
+    tol
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. "balanced" gives every class the same total weight
         (scikit-learn's `SVC` counts rows and ignores their weights).
-    verbose : bool or int, default=False
-        True shows a progress bar on standard error.
-    max_iter : int, default=-1
-        Limit on iterations, the records of ``history_``; -1 means none. An iteration of the exact machine is a working
-        set, which takes up to 20 steps per row, and each pair of classes has the limit for itself.
+    verbose, max_iter
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Columns of the decision values for more than two classes: one per class, or one per pair of classes.
     break_ties : bool, default=False
         For pairs of classes: predict the class with the largest "ovr" decision value, not the one with most votes.
-    random_state : int, RandomState, Generator or None, default=None
-        Used by solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``. Fits of the exact
-        machine are repeatable without it.
-    solver : str or Solver, default="auto"
-        A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-        object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes the exact machine that
-        the other parameters describe: "exact" for the hinge of two classes and of pairs of classes, "exact-cuts" for
-        other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
-        "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. If the exact
-        machine of two classes would need more than 10¹² kernel evaluations, estimated from a sample, it warns and
-        takes ``max_basis="auto"`` instead.
-    max_basis : int, "auto" or None, default=None
-        Largest number of learned vectors, for solvers that have such a limit. "auto" searches for the smallest number
-        whose errors on held-out rows exceed the exact machine's by at most a quarter of a percentage point; if there is
-        none, the exact machine of all rows is the model. See `slimsvm.Compact`, whose parameters set the extra error
-        and the search's cost, and ``validation_``. ``gamma="learn"`` without a number searches likewise.
-    intercept : {"auto", "regularized", "free", "none"}, default="auto"
-        "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
-        "auto" is "free" with the exact solver and with ``max_basis="auto"``, and "regularized" with others.
+    random_state, solver, max_basis, intercept
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin required between the classes.
     loss : str or task, default="hinge"
@@ -112,25 +67,14 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         or an object such as `slimsvm.tasks.FBeta(2.0)`. ``classes_[1]`` is the positive class. The measure is trained
         and `score` returns it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number
         of training rows predicted positive is the loss's k.
-    max_seconds : float or None, default=None
-        Time limit of the whole fit, searches for C, gamma and the number of vectors included. The fit then stops with
-        the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit that
-        is not reached changes nothing.
-    precision : {"auto", "float32", "float64"}, default="auto"
-        Type of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, and float32
-        elsewhere. Sums and objectives are always float64.
-    memory_limit : float, default=2000
-        Megabytes the solver may use beyond the data and the model.
-    n_jobs : int or None, default=None
-        Number of threads. None takes all cores (in a joblib worker, its share).
+    max_seconds, precision, memory_limit, n_jobs
     multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
         "crammer-singer" is one problem with a score for each class. "ovo" is LIBSVM's: one problem for each pair
         (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for a, over a basis that the pairs
         share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 lines. "auto" takes "ovo"
         with the exact solver (unless there is a ``cost_matrix``), the one with fewer errors with ``max_basis="auto"``,
         and "crammer-singer" with others. ``multi_class_`` says which.
-    warm_start : bool, default=False
-        Start from the last fit's solution for the same rows, e.g. along a path over C or gamma.
+    warm_start
 
     Attributes
     ----------
@@ -140,45 +84,13 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         Whether y was an indicator matrix.
     multi_class_, intercept_kind_ : str
         The choices made for ``multi_class`` and ``intercept``.
-    n_basis_ : int
-        Number of basis vectors of the model.
-    basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
-    basis_coef_ : ndarray of shape (n_basis, n_outputs)
-    coef_ : ndarray or CSR matrix of shape (n_outputs, n_features)
-        Weights of the features, for ``kernel="linear"``; CSR after a fit of sparse rows.
-    intercept_ : ndarray of shape (n_outputs,)
-    support_, support_vectors_, n_support_
-        As in scikit-learn, if the basis vectors are training rows: grouped by class, in the order of ``classes_``.
-        ``basis_vectors_`` and ``basis_coef_`` have an order of their own, which does not change with the classes.
-    dual_coef_ : ndarray or CSR matrix of shape (n_classes - 1, n_SV)
-        Coefficients of the support vectors as in scikit-learn, for two classes and for pairs of classes.
+    n_basis_, basis_vectors_, basis_coef_, coef_, intercept_, support_, support_vectors_, n_support_, dual_coef_
     class_weight_ : ndarray of shape (n_classes,)
         The factors that ``class_weight`` stands for.
-    fit_status_ : int
-        0 if the fit met its tolerance, otherwise 1.
-    shape_fit_ : tuple
-        Shape of the X that was trained on; not after `partial_fit`.
-    objective_, lower_bound_ : float
-        The objective over all training rows (after `partial_fit`, over the last chunk's rows), and a lower bound on the
-        objective of every model, or None (sampled cuts give none). After Ctrl-C the objective of sampled cuts, BCFW
-        and LASVM is NaN where scores of all rows would have taken more than a tenth of a second.
-        After a search for few vectors, their distance is the price of few vectors, and of the rows that the bound
-        was computed without; ``counters_["bound_in_basis"]`` bounds the models over these vectors.
-    gap_ : float or None
-        (``objective_`` − ``lower_bound_``) / abs(``objective_``); None without a bound.
-    status_ : str
-        "converged", "iteration limit", "time limit", "interrupted" or "stopped by a callback".
-    history_ : list of dict
-        One record per iteration.
+    fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_
     n_iter_ : ndarray of int32
         Iterations: one number, or for pairs of classes one for each pair.
-    n_kernel_evals_ : int
-    model_ : KernelExpansion
-    kernel_, solver_ : the objects used for ``kernel`` and ``solver``; ``kernel_`` has the gammas that were learned.
-    C_, precision_ : float and str
-    validation_ : list of dict
-        ``C``, ``n_rows`` that were trained on, ``error`` and ``seconds`` of every trial of ``C="validate"``, and
-        ``gamma`` of ``gamma="validate"``.
+    n_kernel_evals_, model_, kernel_, solver_, C_, precision_, validation_
 
     References
     ----------
@@ -241,31 +153,13 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         multi_class="auto",
         warm_start=False,
     ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.intercept = intercept
-        self.cost_matrix = cost_matrix
-        self.loss = loss
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.multi_class = multi_class
+        self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
+        self.shrinking, self.probability, self.tol, self.cache_size = shrinking, probability, tol, cache_size
+        self.class_weight, self.verbose, self.max_iter = class_weight, verbose, max_iter
+        self.decision_function_shape, self.break_ties = decision_function_shape, break_ties
+        self.random_state, self.solver, self.max_basis, self.intercept = random_state, solver, max_basis, intercept
+        self.cost_matrix, self.loss, self.max_seconds, self.precision = cost_matrix, loss, max_seconds, precision
+        self.memory_limit, self.n_jobs, self.multi_class = memory_limit, n_jobs, multi_class
         self.warm_start = warm_start
 
     @with_callbacks
@@ -315,8 +209,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             self._solve(X, y, task.encode(y, weights), task, weights, index)
             return self
         self.classes_, codes = found_classes(y)
-        machine = self._machine_of_classes()
-        self.multi_class_ = "ovo" if machine == "either" else machine
+        multi_class = self._resolve_multi_class()
+        self.multi_class_ = "ovo" if multi_class == "either" else multi_class
         if len(self.classes_) < 2:
             found = f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}"
             if weights is not None:
@@ -325,7 +219,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
                 )
             raise ValueError(found)
         self.class_weight_ = self._class_weights(y, weights)
-        task = self._task(or_scores=machine == "either")
+        task = self._task(or_scores=multi_class == "either")
         examples = task.encode(codes, self._row_weights(codes, weights))
         fit = self._solve(X, y, examples, task, weights, index, codes=codes)
         if fit.solved is not None:
@@ -335,7 +229,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return self
 
     def _iterations(self, n_iter, history):
-        """See `KernelMachine`: as in scikit-learn one number for each problem that was solved."""
+        """``n_iter_`` as in scikit-learn: one number per problem that was solved."""
         of_pairs = [record["iterations"] for record in history if "pair" in record]
         if not of_pairs and (n_iter or getattr(self, "multi_class_", None) != "ovo"):
             return np.array([n_iter], np.int32)
@@ -343,9 +237,9 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return np.array(of_pairs + [0] * not_reached, np.int32)
 
     def _warn_of_chance(self, rows, codes):
-        """Warn where few vectors err on training rows no less than one class for all of them would.
+        """Warn if the model of few vectors errs as often on training rows as one class for all of them would.
 
-        Crammer and Singer's loss is least for the model that is 0 where no model of so few vectors has its margins.
+        Crammer and Singer's loss is lowest for the model 0 if no model of so few vectors reaches the margins.
         """
         if not rows.in_memory:
             return
@@ -358,7 +252,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
                 f"class for all rows would be right on {100 * most:.1f} %; {len(self.classes_)} classes need more "
                 'vectors: raise max_basis, or give max_basis="auto", which finds a number that is enough',
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
 
     def _class_weights(self, y, weights):
@@ -385,7 +279,8 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return self.class_weight_[codes] if weights is None else self.class_weight_[codes] * weights
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`."""
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is not convex: no bound on its objective is known; found loss='ramp'")
         if self.multilabel_:
             return self._task(), self._task().encode(y, weights), 0.0
         task, codes = self._task(), class_codes(y, self.classes_)
@@ -394,7 +289,7 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
         return task, task.encode(codes, self._row_weights(codes, weights)), 0.0
 
     def _task(self, or_scores: bool = False) -> tasks.Task:
-        """The loss for the classes found; of pairs, whether a score for each class will do as well."""
+        """The task for the classes found; ``or_scores``: pairs of classes, or one score per class if that errs less."""
         k = len(self.classes_)
         if self.multilabel_:
             for name, default in (("loss", "hinge"), ("cost_matrix", None), ("class_weight", None)):
@@ -412,21 +307,107 @@ class SVC(ClassifierMixin, StreamingClassifier, RampMachine):
             return tasks.Multiclass(k, cost)
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
-    def _machine_of_classes(self) -> str:
-        """What ``multi_class`` stands for."""
+    def _resolve_multi_class(self) -> str:
+        """The value of ``multi_class``, or what "auto" stands for."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
         if self.multi_class != "auto":
             return self.multi_class
-        return machine_of_classes(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
+        return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
-        """What ``loss`` stands for."""
+        """The task of a loss over all rows."""
         if not isinstance(self.loss, tasks.OverAllRows):
             check_option("loss", self.loss, ("hinge", *tasks.MULTIVARIATE, "ramp"))
         self._check_two_classes(k)
         if self.cost_matrix is not None:
             raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
         return self.loss if isinstance(self.loss, tasks.OverAllRows) else tasks.MULTIVARIATE[self.loss]()
+
+    def _task_of_ramp(self, k: int) -> tasks.Binary:
+        """The hinge loss, because `Ramp` solves a sequence of hinge problems without some of the rows."""
+        self._check_two_classes(k)
+        if self.cost_matrix is not None:
+            raise ValueError("loss='ramp' is for costs that are alike, found a cost_matrix")
+        return tasks.Binary()
+
+    def _check_two_classes(self, k: int) -> None:
+        """Raise a ValueError if a loss for two classes gets more."""
+        if k != 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"loss={self.loss!r} is for two classes, found {k} classes"
+            )
+
+    def _resolve_solver(self, problem: Problem) -> Solver:
+        """The solver that the parameters stand for; the ramp loss has its own."""
+        if self.loss != "ramp":
+            return super()._resolve_solver(problem)
+        is_exact = isinstance(self.solver, solvers.Exact) or self.solver in ("auto", "exact")
+        if not is_exact or self.max_basis is not None or self._learns_metric:
+            raise ValueError(
+                "loss='ramp' is solved by solver='exact' (or 'auto', which takes it), without max_basis and "
+                f"gamma='learn'; found solver={self.solver!r}, max_basis={self.max_basis!r}, gamma={self.gamma!r}"
+            )
+        return editing.Ramp(self.solver if isinstance(self.solver, solvers.Exact) else None)
+
+    @available_if(has_partial_fit)
+    @unchanged_by_failure
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Process one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
+
+        `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows seen.
+        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its steps fall to C, so a C above 1 needs
+        many passes. `BSCA` does not change the dual variables of rows from earlier chunks. For several passes over a
+        chunk give it several times in a row; its dual variables then continue, as those of `LASVM` do.
+        The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
+        ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
+        continues after ``save`` and `slimsvm.load` as if it had not stopped.
+
+        ``objective_`` is ½‖w‖² plus C Σ ω ℓ over the rows of this chunk (for `LASVM` also the rows in S), because
+        earlier rows are not kept. Use it to compare passes over a chunk. It does not say how far the model is from
+        the best one for all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes of the whole stream; needed in the first call unless its y has them all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVC
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, a label is none of the classes, or the estimator was trained by `fit` with another
+            solver.
+        """
+        is_first = begin_stream(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        check_classification_targets(y)
+        if is_first:
+            found = np.unique(y if classes is None else np.asarray(classes))
+            if len(found) < 2:
+                raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
+            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class()
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
+        if self.loss == "ramp":
+            raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' counts all rows, which partial_fit never sees: give factors")
+        codes = class_codes(y, self.classes_, hint="; classes= in the first call names all that will come")
+        X, codes, weights, _ = self._weighted_rows(X, codes, sample_weight)
+        self.class_weight_ = self._class_weights(self.classes_, None)
+        task = self._task()
+        fit_chunk(self, X, codes, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        return self
 
     def score(self, X, y, sample_weight=None):
         """The measure that was trained: accuracy, or the one ``loss`` names. For an indicator matrix, the share of

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
-from slimsvm.estimators._shared.afresh import afresh
-from slimsvm.estimators._shared.callbacks import with_callbacks
-from slimsvm.estimators._shared.machine import KernelMachine
-from slimsvm.estimators._shared.partial_fit import StreamingRegressor
+from slimsvm.estimators._shared import with_shared_parameters
+from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.estimators._shared.validation import check_finite
 
 
-class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
+@with_shared_parameters
+class SVR(RegressorMixin, KernelEstimator):
     """ε-insensitive kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
 
     Minimises ½‖w‖² + C Σ ω_i max(0, abs(y_i − f(x_i)) − ε). The regularised intercept is measured from the weighted
@@ -22,27 +23,24 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, tol, verbose, max_iter
-        As in `SVC`. With kernel "sigmoid" bound and gap mean nothing here, either.
-    C : float or "validate", default=1.0
-        Weight of one row's loss. "validate" chooses it as in `SVC`, by mean absolute error.
+    kernel, degree, gamma, coef0, tol
+    C
+        The error is the mean absolute error.
     epsilon : float, default=0.1
         Half-width of the tube in which residuals have no loss, in the units of y.
-    solver : str or Solver, default="auto"
-        As in `SVC`.
-    random_state, max_basis, intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
-        As in `SVC`.
+    shrinking, cache_size, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision
+    memory_limit, n_jobs, warm_start
 
     Attributes
     ----------
-    n_basis_, basis_vectors_, basis_coef_, intercept_, support_, support_vectors_, dual_coef_
-        As in `SVC`, in the order of the rows; ``intercept_`` includes the mean of y.
+    n_basis_, basis_vectors_, basis_coef_
+    intercept_
+        It includes the mean of y.
+    support_, support_vectors_, dual_coef_
     n_support_ : ndarray of shape (1,)
         Number of support vectors.
-    n_iter_ : int
-    coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_,
+    n_iter_, coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_
     kernel_, solver_, precision_, C_, validation_
-        As in `SVC`.
 
     Examples
     --------
@@ -82,26 +80,11 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         n_jobs=None,
         warm_start=False,
     ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.max_basis = max_basis
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.precision = precision
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
+        self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.C = kernel, degree, gamma, coef0, tol, C
+        self.epsilon, self.shrinking, self.cache_size, self.verbose = epsilon, shrinking, cache_size, verbose
+        self.max_iter, self.random_state, self.solver, self.max_basis = max_iter, random_state, solver, max_basis
+        self.intercept, self.max_seconds, self.precision = intercept, max_seconds, precision
+        self.memory_limit, self.n_jobs, self.warm_start = memory_limit, n_jobs, warm_start
 
     @with_callbacks
     @afresh
@@ -134,12 +117,45 @@ class SVR(RegressorMixin, StreamingRegressor, KernelMachine):
         return self
 
     def _encode(self, y, weights):
-        """See `KernelMachine._encode`; the intercept is measured from the mean of y."""
+        """The task, its examples, and the mean of y that a regularised intercept is measured from."""
         task, y = tasks.Regression(self.epsilon), np.asarray(y, dtype=np.float64)
         check_finite(y[:, None], "y")
         is_centred = self.intercept in ("auto", "regularized")
         centre = float(np.average(y, weights=weights)) if is_centred else 0.0
         return task, task.encode(y - centre, weights), centre
+
+    @available_if(has_partial_fit)
+    @unchanged_by_failure
+    def partial_fit(self, X, y, sample_weight=None):
+        """Process one more chunk of rows, once, as `SVC.partial_fit` does. The intercept is measured from the mean of
+        the first chunk's y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        SVR
+            The estimator itself.
+
+        Raises
+        ------
+        AttributeError
+            The solver takes no chunks.
+        ValueError
+            A value is out of range, or the estimator was trained by `fit` with another solver.
+        """
+        is_first = begin_stream(self)
+        X, y = self._check_X(X, reset=is_first, y=y)
+        X, y, weights, _ = self._weighted_rows(X, y, sample_weight)
+        task, _, centre = self._encode(y, weights)
+        if is_first:
+            self._centre = centre
+        fit_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        return self
 
     def predict(self, X):
         """Predicted targets.

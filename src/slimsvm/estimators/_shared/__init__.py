@@ -1,15 +1,177 @@
-"""What the estimators share.
+"""What the estimators share. Parameters and attributes that several of them have are described once, here.
 
-automatic        what ``solver="auto"`` stands for
-validation       checks of what users pass in
-choosing         C and the metric, where the estimator chooses them itself
-estimator_files  fitted estimators as files, and back (`slimsvm.load` and `slimsvm.save` are in `estimators.files`)
-stream_files     streams of chunks in such files
-checkpoint       a file after every iteration of a fit
-path             a machine for every C and gamma of a grid
-machine          parameters to a problem, a fit to attributes, prediction
-ramp_machine     the same for ``loss="ramp"``
-partial_fit      rows that come in chunks
-stacking         lists of examples as one array of rows
-pairwise         scores of each pair of classes
+kernel_estimator  the base class: parameters to a problem, a fit to attributes, prediction, chunks of rows
+automatic         what solver="auto", gamma="scale", "validate" and "learn" stand for
+validation        checks of what users pass in
+around_fit        attributes of one fit alone, callbacks, checkpoints
+fitted            attributes like scikit-learn's, methods that write files or explain scores
+model_files       fitted estimators as files, and back (`slimsvm.load` and `slimsvm.save` are in `estimators.files`)
 """
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+PARAMETERS = """
+C : float or "validate"
+    Weight of one row's loss, as in LIBSVM and scikit-learn; ``inf``, the hard margin, is taken as 1e10. "validate"
+    tries 0.1, 1, … 1000 on four fifths of the rows, takes the value with the lowest error on the others, and trains
+    on all rows with it. Trials train on 5,000 rows, more if needed to include 500 rows of the rarest class. Values
+    with an error at most a twentieth above the lowest are tried again with all of the four fifths, up to 50,000
+    rows. Trials of the exact solver end at a violation of 0.03, or at ``tol`` if that is larger.
+kernel : str, Kernel or callable
+    A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
+    `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is no inner product: its
+    objective has no unique optimum, so that ``lower_bound_``, ``gap_`` and certificates mean nothing there.
+degree : int
+    Degree of the polynomial kernel.
+gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,)
+    "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice (scikit-learn ignores weights here).
+    "auto": 1 / n_features.
+    An array: one gamma per feature, for RBF and other kernels of x - z.
+    "learn": one gamma per feature, learned from dense rows, for such kernels.
+    "validate": "scale" times the power of 4 with the lowest error on held-out rows.
+    The page "Which estimator, which solver" says how the last two search.
+coef0 : float
+    Constant of the polynomial and the sigmoid kernel.
+shrinking, cache_size
+    Accepted for compatibility with scikit-learn, and ignored; ``cache_size`` must be positive.
+tol : float
+    For the exact solver it is LIBSVM's: the largest violation of the optimality conditions by a pair of rows.
+    For cutting-plane solvers: the allowed error in mean loss. Up to 2,000 rows with ``precision="auto"`` they go
+    on to a gap of 1e-10 of the objective (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is above
+    its default.
+verbose : bool or int
+    True shows a progress bar on standard error.
+max_iter : int
+    Limit on iterations, the records of ``history_``; -1 means none. An iteration of the exact solver is a working
+    set, which takes up to 20 steps per row, and each pair of classes has the limit for itself.
+random_state : int, RandomState, Generator or None
+    Used by solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``. Fits of the exact
+    solver are repeatable without it.
+solver : str or Solver
+    A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
+    object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes the exact solver of the
+    problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
+    for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
+    "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. If the exact
+    solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a sample, it
+    warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
+max_basis : int, "auto" or None
+    Largest number of learned vectors, for solvers that have such a limit. "auto" searches for the smallest number
+    whose errors on held-out rows exceed the exact solver's by at most a quarter of a percentage point; if there is
+    none, the exact model of all rows is taken. See `slimsvm.Compact`, whose parameters set the extra error
+    and the search's cost, and ``validation_``. ``gamma="learn"`` without a number searches likewise.
+intercept : {"auto", "regularized", "free", "none"}
+    "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
+    "auto" is "free" with the exact solver and with ``max_basis="auto"``, and "regularized" with others.
+max_seconds : float or None
+    Time limit of the whole fit, searches for C, gamma and the number of vectors included. The fit then stops with
+    the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit that
+    is not reached changes nothing.
+precision : {"auto", "float32", "float64"}
+    Type of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, and float32
+    elsewhere. Sums and objectives are always float64.
+memory_limit : float
+    Megabytes the solver may use beyond the data and the model.
+n_jobs : int or None
+    Number of threads. None takes all cores (in a joblib worker, its share).
+warm_start : bool
+    Start from the last fit's solution for the same rows, e.g. along a path over C or gamma.
+"""
+
+ATTRIBUTES = """
+n_basis_ : int
+    Number of basis vectors of the model.
+basis_vectors_ : ndarray or csr_array of shape (n_basis, n_features)
+basis_coef_ : ndarray of shape (n_basis, n_outputs)
+coef_ : ndarray or CSR matrix of shape (n_outputs, n_features)
+    Weights of the features, for ``kernel="linear"``; CSR after a fit of sparse rows.
+intercept_ : ndarray of shape (n_outputs,)
+support_, support_vectors_
+    As in scikit-learn, if the basis vectors are training rows: grouped by class in the order of ``classes_``, or in
+    the order of the rows if there are no classes. ``basis_vectors_`` and ``basis_coef_`` have an order of their own,
+    which does not change with the classes.
+n_support_ : ndarray of int32
+    Number of support vectors of each class, or of all where there are no classes.
+dual_coef_ : ndarray or CSR matrix
+    Coefficients of the support vectors as in scikit-learn: one line, or n_classes − 1 lines for pairs of classes.
+fit_status_ : int
+    0 if the fit met its tolerance, otherwise 1.
+shape_fit_ : tuple
+    Shape of the X that was trained on; not after `partial_fit`.
+objective_, lower_bound_ : float
+    The objective over all training rows (after `partial_fit`, over the last chunk's rows), and a lower bound on the
+    objective of every model, or None (sampled cuts give none). After Ctrl-C the objective of sampled cuts, BCFW
+    and LASVM is NaN where scores of all rows would have taken more than a tenth of a second.
+    After a search for few vectors, their distance is the cost of few vectors, and of the rows that the bound
+    was computed without; ``counters_["bound_in_basis"]`` bounds the models over these vectors.
+gap_ : float or None
+    (``objective_`` − ``lower_bound_``) / abs(``objective_``); None without a bound.
+status_ : str
+    "converged", "gap above tolerance", "iteration limit", "time limit", "interrupted" or "stopped by a callback".
+history_ : list of dict
+    One record per iteration.
+n_iter_ : int
+    Number of iterations.
+n_kernel_evals_ : int
+model_ : KernelExpansion
+kernel_, solver_
+    The objects used for ``kernel`` and ``solver``; ``kernel_`` has the gammas that were learned.
+C_ : float
+    The C that was trained with.
+precision_ : str
+    The type of the kernel values.
+validation_ : list of dict
+    ``C``, ``n_rows`` that were trained on, ``error`` and ``seconds`` of every trial of ``C="validate"``, and
+    ``gamma`` of ``gamma="validate"``.
+"""
+
+
+def with_shared_parameters(cls: Class) -> Class:
+    """Complete a class's docstring: what it lists by name alone gets its description from here.
+
+    Sentences below such a name follow the description. Parameters get the default that ``__init__`` has.
+    """
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    doc = inspect.cleandoc(cls.__doc__)
+    defaults = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
+    for title, shared in (("Parameters", PARAMETERS), ("Attributes", ATTRIBUTES)):
+        before, underline, rest = doc.partition(f"{title}\n{'-' * len(title)}\n")
+        section, end, after = rest.partition("\n\n")
+        described = [_described(entry, _by_name(shared), defaults) for entry in _entries(section + "\n")]
+        doc = before + underline + "".join(described).rstrip("\n") + end + after
+    cls.__doc__ = doc
+    return cls
+
+
+def _entries(section: str) -> list[str]:
+    """The entries of a numpydoc section, each with the indented lines below it."""
+    return re.findall(r"^\S.*\n(?:[ \t].*\n)*", section, flags=re.MULTILINE)
+
+
+def _by_name(section: str) -> dict[str, str]:
+    """Entries by the names in their headers."""
+    return {name: entry for entry in _entries(section) for name in re.split(r" :|\n", entry)[0].split(", ")}
+
+
+def _described(entry: str, shared: dict[str, str], defaults: dict[str, object]) -> str:
+    """An entry that has only shared names in its header, with their descriptions; any other entry as it is."""
+    header, _, more = entry.partition("\n")
+    names = header.split(", ")
+    if not set(names) <= set(shared):
+        return entry
+    found = ""
+    for description in dict.fromkeys(shared[name] for name in names):
+        head, _, text = description.partition("\n")
+        name, _, kind = head.partition(" : ")
+        if kind and name in defaults:
+            default = defaults[name]
+            head += f', default="{default}"' if isinstance(default, str) else f", default={default}"
+        found += f"{head}\n{text}"
+    return found + more

@@ -1,40 +1,92 @@
-"""What ``solver="auto"`` stands for."""
+"""What automatic values of parameters stand for: C, gamma, solver and multi_class.
+
+solver="auto"        `choose_solver`, by counts of rows and kernel evaluations, never by a clock
+multi_class="auto"   `resolve_multi_class`
+gamma="scale"        `scale_gamma`
+"validate"           `choose` fits trials of C and gamma on some rows and judges them on others
+gamma="learn"        `learning_metric`: the solver learns one gamma per feature with its vectors. Solvers that learn no
+                     vectors take the scales of a small model of few learned vectors: it finds how fast the labels
+                     change along each feature, and the proportion of its gammas is kept (`with_learned_scales`).
+"""
 
 from __future__ import annotations
 
+import time
 import warnings
-from dataclasses import replace
-from typing import Any
+from contextlib import suppress
+from dataclasses import is_dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import solvers
+from slimsvm import kernels, solvers, tasks
+from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
+from slimsvm.editing import PATIENCE
+from slimsvm.kernels.far import Bulk
+from slimsvm.kernels.shift_invariant import KERNELS, RBF
 from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
 from slimsvm.parts.cuts.explicit_weights import prefers_weights
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Kept, Problem, Room
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver
-from slimsvm.rows import Rows, as_rows, is_text
+from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, is_text, keep_sums, parts_of
 from slimsvm.size_search.compact import Compact
+from slimsvm.size_search.machines import machine_problem
 
-# Kernel evaluations that the exact machine may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
-# times rows times vectors. Where that could be more, the share of rows that are vectors is that of a sample.
+if TYPE_CHECKING:
+    from slimsvm.model import KernelExpansion
+
+# Kernel evaluations that the exact solver may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
+# times rows times vectors. Where that could be more, a sample tells the share of rows that are vectors.
 MAX_EVALS, PER_VECTOR, SAMPLE = 1e12, 3, 2000
 # Of max_seconds, the share of that sample.
-SHARE = 0.1
-# Rows up to which a loss without a decomposition is solved for by exact cuts: of more rows they get too long.
+SAMPLE_SHARE = 0.1
+# Rows up to which a loss without a decomposition is solved by exact cuts: with more rows they take too long.
 MAX_CUTS_N = 300_000
 # Rows from which the number of vectors with a metric of their own is searched for.
 LEAST_SEARCH_N = 50
+# Errors up to this many times the lowest are near it. Further gammas are tried on a side as long as the last one's
+# error is near the lowest before; values of C with such errors are tried again with more rows.
+NEAR = 1.05
+# Gammas that are tried, as multiples of gamma="scale" or of the gamma of a kernel object.
+GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+# One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
+# of several rows.
+EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
+# Rows of the part that trains: FEW_TRAINING, or so many that RAREST are of the rarest class, if that is more. What
+# they choose is nearly as good for all rows as what ten times as many choose; but values of C that err alike are told
+# apart by more rows, and some problems want a narrower kernel the more rows there are. Both are tried again with more.
+FEW_TRAINING, RAREST = 5000, 500
+# Most rows of either part.
+MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
+# Of max_seconds, the share of one trial, and of all of them.
+TRIAL_SHARE, SEARCH_SHARE = 0.1, 0.7
+# The violation of a row's margin at which a trial of the exact solver ends, where tol is not larger. By it trials of
+# 5,000 rows take 0.8 times as long, and C and gamma are nearly always the same.
+TRIAL_TOL = 0.03
+# Vectors of the small model that learns scales, its steps and their rate: half the default steps, at twice the rate.
+# Models in its scales err as much as in scales that took twice the time.
+VECTORS, STEPS, RATE = 100, 3000, 0.2
+# Of max_seconds, the share of the small model.
+SMALL_MODEL_SHARE = 0.3
+# Values of a block in which the variance for gamma="scale" is summed. How many times the features' own variance that of
+# all entries together may be, before a search for gamma begins with a larger one.
+BLOCK_VALUES, APART = 1 << 20, 4.0
+
+# -- solver and multi_class -------------------------------------------------------------------------------------------
 
 
 def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solver:
-    """The solver for a problem of that kind.
+    """The solver that ``solver="auto"`` stands for.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,
     regression, one class); elsewhere exact cuts, or above 300,000 rows sampled ones, and sequences in explicit weights
-    by block-coordinate Frank-Wolfe. More rows than the exact machine can be had of (`exact_evals`) are left to
-    `next_best`, with a warning.
+    by block-coordinate Frank-Wolfe. If the exact solver would take too long (`exact_evals`), `next_best` takes
+    its place, with a warning.
 
     With a number, that many vectors are learned by descent where the kernel has a derivative, the loss is a sum over
     examples and rows are not sparse with many features; otherwise they are found by subspace pursuit. With "auto" their
@@ -54,19 +106,19 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     Raises
     ------
     ValueError
-        There is no room for the copy of the rows that "auto" needs; or the rows are `Blocks`, and the machine is the
-        exact one or searched for.
+        There is no room for the copy of the rows that "auto" needs; or the rows are `Blocks`, and the solver is the
+        exact one or the search.
 
     Warns
     -----
     ConvergenceWarning
-        The exact machine would take more kernel evaluations than this rule allows.
+        The exact solver would take more kernel evaluations than this rule allows.
     """
     rows, task = problem.rows, problem.task
     is_exact = max_basis is None and not learns_metric and (task.has_dual or task.class_pairs())
     if is_exact or max_basis == "auto":
-        machine = "the exact machine" if is_exact else "the search of max_basis='auto'"
-        check_needs(machine, problem, RANDOM_ACCESS)
+        solver = "the exact solver" if is_exact else "the search of max_basis='auto'"
+        check_needs(solver, problem, RANDOM_ACCESS)
     is_searched_for = max_basis == "auto" or (learns_metric and max_basis is None)
     if is_searched_for and not learns_metric:
         if not has_room(problem):
@@ -93,7 +145,7 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     return solvers.ExactCuts() if rows.n_rows <= MAX_CUTS_N else solvers.ViolatedCuts()
 
 
-def machine_of_classes(solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool) -> str:
+def resolve_multi_class(solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool) -> str:
     """What ``multi_class="auto"`` stands for: "ovo", "crammer-singer", or "either" for the one that errs less.
 
     Pairs of classes with solvers that follow LIBSVM, `choose_solver`'s without ``max_basis`` among them; either where
@@ -112,7 +164,7 @@ def machine_of_classes(solver: Any, max_basis: Any, learns_metric: bool, has_cos
 
 
 def preimage(problem: Problem) -> str:
-    """How subspace pursuit finds a vector."""
+    """How subspace pursuit (`CPSP`) finds a vector."""
     return "fixed-point" if problem.kernel.is_gaussian else "training-rows"
 
 
@@ -127,7 +179,7 @@ def bytes_of(rows: Rows) -> int:
 
 
 def exact_evals(problem: Problem) -> float:
-    """Kernel evaluations that `Exact` takes, or something above: no more than where all rows are vectors."""
+    """Upper estimate of the kernel evaluations that `Exact` takes."""
     n = problem.rows.n_rows
     most = PER_VECTOR * float(n) ** 2
     if most <= MAX_EVALS or not problem.kernel.has_features:
@@ -138,7 +190,7 @@ def exact_evals(problem: Problem) -> float:
         return 0.0  # a class so rare leaves few vectors
     rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
     sample = replace(problem, rows=rows, examples=problem.examples.take(index), max_iter=None)
-    sample = replace(sample, max_seconds=None if problem.max_seconds is None else SHARE * problem.max_seconds)
+    sample = replace(sample, max_seconds=None if problem.max_seconds is None else SAMPLE_SHARE * problem.max_seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = solvers.Exact().solve(replace(sample, precision="float32", verbose=0, random_state=0))
@@ -146,16 +198,460 @@ def exact_evals(problem: Problem) -> float:
 
 
 def next_best(problem: Problem, n_evals: float) -> Solver:
-    """What takes the place of the exact machine of very many rows."""
+    """The solver that takes the place of the exact one for very many rows; it warns."""
     if problem.task.has_class_scores and has_room(problem) and problem.kernel.folding(problem.rows.n_features):
         solver: Solver = Compact()
         what = "it searches for few learned vectors instead (max_basis='auto')"
     else:
         solver, what = solvers.ViolatedCuts(), "it takes cuts of sampled rows instead (solver='violated-cuts')"
     warnings.warn(
-        f"the exact machine of {problem.rows.n_rows} rows takes some {n_evals:.0e} kernel evaluations, and "
-        f"solver='auto' allows {MAX_EVALS:.0e}: {what}; solver='exact' trains the exact machine nevertheless",
+        f"the exact solver takes some {n_evals:.0e} kernel evaluations for {problem.rows.n_rows} rows, and "
+        f"solver='auto' allows {MAX_EVALS:.0e}: {what}; solver='exact' takes the exact one nevertheless",
         ConvergenceWarning,
         stacklevel=6,
     )
     return solver
+
+
+# -- gamma="scale" ----------------------------------------------------------------------------------------------------
+
+
+def scale_gamma(X: Any, weights: np.ndarray | None, bulk: Bulk | None = None) -> float:
+    """scikit-learn's ``gamma="scale"``, 1 / (n_features · variance of all entries), of weighted rows, or only of those
+    in a bulk. One pass adds up means and squared deviations of blocks (Chan, Golub, LeVeque 1983).
+    """
+    n, d = X.shape
+    sparse = X.is_sparse if isinstance(X, Rows) else is_sparse(X)
+    n_stored = (X.n_stored if isinstance(X, Rows) else X.nnz) if sparse else n * d
+    step = max(1, BLOCK_VALUES // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
+    bounds = parts_of(n)
+    if not isinstance(X, Rows) and len(bounds) == 1 and n <= step and bulk is None:
+        total, _, squares = _moments_of(X.astype(np.float64), weights)
+    else:
+        parts = [slice(*each) for each in bounds]
+        owned = [None if weights is None else weights[part] for part in parts]
+        if isinstance(X, Rows):
+            adds = not (X.in_memory or X.is_sparse)
+            both = X.map(partial(_moments_and_sums, step, adds, bulk), owned)
+            found = [moments for moments, _ in both]
+            if adds:  # which a kernel will want
+                keep_sums(X, [sums for _, sums in both])
+        else:
+            found = [
+                _moments(step, X if len(parts) == 1 else X[part], own, bulk=bulk) for part, own in zip(parts, owned)
+            ]
+        total, _, squares = _put_together(found)
+    variance = squares / total
+    if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
+        raise ValueError(
+            f"gamma='scale' is 1 / (n_features · variance of X), found a variance of {variance:.3g}: scale X, or give "
+            "gamma as a number"
+        )
+    return gamma
+
+
+def typical_gamma(X: Any, weights: np.ndarray | None) -> float:
+    """The gamma that searches begin with: ``gamma="scale"`` without the rows that are far from all others, and larger
+    if features are farther from each other than they are wide.
+    """
+    bulk = Bulk.of(as_rows(X))
+    return scale_gamma(X, weights, bulk) * max(1.0, bulk.apart / APART)
+
+
+def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Weight, mean and sum of squared deviations of several sets together."""
+    if len(moments) == 1:
+        return moments[0]
+    total, mean, squares = np.zeros(3)  # NumPy's numbers, which may be infinite
+    for weight, own_mean, own_squares in moments:
+        if weight > 0:
+            off, before = own_mean - mean, total
+            total += weight
+            mean += off * (weight / total)
+            squares += own_squares
+            if before > 0:
+                squares += off**2 * (weight * (before / total))
+    return total, mean, squares
+
+
+def _moments_and_sums(
+    step: int, adds: bool, bulk: Bulk | None, X: Rows, weights: np.ndarray | None
+) -> tuple[tuple[float, float, float], ColumnSums]:
+    sums = ColumnSums(X.n_features, has_box=True)
+    return _moments(step, X, weights, sums if adds else None, bulk), sums
+
+
+def _moments(
+    step: int, X: Any, weights: np.ndarray | None, sums: ColumnSums | None = None, bulk: Bulk | None = None
+) -> tuple[float, float, float]:
+    """Weight, mean and sum of squared deviations of all entries, of rows in a bulk if it is given, ``step`` rows at a
+    time. The rows are added to ``sums``.
+    """
+    found = []
+    for part in in_pieces(X.shape[0], step):
+        block: Any = X.slice(part.start, part.stop, X.exact_dtype) if isinstance(X, Rows) else X[part]
+        if sums is not None:
+            sums.add(block)
+        block, own = block.astype(np.float64), None if weights is None else weights[part]
+        if bulk is not None and not (held := bulk.holds(block)).all():
+            block, own = block[held], None if own is None else own[held]
+        found.append(_moments_of(block, own))
+    return _put_together(found)
+
+
+def _moments_of(block: Any, weights: np.ndarray | None) -> tuple[float, float, float]:
+    total = (block.shape[0] if weights is None else float(weights.sum())) * float(block.shape[1])
+    if not total:
+        return 0.0, 0.0, 0.0
+    if is_sparse(block):
+        sums = [_weighted(weights, np.asarray(part.sum(axis=1)).ravel()) for part in (block, block.power(2))]
+        return total, sums[0] / total, sums[1] - sums[0] ** 2 / total
+    mean = _weighted(weights, block.sum(axis=1)) / total
+    block -= mean
+    with np.errstate(over="ignore"):  # an infinite variance is an error of its own
+        return total, mean, _weighted(weights, np.square(block, out=block).sum(axis=1))
+
+
+def _weighted(weights: np.ndarray | None, values: np.ndarray) -> float:
+    """Σ weights · values, without BLAS, whose sums depend on how many threads it has."""
+    return float((values if weights is None else weights * values).sum())
+
+
+# -- "validate" -------------------------------------------------------------------------------------------------------
+
+
+def kernels_tried(kernel: kernels.Kernel) -> list[kernels.Kernel]:
+    """The kernel with each multiple of its gamma that ``gamma="validate"`` tries."""
+    gamma = getattr(kernel, "gamma", None)
+    if gamma is None or not is_dataclass(kernel):
+        raise ValueError(f"gamma='validate' needs a kernel with a gamma, found {kernel!r}")
+    return [replace(kernel, gamma=factor * np.asarray(gamma)) for factor in GAMMA_FACTORS]
+
+
+def choose(
+    problem: Problem, solver: Solver, C_values: tuple[float, ...], tried: list[kernels.Kernel]
+) -> tuple[Problem, list[dict[str, Any]]]:
+    """The problem with the C and the kernel whose model has the lowest error on a fifth of the rows, and a record of
+    every trial.
+
+    The middle kernel comes first, then those on either side of it, each as long as the last one's error was near the
+    lowest of all: the widest and the narrowest are seldom best, and the narrowest may take longer than all others. If
+    there are many rows, trials train on few of them; with all of them the best kernel is then tried again with the
+    values of C whose errors were near the lowest, and narrower kernels as long as the error falls.
+
+    The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
+    rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the trial that came first.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its C and kernel are ignored.
+    solver : Solver
+    C_values : tuple of float
+        From the lowest.
+    tried : list of Kernel
+        From the widest.
+
+    Returns
+    -------
+    problem : Problem
+    trials : list of dict
+        ``C``, of several kernels ``gamma``, ``n_rows`` that were trained on, ``error`` (the task's: share of wrong
+        labels, mean absolute error, mean loss of a query, ...) and ``seconds``.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than 20 rows, or than 10 examples of several rows that can have a loss; or the kernel is a
+        matrix.
+    KeyboardInterrupt
+        A trial was interrupted: there is no model of all rows that the fit could end with.
+    """
+    rows, examples, task = problem.rows, problem.examples, problem.task
+    asked = "C='validate'" if len(tried) == 1 else "gamma='validate'"
+    if not problem.kernel.has_features:
+        raise ValueError(f"{asked} cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
+    kinds = _kinds(task, examples, asked)
+    training, validating = _parts(kinds, problem.generator(), rows.n_rows)
+    few = training[evenly(len(training), _few(task, examples, kinds))]
+    held = _Held(problem, validating, len(tried) > 1)
+    middle = len(tried) // 2
+    trials = _Trials(held, solver, few, tried[middle])
+    with suppress(OutOfTimeError), time_limit(share_of_time(SEARCH_SHARE)):
+        for further in (tried[middle:], tried[:middle][::-1]):
+            for kernel in further:
+                if not trials.of_kernel(kernel, C_values):
+                    break
+        narrower = tried[[kernel is trials.kernel for kernel in tried].index(True) :]
+        near = trials.near_best()
+        if len(few) < len(training) and len(narrower) * len(near) > 1:
+            with_all = _Trials(held, solver, training, trials.kernel)
+            for kernel in narrower:
+                with_all.of_kernel(kernel, near)
+                trials = with_all
+                if trials.kernel is not kernel:
+                    break
+    best = trials.best or {"C": 1.0 if 1.0 in C_values else C_values[0]}  # there was no time for a single trial
+    return replace(problem, C=best["C"], kernel=trials.kernel), held.records
+
+
+def _part_of(problem: Problem, chosen: np.ndarray, solver: Solver) -> Problem:
+    """The problem of a trial: some of the rows or examples, and a share of the time."""
+    rows, task = problem.rows, problem.task
+    index, examples = _some(task, problem.examples, np.sort(chosen))
+    part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=examples, verbose=0)
+    if problem.max_seconds is not None:
+        part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
+    if isinstance(solver, solvers.Exact) and not task.has_targets:
+        part = replace(part, tol=max(problem.tol, TRIAL_TOL))
+    return part
+
+
+class _Held:
+    """Rows or examples held out, and the records of all trials that were judged on them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all rows.
+    chosen : int64 ndarray
+        Those held out.
+    names_gamma : bool
+        Whether a record has the gamma.
+    """
+
+    def __init__(self, problem: Problem, chosen: np.ndarray, names_gamma: bool):
+        self.problem, self.names_gamma = problem, names_gamma
+        index, self.examples = _some(problem.task, problem.examples, chosen)
+        self.block = problem.rows.take(index, problem.rows.exact_dtype)
+        self.records: list[dict[str, Any]] = []
+
+    def error(self, model: KernelExpansion) -> float:
+        """The task's error of a model."""
+        task, scores = self.problem.task, model.scores(self.block, n_jobs=self.problem.n_jobs)
+        return float(task.error(task.decode(scores, model.plain, self.examples), self.examples))
+
+
+class _Trials:
+    """Fits of some rows, each judged on the rows held out.
+
+    Parameters
+    ----------
+    held : _Held
+    solver : Solver
+    chosen : int64 ndarray
+        Rows or examples that are trained on.
+    kernel : Kernel
+        The first.
+
+    Attributes
+    ----------
+    best, kernel : dict and Kernel
+        The record of the lowest error, and its kernel.
+    """
+
+    def __init__(self, held: _Held, solver: Solver, chosen: np.ndarray, kernel: kernels.Kernel):
+        self.held, self.solver, self.kernel = held, solver, kernel
+        self.part, self.is_exact = _part_of(held.problem, chosen, solver), isinstance(solver, solvers.Exact)
+        self.room = Room()
+        self.best: dict[str, Any] = {}
+        self.errors: dict[float, float] = {}  # of the best kernel
+
+    def of_kernel(self, kernel: kernels.Kernel, C_values: tuple[float, ...]) -> bool:
+        """Try values of C, each from the model of the one before; return whether an error is near the lowest of the
+        kernels before, or lower.
+        """
+        line = replace(self.part, kernel=kernel, kept=Kept(self.room) if self.is_exact else None)
+        state, errors, before = None, {}, self.best.get("error", np.inf)
+        for C in one_by_one(C_values, "values of C on rows held out", self.held.problem.verbose):
+            if is_time_over():
+                raise OutOfTimeError
+            record, state = self.one(replace(line, C=C), state)
+            self.held.records.append(record)
+            errors[C] = record["error"]
+            if record["error"] < self.best.get("error", np.inf) or not self.best:
+                self.best, self.kernel, self.errors = record, kernel, errors
+            if len(errors) - 1 - int(np.argmin(list(errors.values()))) >= PATIENCE:
+                break
+        return min(errors.values()) <= NEAR * before
+
+    def near_best(self) -> tuple[float, ...]:
+        """Values of C whose errors with the best kernel are near the lowest."""
+        return tuple(C for C, error in self.errors.items() if error <= NEAR * self.best["error"])
+
+    def one(self, problem: Problem, state: Any) -> tuple[dict[str, Any], Any]:
+        """Fit one trial; return its record, and its state if the next trial may continue from it."""
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = self.solver.solve(problem, state=state)
+        if fit.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        of_gamma = {"gamma": problem.kernel.gamma} if self.held.names_gamma else {}
+        with no_limit():  # a trial that has ended counts
+            error = self.held.error(fit.model)
+        record = {"C": problem.C} | of_gamma | {"n_rows": problem.rows.n_rows, "error": error}
+        record["seconds"] = time.perf_counter() - begun
+        return record, fit.state if self.is_exact else None
+
+
+def _kinds(task: tasks.Task, examples: tasks.Examples, asked: str) -> np.ndarray:
+    """For each row, or each whole example, the kind (such as its class) of which both parts get the same share."""
+    if task.decomposes and examples.offsets is not None:
+        # Examples that can have a loss tell values of C apart; a query of one row cannot.
+        zero = np.zeros((examples.n_rows, task.n_outputs))
+        has_loss = task.augment(zero, np.zeros(task.n_plain), examples).delta > 0
+        n_lossy = np.count_nonzero(has_loss)
+        if n_lossy < MIN_EXAMPLES:
+            few = "" if n_lossy == len(has_loss) else f", and only {n_lossy} that can have a loss"
+            raise ValueError(
+                f"{asked} holds out a fifth of the examples (sequences, queries) and needs at least "
+                f"{MIN_EXAMPLES}, found {len(has_loss)}{few}"
+            )
+        return has_loss
+    if examples.n_rows < MIN_ROWS:
+        raise ValueError(f"{asked} needs at least {MIN_ROWS} rows, found {examples.n_rows}")
+    labels = examples.labels
+    if labels.ndim == 2:  # rows of the same labels are alike
+        labels = np.unique(labels, axis=0, return_inverse=True)[1].ravel()
+    return labels
+
+
+def _some(task: tasks.Task, examples: tasks.Examples, index: np.ndarray) -> tuple[np.ndarray, tasks.Examples]:
+    """The rows of a part, and the part as a smaller problem with the same C of one row or example."""
+    if task.decomposes:
+        return examples.rows_of(index), examples.take(index)
+    part = examples.take_rows(index)
+    return index, replace(part, weights=part.weights * (len(index) / examples.n_rows))
+
+
+def _few(task: tasks.Task, examples: tasks.Examples, kinds: np.ndarray) -> int:
+    """How many rows or examples the first trials train on."""
+    if examples.offsets is not None:
+        return len(kinds)
+    share = 1.0 if task.has_targets else np.unique(kinds, return_counts=True)[1].min() / len(kinds)
+    return max(FEW_TRAINING, int(RAREST / share))
+
+
+def _parts(kinds: np.ndarray, rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions that train and positions that validate: every fifth in the order of kinds, shuffled within a kind."""
+    n = len(kinds)
+    order = shuffled_by_kind(kinds, rng)
+    is_held = np.arange(n) % EVERY == EVERY // 2
+    parts = []
+    for index, most_rows in ((order[~is_held], MAX_TRAINING), (order[is_held], MAX_VALIDATION)):
+        parts.append(index[evenly(len(index), most_rows * n // n_rows)])
+    return parts[0], np.sort(parts[1])
+
+
+def shuffled_by_kind(kinds: np.ndarray, rng: np.random.Generator | np.random.RandomState) -> np.ndarray:
+    """Positions sorted by kind and shuffled within a kind, so that every k-th position gives each kind its share."""
+    order = rng.permutation(len(kinds))
+    return order[np.argsort(kinds[order], kind="stable")]
+
+
+def evenly(n: int, most: int) -> np.ndarray:
+    """At most ``most`` of n positions, at even distances."""
+    n_chosen = min(n, max(1, most))
+    return np.arange(n_chosen) * n // n_chosen
+
+
+# -- gamma="learn" ----------------------------------------------------------------------------------------------------
+
+
+def learns_with_vectors(solver: Solver) -> bool:
+    """Whether the solver learns a metric together with its vectors."""
+    return hasattr(solver, "learn_metric")
+
+
+def learning_metric(solver: Solver, problem: Problem) -> Solver:
+    """The solver, set to learn the metric if it learns vectors; others take scales that are learned before.
+
+    A ValueError says if the kernel, the rows or the loss allow neither.
+    """
+    if not learns_with_vectors(solver):
+        check_scales(problem)
+        return solver
+    kernel = problem.kernel
+    if not kernel.has_metric:
+        hint = "; solver='exact' takes scales learned before" if kernel.form == "absolute" else ""
+        raise ValueError(f"gamma='learn' needs kernel={kernels.kernels_with('has_metric')}, found {kernel!r}{hint}")
+    if problem.rows.is_sparse:
+        raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")
+    return solver if solver.learn_metric else clone(solver).set_params(learn_metric=True)
+
+
+class _ShortRefine(solvers.Refine):
+    """`Refine` with fewer steps."""
+
+    def auto_steps(self, k: int) -> float:
+        """Number of steps, whatever the number of vectors."""
+        return STEPS
+
+
+def check_scales(problem: Problem) -> None:
+    """Raise a ValueError if no scales can be learned for the kernel, the rows or the loss."""
+    kernel, rows, task = problem.kernel, problem.rows, problem.task
+    if not isinstance(kernel, KERNELS):
+        names = ", ".join(repr(known.name) for known in KERNELS)
+        raise ValueError(f"gamma='learn' with a solver that learns no vectors needs kernel={names}, found {kernel!r}")
+    if rows.is_sparse:
+        raise ValueError("gamma='learn' needs dense rows, found a sparse matrix")
+    if not rows.in_memory:
+        raise ValueError("gamma='learn' with a solver that learns no vectors needs rows in memory, found rows on disk")
+    if not task.decomposes and not task.class_pairs():
+        raise ValueError(f"gamma='learn' needs a loss that is a sum over examples, found {task!r}")
+
+
+def with_learned_scales(
+    problem: Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
+) -> Problem:
+    """The problem with a gamma for each feature, in the proportion that a small model has learned.
+
+    Parameters
+    ----------
+    problem : Problem
+        One that `check_scales` lets pass.
+    X : ndarray of shape (n_samples, n_features)
+        Its rows.
+    weights : ndarray of shape (n_samples,) or None
+    mean_gamma : float or None
+        The mean of the gammas; None: what ``gamma="scale"`` is for features in the learned scales.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The small model was interrupted: there is no model with the kernel asked for that the fit could end with.
+    """
+    scales = _learned_factors(problem)
+    # Absolute differences grow with a scale, squares with its square.
+    gamma = scales if problem.kernel.form == "absolute" else scales**2
+    with no_limit():
+        gamma = gamma * (typical_gamma(X * scales, weights) if mean_gamma is None else mean_gamma / gamma.mean())
+    of_features: Any = type(problem.kernel)
+    return replace(problem, kernel=of_features(gamma))
+
+
+def _learned_factors(problem: Problem) -> np.ndarray:
+    """Factors of the features, of mean square 1, from the gammas of the small model: an RBF of few vectors."""
+    task = problem.task
+    small = replace(
+        problem,
+        kernel=RBF(problem.kernel.gamma),
+        intercept="regularized" if task.has_threshold else "none",
+        max_iter=None,
+        max_seconds=None if problem.max_seconds is None else SMALL_MODEL_SHARE * problem.max_seconds,
+    )
+    if pairs := task.class_pairs():
+        small = machine_problem(small, tasks.Multiclass(1 + max(map(max, pairs))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = _ShortRefine(VECTORS, rate=RATE, learn_metric=True, finish=False).solve(small)
+    if fit.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    gamma = np.asarray(fit.model.kernel.gamma, np.float64)
+    return np.sqrt(gamma / gamma.mean())

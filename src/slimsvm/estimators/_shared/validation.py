@@ -1,57 +1,54 @@
-"""Checks of what users pass in. Every message names the parameter or the row, what was found and what is accepted."""
+"""Checks of what users pass in: parameters, rows, labels, weights, lists of sequences, objects for a kernel function.
+
+Every message names the parameter or the row, what was found and what is accepted.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils import _safe_indexing, check_array, check_X_y
+from sklearn.utils.multiclass import check_classification_targets, is_multilabel
+from sklearn.utils.validation import _num_samples, validate_data
 
 from slimsvm import solvers
-from slimsvm.kernels.far import Bulk
-from slimsvm.rows import (
-    FLOATS,
-    ColumnSums,
-    Rows,
-    as_rows,
-    find_not_finite,
-    first_missing,
-    in_pieces,
-    is_sparse,
-    keep_sums,
-    parts_of,
-)
+from slimsvm.kernels import CallableKernel, Kernel
+from slimsvm.kernels.user_kernels import CallableValues
+from slimsvm.rows import FLOATS, Rows, find_not_finite, first_missing, is_sparse
 from slimsvm.sparse_parts import check_sparse
 
-BLOCK_VALUES = 1 << 20
+if TYPE_CHECKING:
+    from slimsvm.model import KernelExpansion
+
+Array = np.ndarray
+
 # What C=inf stands for. scikit-learn's is as good as this, too.
 HARD_MARGIN = 1e10
-# How many times the features' own variance that of all entries together may be, where gamma is only begun with.
-APART = 4.0
 
 
 def check_positive(name: str, value: Any, otherwise: str = "") -> float:
-    """A finite number > 0; ``otherwise`` says what else would do."""
+    """Check that a value is a finite number > 0; ``otherwise`` says what else is accepted."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number{otherwise}, found {value!r}")
     return float(value)
 
 
-def check_price(name: str, value: Any, otherwise: str = "") -> float:
-    """A number > 0; `HARD_MARGIN` for an infinite one."""
+def check_C(name: str, value: Any, otherwise: str = "") -> float:
+    """Check that C is a number > 0; infinity becomes `HARD_MARGIN`."""
     is_infinite = isinstance(value, Real) and float(value) == np.inf
     return HARD_MARGIN if is_infinite else check_positive(name, value, otherwise)
 
 
 def check_limit(name: str, value: Any, integer: bool, least: int = 1) -> Any:
-    """None, or -1 for integers (scikit-learn's way to say no limit), or a positive number; or ``least``, if it is 0."""
+    """Check a limit: a positive number, 0 if ``least`` is 0, or None or (for integers) -1, which mean no limit."""
     if value is None or (integer and value == -1):
         return None
     is_least = least == 0 and value == 0
@@ -63,8 +60,8 @@ def check_limit(name: str, value: Any, integer: bool, least: int = 1) -> Any:
 
 
 def check_option(name: str, value: Any, options: tuple[Any, ...], *others: str) -> Any:
-    """One of the options; ``others`` says in words what else the parameter may be."""
-    if not any(value is option or value == option for option in options):
+    """Check that a value is one of the options; ``others`` says in words what else the parameter may be."""
+    if value not in options:
         named = ", ".join(map(repr, options))
         if len(options) == 1:
             known = f"{', '.join(others)} or {named}"
@@ -75,7 +72,7 @@ def check_option(name: str, value: Any, options: tuple[Any, ...], *others: str) 
 
 
 def check_cap(value: Any, least: int = 1) -> None:
-    """``max_basis`` of an estimator: None, "auto" or an integer from ``least`` on."""
+    """Check ``max_basis``: None, "auto" or an integer >= ``least``."""
     if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least):
         return
     kind = "a positive integer" if least == 1 else f"an integer >= {least}"
@@ -83,32 +80,35 @@ def check_cap(value: Any, least: int = 1) -> None:
 
 
 def check_at_least(name: str, value: Any, least: int) -> int:
-    """An integer from ``least`` on."""
+    """Check that a value is an integer >= ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
     return int(value)
 
 
 def is_chosen(value: Any) -> bool:
-    """Whether a price or a width is to be chosen on validation rows."""
+    """Whether C or gamma is to be chosen on validation rows."""
     return isinstance(value, str) and value == "validate"
 
 
 def is_plain(X: Any) -> bool:
-    """Whether X is an array that scikit-learn's checks let pass as it is, if it is finite: they take longer than the
-    scores of a row.
+    """Whether X is an array that scikit-learn's checks, which take longer than the scores of a row, let pass as it is
+    if it is finite.
     """
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and len(X) > 0 and X.shape[1] > 0
 
 
 def is_plain_target(y: Any, n: int) -> bool:
-    """The same of n labels."""
-    return type(y) is np.ndarray and y.shape == (n,) and y.dtype.kind in "biuU"
+    """Whether y is an array of n labels or targets that scikit-learn's checks let pass as it is."""
+    if type(y) is not np.ndarray or y.shape != (n,):
+        return False
+    return y.dtype.kind in "biuU" or (y.dtype in FLOATS and bool(np.isfinite(y).all()))
 
 
 def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
-    """No NaN and no infinity; read in blocks, and the first offender is named by row and column, which may have names
-    of their own (``columns``).
+    """Raise a ValueError that names row and column (by ``columns``, if given) of the first NaN or infinity.
+
+    X is read in blocks.
     """
     if (found := find_not_finite(X)) is not None:
         row, column, value = found
@@ -118,7 +118,7 @@ def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
 
 
 def checked_target(y: Any) -> Any:
-    """Labels or targets of which none is missing, with pandas' types of integers and truth values as NumPy's:
+    """Labels or targets, after a check that none is missing. pandas' integers and truth values become NumPy's:
     scikit-learn makes them float64, in which large ones are equal.
     """
     if (found := first_missing(y)) is not None:
@@ -131,7 +131,7 @@ def checked_target(y: Any) -> Any:
 
 @contextmanager
 def naming_rows_of(y: Any) -> Iterator[None]:
-    """Scikit-learn says that y has a NaN or an infinity; here it says in which row, too."""
+    """Add the row to scikit-learn's message that y has a NaN or an infinity."""
     try:
         yield
     except ValueError as error:
@@ -143,7 +143,7 @@ def naming_rows_of(y: Any) -> Iterator[None]:
 
 
 def check_numbers(X: Any) -> Any:
-    """X, whose entries must not be Python objects: scikit-learn lets categories of a pandas table pass as such."""
+    """Refuse X with Python objects as entries: scikit-learn lets categories of a pandas table pass."""
     if X.dtype.kind == "O":
         raise TypeError("X must hold real numbers, found dtype object")
     return X
@@ -151,7 +151,7 @@ def check_numbers(X: Any) -> Any:
 
 @contextmanager
 def naming_columns_of(X: Any) -> Iterator[None]:
-    """Where texts, dates or categories are among the features, this says in which column and what to do."""
+    """Replace scikit-learn's error about texts, dates or categories by one that names the column and what to do."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -165,8 +165,8 @@ def naming_columns_of(X: Any) -> Iterator[None]:
 
 
 def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
-    """Rows of a transformer as a dense array of float32 or float64, or a tuple of them and y where that is given;
-    names, types and numbers are checked, and ``reset`` says whether they are those that later rows are compared to.
+    """Check a transformer's rows; return them as a dense array of float32 or float64, together with y if it is given.
+    ``reset``: later rows must have the columns of these.
     """
     columns, y = getattr(X, "columns", None), tuple(map(checked_target, y))
     check_sparse(X)
@@ -179,7 +179,7 @@ def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
 
 
 def _first_of_no_number(X: Any) -> tuple[Any, Any] | None:
-    """The first column of a table that has a text or a time, and the first of them."""
+    """The first column of a table with a text or a time in it, and its first text or time."""
     if sp.issparse(X):
         return None
     if hasattr(X, "columns"):
@@ -206,8 +206,8 @@ def _is_numeral(value: str | bytes) -> bool:
 def check_sample_weight(
     sample_weight: Any, n: int, noun: str = "row", negative_is_zero: bool = False
 ) -> np.ndarray | None:
-    """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones. What else than a row a
-    weight may be of (``noun``) must have a positive one. ``negative_is_zero``: a row of negative weight is left out.
+    """Finite weights ≥ 0 of shape (n,), not all zero; a single number stands for n equal ones. If ``noun`` is another
+    than "row", such as "sequence", all weights must be positive. ``negative_is_zero``: negative weights become 0.
     """
     if sample_weight is None:
         return None
@@ -236,7 +236,7 @@ def check_sample_weight(
 
 
 def check_labels(y: np.ndarray) -> None:
-    """Labels of rows: all numbers or all strings, and none missing."""
+    """Check that labels are all numbers or all strings, and none is missing."""
     if (found := first_missing(y)) is not None:
         row, value = found
         raise ValueError(
@@ -292,102 +292,204 @@ def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
     return cost
 
 
-def scale_gamma(X: Any, weights: np.ndarray | None, bulk: Bulk | None = None) -> float:
-    """scikit-learn's ``gamma="scale"``: 1 / (n_features · variance of all entries), rows weighted; one pass in blocks,
-    whose means and squares about them are put together (Chan, Golub, LeVeque 1983). Of the rows in a bulk, where given.
-    """
-    n, d = X.shape
-    sparse = X.is_sparse if isinstance(X, Rows) else is_sparse(X)
-    n_stored = (X.n_stored if isinstance(X, Rows) else X.nnz) if sparse else n * d
-    step = max(1, BLOCK_VALUES // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
-    parts = [slice(*bounds) for bounds in parts_of(n)]
-    owned = [None if weights is None else weights[part] for part in parts]
-    if isinstance(X, Rows):
-        adds = not (X.in_memory or X.is_sparse)
-        both = X.map(partial(_moments_and_sums, step, adds, bulk), owned)
-        found = [moments for moments, _ in both]
-        if adds:  # which a kernel will want
-            keep_sums(X, [sums for _, sums in both])
-    else:
-        found = [_moments(step, X if len(parts) == 1 else X[part], own, bulk=bulk) for part, own in zip(parts, owned)]
-    total, _, squares = _put_together(found)
-    variance = squares / total
-    if not 0 < (gamma := 1.0 / (d * variance) if variance > 0 else 1.0) < np.inf:
-        raise ValueError(
-            f"gamma='scale' is 1 / (n_features · variance of X), found a variance of {variance:.3g}: scale X, or give "
-            "gamma as a number"
-        )
-    return gamma
-
-
-def typical_gamma(X: Any, weights: np.ndarray | None) -> float:
-    """``gamma="scale"`` of the rows that are not far from all others, and of features that are not farther from each
-    other than they are wide: where gamma is only begun with.
-    """
-    bulk = Bulk.of(as_rows(X))
-    return scale_gamma(X, weights, bulk) * max(1.0, bulk.apart / APART)
-
-
-def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """Weight, mean and squares about it of several sets together."""
-    if len(moments) == 1:
-        return moments[0]
-    total, mean, squares = np.zeros(3)  # NumPy's numbers, which may be infinite
-    for weight, own_mean, own_squares in moments:
-        if weight > 0:
-            off, before = own_mean - mean, total
-            total += weight
-            mean += off * (weight / total)
-            squares += own_squares
-            if before > 0:
-                squares += off**2 * (weight * (before / total))
-    return total, mean, squares
-
-
-def _moments_and_sums(
-    step: int, adds: bool, bulk: Bulk | None, X: Rows, weights: np.ndarray | None
-) -> tuple[tuple[float, float, float], ColumnSums]:
-    sums = ColumnSums(X.n_features, has_box=True)
-    return _moments(step, X, weights, sums if adds else None, bulk), sums
-
-
-def _moments(
-    step: int, X: Any, weights: np.ndarray | None, sums: ColumnSums | None = None, bulk: Bulk | None = None
-) -> tuple[float, float, float]:
-    """Weight of all entries of some rows (in a bulk), their mean, and Σ weight · (entry − mean)², by ``step`` rows at a
-    time; adds all rows to the sums.
-    """
-    found = []
-    for part in in_pieces(X.shape[0], step):
-        block: Any = X.slice(part.start, part.stop, X.exact_dtype) if isinstance(X, Rows) else X[part]
-        if sums is not None:
-            sums.add(block)
-        block, own = block.astype(np.float64), None if weights is None else weights[part]
-        if bulk is not None and not (held := bulk.holds(block)).all():
-            block, own = block[held], None if own is None else own[held]
-        found.append(_moments_of(block, own))
-    return _put_together(found)
-
-
-def _moments_of(block: Any, weights: np.ndarray | None) -> tuple[float, float, float]:
-    total = (block.shape[0] if weights is None else float(weights.sum())) * float(block.shape[1])
-    if not total:
-        return 0.0, 0.0, 0.0
-    if is_sparse(block):
-        sums = [_weighted(weights, np.asarray(part.sum(axis=1)).ravel()) for part in (block, block.power(2))]
-        return total, sums[0] / total, sums[1] - sums[0] ** 2 / total
-    mean = _weighted(weights, block.sum(axis=1)) / total
-    block -= mean
-    with np.errstate(over="ignore"):  # an infinite variance is an error of its own
-        return total, mean, _weighted(weights, np.square(block, out=block).sum(axis=1))
-
-
-def _weighted(weights: np.ndarray | None, values: np.ndarray) -> float:
-    """Σ weights · values, without BLAS, whose sums depend on how many threads it has."""
-    return float((values if weights is None else weights * values).sum())
-
-
 def takes_label_sets(solver: Any) -> bool:
     """Whether a solver, or the one of that name, trains rows with several labels."""
     found = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
     return getattr(found, "takes_label_sets", True)
+
+
+# -- lists of sequences or other examples -----------------------------------------------------------------------------
+
+
+def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
+    """A list of examples as one array of rows, and the number of rows of each.
+
+    Parameters
+    ----------
+    X : list of array-likes or sparse matrices (length, n_features)
+        Of length 0 where an example has no rows.
+    width : int or None
+        Features that they must have; None: those of the first, and at least one row.
+    noun : str
+        What an example is called in messages.
+
+    Returns
+    -------
+    rows : ndarray or csr_array, or None where there is no row
+    lengths : int64 ndarray
+    """
+    if (isinstance(X, np.ndarray) and X.dtype != object) or sp.issparse(X) or hasattr(X, "iloc"):
+        raise ValueError(f"X must be a list of {noun}s, or one array together with lengths; found one array alone")
+    if not len(X):
+        raise ValueError(f"X must hold at least one {noun}, found none")
+    rows_needed, parts = width is None, []
+    for e, sequence in enumerate(X):
+        check_sparse(sequence, f"{noun} {e}")
+        part: Any = sequence if sp.issparse(sequence) else np.asarray(sequence)
+        if part.ndim == 0 or (part.shape[0] and part.ndim != 2):
+            raise ValueError(f"every {noun} must have shape (length, n_features); {noun} {e} has {part.shape}")
+        if part.shape[0]:
+            width = part.shape[1] if width is None else width
+            if part.shape[1] != width:
+                raise ValueError(f"{noun} {e} has {part.shape[1]} features, found {width} before")
+        parts.append(part)
+    filled = [part for part in parts if part.shape[0]]
+    lengths = np.array([part.shape[0] for part in parts], dtype=np.int64)
+    if not filled:
+        if rows_needed:
+            raise ValueError(f"X must hold at least one row, found empty {noun}s only")
+        return None, lengths
+    if sp.issparse(filled[0]):
+        stacked: Any = sp.vstack([sp.csr_array(part) for part in filled])
+        return sp.csr_array(stacked), lengths
+    return np.concatenate([check_array(part, ensure_all_finite=False) for part in filled]), lengths
+
+
+def check_one_array(X: Any, noun: str) -> None:
+    """Refuse a list of arrays: with lengths, X is one array of all rows."""
+    if isinstance(X, (list, tuple)) and len(X) and (sp.issparse(X[0]) or getattr(X[0], "ndim", 1) == 2):
+        raise ValueError(f"X must be a list of {noun}s, or one array together with lengths; found a list and lengths")
+
+
+def offsets_of(lengths: Any, n_rows: int, noun: str) -> Array:
+    """Positions where examples begin among ``n_rows`` rows, and where the last one ends."""
+    lengths = np.asarray(lengths)
+    if lengths.ndim != 1 or not len(lengths) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
+        raise ValueError(f"lengths must be integers >= 0, one for each {noun}; found {lengths!r}")
+    if lengths.sum() != n_rows:
+        raise ValueError(f"lengths must add up to the rows of X, {n_rows}; found {lengths.sum()}")
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+# -- rows in blocks ---------------------------------------------------------------------------------------------------
+
+
+def check_blocks(estimator: Any, X: Rows, reset: bool, y: Any) -> Any:
+    """Return `Rows` (`Blocks`, or those of Dask) as they are, because reading checks their numbers, and y if given.
+
+    Raises
+    ------
+    ValueError
+        The estimator or its kernel takes no blocks, or the number of features, or their names, are not those of
+        training.
+    """
+    if not estimator._takes_blocks or estimator._is_precomputed:
+        what = "kernel='precomputed'" if estimator._takes_blocks else type(estimator).__name__
+        raise ValueError(f"{what} takes arrays and sparse matrices, found {X!r}: load the rows, or use SVC or SVR")
+    if reset:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.n_features
+        if X.feature_names is not None:
+            estimator.feature_names_in_ = np.array(X.feature_names, dtype=object)
+    elif X.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input"
+        )
+    else:
+        _check_names(estimator, X)
+    if isinstance(y, str):
+        return X
+    y = checked_target(y)
+    several = estimator._takes_labels and is_multilabel(y)
+    stand_in = np.broadcast_to(np.float32(0), (X.n_rows, 1))  # scikit-learn checks y together with rows
+    with naming_rows_of(y):
+        pair: Any = check_X_y(stand_in, y, multi_output=several, y_numeric=estimator._y_numeric, estimator=estimator)
+    return X, pair[1].toarray() if is_sparse(pair[1]) else pair[1]
+
+
+def _check_names(estimator: Any, X: Rows) -> None:
+    """Raise a ValueError if both have names of columns, and those are not the ones of training in their order."""
+    expected, found = getattr(estimator, "feature_names_in_", None), X.feature_names
+    if expected is not None and found is not None and found != list(expected):
+        raise ValueError(f"X has the columns {found}, expected are those of training, in their order: {list(expected)}")
+
+
+# -- rows that are no numbers -----------------------------------------------------------------------------------------
+
+
+def are_objects(kernel: Any, X: Any) -> bool:
+    """Whether the kernel is a function, and X no table of numbers, so that the function gets X as it is."""
+    if not callable(kernel) or isinstance(kernel, Kernel) or isinstance(X, Rows) or sp.issparse(X):
+        return False
+    try:
+        table = np.asarray(X)
+    except (TypeError, ValueError):  # lists of different lengths
+        return True
+    if table.ndim != 2:
+        return True
+    if table.dtype.kind != "O":
+        return table.dtype.kind not in "biuf"
+    try:
+        table.astype(np.float64)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Rows that are no numbers (texts, lists, graphs), and the user's kernel function, which compares others with them.
+
+    As in scikit-learn the function gets them as they are, and the solver gets the matrix of its values; new rows are
+    compared with all rows of the fit. (Some functions know no others, because they have looked these up.) A model of
+    few vectors keeps these, and new rows are compared with them alone.
+
+    Parameters
+    ----------
+    rows : sequence
+        In the container they came in.
+    kernel : CallableKernel
+    are_vectors : bool, default=False
+        Whether they are a model's vectors alone, not all rows of its fit.
+    """
+
+    rows: Any
+    kernel: CallableKernel
+    are_vectors: bool = False
+
+    def values(self, X: Any, name: str) -> Array:
+        """The kernel's values between X and these rows."""
+        shape = n_rows(X, name), n_rows(self.rows, name)
+        return self.kernel.checked(self.kernel.function(X, self.rows), shape)
+
+    @property
+    def kernel_of_values(self) -> CallableValues:
+        """The kernel of a solver that gets the matrix of values."""
+        return CallableValues(self.kernel.function)
+
+    def of_basis(self, model: KernelExpansion) -> tuple[Objects, KernelExpansion]:
+        """The rows that are the model's vectors, and the model over them alone."""
+        positions = np.asarray(model.basis)[:, 0]
+        own = np.arange(len(positions))[:, None]
+        return Objects(_safe_indexing(self.rows, positions), self.kernel, True), replace(model, basis=own)
+
+
+def n_rows(X: Any, name: str) -> int:
+    """Number of rows, at least one."""
+    n = _num_samples(X)
+    if not n:
+        raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
+    return n
+
+
+def target_of(y: Any, n: int, is_numeric: bool, several: bool) -> Any:
+    """Labels or targets of n rows, checked by scikit-learn's `check_X_y`."""
+    return check_X_y(np.zeros((n, 1)), y, y_numeric=is_numeric, multi_output=several)[1]
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def check_path(estimator: Any, path: Any) -> None:
+    """Refuse to write a model onto a file of the rows that it was trained on.
+
+    Raises
+    ------
+    ValueError
+        The path leads to such a file, under whatever name.
+    """
+    for file in vars(estimator).get("_read_from", ()):
+        if os.path.exists(path) and os.path.exists(file) and os.path.samefile(path, file):
+            raise ValueError(f"{os.fspath(path)} is the file {file} that the rows are read from, which would be lost: "
+                             "give another path")  # fmt: skip

@@ -1,9 +1,8 @@
-"""What the scikit-learn faces share: parameters to a problem, a fit to attributes, prediction, files."""
+"""The base of all estimators: from parameters to a problem, from a fit to attributes, prediction, certificates."""
 
 from __future__ import annotations
 
 import warnings
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,43 +17,48 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
-from slimsvm.estimators._shared.automatic import choose_solver
-from slimsvm.estimators._shared.block_rows import check_blocks
-from slimsvm.estimators._shared.callbacks import CallbackSupportMixin, begun_fit
-from slimsvm.estimators._shared.choosing import PRICES, choose, learning_metric, learns_with_vectors, widths
-from slimsvm.estimators._shared.every_row import EveryRow
-from slimsvm.estimators._shared.explained import Explained
-from slimsvm.estimators._shared.learned_scales import with_learned_scales
-from slimsvm.estimators._shared.objects import Objects, are_objects, n_rows, target_of
-from slimsvm.estimators._shared.partial_fit import has_partial_fit
-from slimsvm.estimators._shared.support import LikeScikitLearn, Support, Trained
+from slimsvm.editing import VALUES_OF_C
+from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
+from slimsvm.estimators._shared.automatic import (
+    choose,
+    choose_solver,
+    kernels_tried,
+    learning_metric,
+    learns_with_vectors,
+    scale_gamma,
+    typical_gamma,
+    with_learned_scales,
+)
+from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
 from slimsvm.estimators._shared.validation import (
+    Objects,
+    are_objects,
+    check_blocks,
+    check_C,
     check_cap,
     check_finite,
     check_limit,
     check_numbers,
     check_option,
     check_positive,
-    check_price,
     check_sample_weight,
     checked_target,
     is_chosen,
     is_plain,
     is_plain_target,
+    n_rows,
     naming_columns_of,
     naming_rows_of,
-    scale_gamma,
-    typical_gamma,
+    target_of,
 )
-from slimsvm.estimators._shared.written import Written, remember_files
 from slimsvm.model import columns_between, others_by
 from slimsvm.parts.certificate import Certificate, certify
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.progress import reading
 from slimsvm.parts.reports import timed
-from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.run import Fit
 from slimsvm.parts.solver import Solver
-from slimsvm.rows import ChosenRows, Rows, as_rows
+from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact
 from slimsvm.size_search.machines import exact_solver
@@ -65,65 +69,22 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-
-class _Iterations:
-    """Tells scikit-learn's callbacks of every iteration, with the model of it where the solver's run has one."""
-
-    def __init__(self, machine: KernelMachine, context: Any, seen: dict[str, Any], rows: Trained):
-        self.machine, self.context, self.seen, self.rows = machine, context, seen, rows
-        self.run: Any = None
-        self.history: list[dict[str, Any]] = []
-        self.iteration: Any = None  # that is under way, where it is of several steps
-
-    def watch(self, run: Any) -> None:
-        """See `Solver.solve`."""
-        self.run = run
-        run.between = self.between
-
-    def __call__(self, record: dict[str, Any]) -> Any:
-        self.history.append(record)
-        iteration = self.iteration or self.begun(self.context, "iteration", 0)
-        self.iteration = None
-        return iteration.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
-
-    def between(self) -> None:
-        """Tell of a step within an iteration."""
-        self.iteration = self.iteration or self.begun(self.context, "iteration", None)
-        step = self.begun(self.iteration, "step", 0)
-        step.call_on_fit_task_end(**self.seen, reconstruction_attributes=self.fitted)
-
-    def begun(self, parent: Any, name: str, max_subtasks: int | None) -> Any:
-        """A task that the callbacks have been told of."""
-        task = parent.subcontext(task_name=name, max_subtasks=max_subtasks)
-        task.call_on_fit_task_begin(**self.seen)
-        return task
-
-    def fitted(self) -> dict[str, Any] | None:
-        """Attributes of the estimator as if the fit had stopped here."""
-        stopped = copy(self.machine)
-        if self.run.can_go_on:
-            stopped._keep(replace(self.run.so_far(), history=list(self.history)), self.rows)
-            return dict(vars(stopped))
-        if not self.run.has_models:
-            return None
-        counter = self.run.kernel_rows.counter
-        n_evals = counter.n
-        fit = self.run.finish(Status.STOPPED, list(self.history))
-        counter.add(n_evals - counter.n)  # what callbacks ask for is not the fit's
-        stopped._keep(fit, self.rows)
-        return dict(vars(stopped))
+# What chunks keep of the fit that they go on from.
+OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "feature_names_in_", "_centre")
 
 
-class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, BaseEstimator):
-    """Base of the estimators that take one row per example."""
+class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators: kernel, solver and problem of a fit, its attributes, scores of new rows."""
 
-    # Whether y may be an indicator matrix.
-    _takes_labels = False
-    # Whether rows may be `Blocks`.
-    _takes_blocks = False
-    # Whether rows may be what only the user's kernel function understands, and those of this fit.
-    _takes_objects = False
+    # Whether y may be an indicator matrix, rows may be `Blocks`, or objects that only the kernel function understands.
+    _takes_labels = _takes_blocks = _takes_objects = False
+    # The objects of this fit; what a warm start goes on from; the columns that occur in wide sparse rows.
     _objects: Objects | None = None
+    _state: Any = None
+    _columns: Columns | None = None
+    # What is added to the scores.
+    _centre = 0.0
+    validation_: list[dict[str, Any]]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -132,7 +93,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return tags
 
     def __getattr__(self, name: str) -> Any:
-        """Says what to do without what scikit-learn's machines have; asked only where there is no such attribute."""
+        """Say what to do without a method of scikit-learn's; Python asks only if there is no such attribute."""
         own = getattr(type(self), name, None)
         if isinstance(own, property):  # it has said why there is none, which Python does not pass on
             return own.__get__(self)
@@ -147,27 +108,33 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
 
     @property
     def _learns_metric(self) -> bool:
+        """Whether gamma is "learn"."""
         return isinstance(self.gamma, str) and self.gamma == "learn"
 
     @property
     def _is_precomputed(self) -> bool:
+        """Whether X is a matrix of kernel values."""
         is_name = isinstance(self.kernel, str)
         return self.kernel == "precomputed" if is_name else not getattr(self.kernel, "has_features", True)
 
     # -- from parameters to a problem ---------------------------------------------------------------------------
 
     def _check_X(self, X: Any, reset: bool, y: Any = "no_validation", finite: bool = True) -> Any:
-        """X as an array or CSR matrix of numbers, finite unless that is left to others, and y where given; `Blocks`,
-        which check their numbers themselves, as they are.
+        """Check X, and y if given; return X as an array or CSR matrix of numbers, or `Blocks` as they are.
+
+        ``finite=False`` leaves NaN and infinity to others.
         """
-        if self._takes_objects and (are_objects(self.kernel, X) if reset else self._objects is not None):
+        has_objects = self._objects is not None if not reset else callable(self.kernel) and are_objects(self.kernel, X)
+        if self._takes_objects and has_objects:
             return self._check_objects(X, reset, y)
         if not reset and isinstance(y, str) and self._is_plain(X):
             if finite:
                 check_finite(X)
             return X
         if reset:
-            remember_files(self, X)
+            self.__dict__.pop("_read_from", None)
+            if files := files_of(X):
+                self._read_from = files  # which no model may overwrite
         if isinstance(X, Rows):
             if reset:
                 self.shape_fit_: tuple[int, ...] = (X.n_rows, X.n_features)
@@ -198,7 +165,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return X if isinstance(y, str) else (X, y)
 
     def _check_objects(self, X: Any, reset: bool, y: Any) -> Any:
-        """The kernel's values between rows and those of the fit, or the model's, and y where given."""
+        """The kernel's values between X and the objects of the fit (or of the model), and y if given."""
         name = type(self).__name__
         has_y = not isinstance(y, str)
         if has_y:
@@ -219,8 +186,8 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return is_plain(X) and not has_names and X.shape[1] == getattr(self, "n_features_in_", -1)
 
     def _resolve_kernel(self, X: Any, weights: Array | None) -> kernels.Kernel:
-        """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for, where a metric is learned
-        the one it starts from.
+        """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for; with ``gamma="learn"`` the
+        one that learning starts from.
         """
         if self._is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square matrix to fit, found shape {X.shape}")
@@ -244,20 +211,18 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
 
     @property
     def _cap(self) -> int | str | None:
-        """The solver's cap on vectors."""
+        """The solver's limit on vectors."""
         return self.max_basis
 
     def _named_solver(self, problem: Problem) -> Solver:
-        max_basis = self._cap
-        if isinstance(self.solver, Solver):
-            cap = self.solver.get_params(deep=False).get("max_basis")
+        """The solver object that ``solver`` and ``max_basis`` stand for."""
+        max_basis, name = self._cap, self.solver
+        if isinstance(name, Solver):
+            cap = name.get_params(deep=False).get("max_basis")
             if max_basis is not None and max_basis != cap:
                 found = "has no limit on vectors" if cap is None else f"has max_basis={cap}"
-                raise ValueError(
-                    f"max_basis={max_basis} and a solver object that {found}: set it on {self.solver!r} alone"
-                )
-            return self.solver
-        name = self.solver
+                raise ValueError(f"max_basis={max_basis} and a solver object that {found}: set it on {name!r} alone")
+            return name
         is_auto = isinstance(name, str) and name == "auto"
         check_cap(max_basis)
         if isinstance(max_basis, str) and not is_auto:
@@ -266,25 +231,25 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             return choose_solver(problem, max_basis, self._learns_metric)
         if not isinstance(name, str) or name not in solvers.SOLVERS:
             known = ", ".join(["'auto'", *map(repr, solvers.SOLVERS)])
-            raise ValueError(f"solver must be one of {known} or a solver object; found {self.solver!r}")
+            raise ValueError(f"solver must be one of {known} or a solver object; found {name!r}")
         solver = solvers.SOLVERS[name]()
-        if max_basis is not None:
-            if "max_basis" not in solver.get_params(deep=False):
-                capped = [
-                    known for known, cls in solvers.SOLVERS.items() if "max_basis" in cls().get_params(deep=False)
-                ]
-                raise ValueError(
-                    f"solver={name!r} has no limit on vectors, found max_basis={max_basis}; these have one: "
-                    f"{', '.join(map(repr, capped))}"
-                )
-            solver.set_params(max_basis=max_basis)
-        return solver
+        if max_basis is None:
+            return solver
+        if "max_basis" not in solver.get_params(deep=False):
+            capped = [known for known, cls in solvers.SOLVERS.items() if "max_basis" in cls().get_params(deep=False)]
+            raise ValueError(
+                f"solver={name!r} has no limit on vectors, found max_basis={max_basis}; these have one: "
+                f"{', '.join(map(repr, capped))}"
+            )
+        return solver.set_params(max_basis=max_basis)
 
-    def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array | EveryRow]:
-        """Rows of positive weight, with their positions in X: another row is as if it were not there."""
+    def _weighted_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array | None]:
+        """X, y and weights of the rows of positive weight, and their positions; None if these are all rows."""
+        if sample_weight is None:
+            return X, y, None, None
         weights = check_sample_weight(sample_weight, X.shape[0], negative_is_zero=True)
         if weights is None or weights.all():
-            return X, y, weights, EveryRow(len(y))
+            return X, y, weights, None
         index = np.flatnonzero(weights)
         if isinstance(X, Rows):
             return ChosenRows(X, index), y[index], weights[index], index
@@ -294,7 +259,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return kept, y[index], weights[index], index
 
     def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> Problem:
-        """The problem that the parameters stand for, at C = 1 where C is to be chosen; sets kernel_ and solver_."""
+        """The problem that the parameters stand for, with C = 1 if C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
         check_positive("cache_size", getattr(self, "cache_size", 1))
@@ -309,7 +274,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             examples=examples,
             task=task,
             kernel=self.kernel_,
-            C=1.0 if is_chosen(self.C) else check_price("C", self.C, " or 'validate'"),
+            C=1.0 if is_chosen(self.C) else check_C("C", self.C, " or 'validate'"),
             intercept=asked if task.has_threshold else "none",
             tol=check_positive("tol", self.tol),
             precision=self.precision,
@@ -328,12 +293,9 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return problem
 
     def _by_columns(self, problem: Problem) -> Problem:
-        """The problem of the columns that occur, where rows are sparse and wide. Warm starts, and vectors that are
+        """The problem with only the columns that occur, if rows are sparse and wide. Warm starts, and vectors that are
         given, know columns by their numbers.
         """
-        self._columns = None
-        if not problem.rows.is_sparse:
-            return problem
         given = any(hasattr(value, "shape") or hasattr(value, "basis") for value in vars(self.solver_).values())
         if self.warm_start or given or others_by(problem.kernel, problem.rows.n_features) is None:
             return problem
@@ -344,15 +306,16 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return replace(problem, rows=as_rows(self._columns.narrow(rows)))
 
     def _widened(self, model: KernelExpansion) -> KernelExpansion:
-        """A model of the columns that occur with the rows' own."""
-        columns = getattr(self, "_columns", None)
-        if columns is None or model.basis.shape[1] == columns.n_features:
+        """The model of the columns that occur, with all columns of the rows."""
+        columns = self._columns
+        assert columns is not None
+        if model.basis.shape[1] == columns.n_features:
             return model
         return replace(model, basis=columns.widen(model.basis))
 
     def _with_metric(self, problem: Problem, X: Any, weights: Array | None) -> Problem:
         """The problem in the scales that ``gamma="learn"`` finds for solvers that learn none themselves."""
-        if not self._learns_metric or learns_with_vectors(self.solver_):
+        if learns_with_vectors(self.solver_):
             return problem
         given = self.kernel.gamma if isinstance(self.kernel, kernels.Kernel) else None
         problem = with_learned_scales(problem, X, weights, None if given is None else float(np.mean(given)))
@@ -360,19 +323,41 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return problem
 
     def _with_chosen(self, problem: Problem) -> Problem:
-        """The problem at the price and the width that C="validate" and gamma="validate" find."""
-        self.validation_: list[dict[str, Any]] = []
-        if not is_chosen(self.C) and not is_chosen(self.gamma):
-            return problem
+        """The problem with the C and the gamma that C="validate" and gamma="validate" find."""
         judge = self.solver_
         if isinstance(judge, Compact):
-            # Few vectors are looked for once, at the price that the exact SVM does best with, or 100 with their metric.
+            # Few vectors are looked for once, with the C that the exact SVM does best with, or 100 with their metric.
             judge = solvers.Refine(learn_metric=True) if judge.learn_metric else exact_solver(problem.task)
-        prices = PRICES if is_chosen(self.C) else (problem.C,)
-        tried = widths(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
-        problem, self.validation_ = choose(problem, judge, prices, tried)
+        C_values = VALUES_OF_C if is_chosen(self.C) else (problem.C,)
+        tried = kernels_tried(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
+        problem, self.validation_ = choose(problem, judge, C_values, tried)
         self.kernel_ = problem.kernel
         return problem
+
+    def _prepare(
+        self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None
+    ) -> tuple[Problem, Any, Limit]:
+        """The problem to solve, with C and gamma chosen, the state that the solver starts from, and the time limit."""
+        before, self._columns = self._columns, None
+        problem = self._set_up(X, examples, task, weights)
+        if problem.rows.is_sparse:
+            problem = self._by_columns(problem)
+        limit = Limit(problem.max_seconds, present_limit())
+        self.validation_ = []
+        learns_metric, chooses_gamma = self._learns_metric, is_chosen(self.gamma)
+        if learns_metric:
+            with under(limit):
+                problem = self._with_metric(problem, X, weights)
+        if chooses_gamma or is_chosen(self.C):
+            with under(limit):
+                problem = self._with_chosen(problem)
+        self.C_ = problem.C
+        state = self._state if self.warm_start and before is None else None
+        earlier = self.__dict__.pop("_earlier", None)  # of the candidate before in a grid search
+        if earlier is not None and isinstance(self.solver_, solvers.Exact) and not (learns_metric or chooses_gamma):
+            state = earlier.get("state")
+            problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
+        return problem, state, limit
 
     def _solve(
         self,
@@ -380,41 +365,35 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         y: Array,
         examples: tasks.Examples,
         task: tasks.Task,
-        weights: Array | None,
-        index: Array | EveryRow,
+        weights: Array | None = None,
+        index: Array | None = None,
         shift: float = 0.0,
         codes: Array | None = None,
     ) -> Fit:
-        """Set the problem up, solve it, and keep what all estimators have; ``shift`` is added to the scores, ``codes``
-        are the numbers of the rows' classes.
+        """Set the problem up, solve it, and keep the attributes that all estimators have.
+
+        ``index`` has the rows' positions in the X given (None: all), ``codes`` their classes; ``shift`` is added to
+        the scores.
         """
         trained = Trained(index, codes)
         with reading(X, self.verbose):
-            before = getattr(self, "_columns", None)
-            problem = self._by_columns(self._set_up(X, examples, task, weights))
-            limit = Limit(problem.max_seconds, present_limit())
-            with under(limit):
-                problem = self._with_chosen(self._with_metric(problem, X, weights))
-            self.C_ = problem.C
-            state = getattr(self, "_state", None) if self.warm_start and before is None else None
-            earlier = self.__dict__.pop("_earlier", None)
-            has_own_kernel = is_chosen(self.gamma) or self._learns_metric
-            if earlier is not None and isinstance(self.solver_, solvers.Exact) and not has_own_kernel:
-                state = earlier.get("state")
-                problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
-            context = begun_fit(self, problem.max_iter)
-            seen = {
-                "estimator": self,
-                "X": X,
-                "y": y,
-                "metadata": {} if weights is None else {"sample_weight": weights},
-            }
-            context.call_on_fit_task_begin(**seen)
+            problem, state, limit = self._prepare(X, examples, task, weights)
+            has_callbacks = bool(vars(self).get("_skl_callbacks"))
+            # A meta-estimator with callbacks gives a parent context. To make one of our own takes a fiftieth of a small
+            # fit.
+            is_watched = has_callbacks or "_parent_callback_ctx" in vars(self)
+            context: Any = self._init_callback_context(max_subtasks=problem.max_iter) if is_watched else None
+            metadata = {} if weights is None else {"sample_weight": weights}
+            seen = {"estimator": self, "X": X, "y": y, "metadata": metadata}
+            if is_watched:
+                context.call_on_fit_task_begin(**seen)
             self._centre = shift
+            callbacks = (Iterations(self, context, seen, trained),) if has_callbacks else ()
             with under(limit):
-                fit = self.solver_.solve(problem, state=state, callbacks=self._callbacks(context, seen, trained))
+                fit = self.solver_.solve(problem, state=state, callbacks=callbacks)
             fit = timed(fit, limit, type(self).__name__)
-        fit.model = self._widened(fit.model)
+        if self._columns is not None:
+            fit.model = self._widened(fit.model)
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:
@@ -424,7 +403,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
                 f"the fit ended with the model that is 0 everywhere: with C={problem.C:g} {self.solver_!r} found no "
                 f"model with an objective below its {fit.objective:.6g}; raise C, or max_basis if it is given",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
@@ -432,21 +411,20 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             problem.kept.put("state", fit.state)
             fit.lower_bound = None  # no one has made sure of it
         self._keep(fit, trained)
-        context.call_on_fit_task_end(**seen, reconstruction_attributes={})
+        if is_watched:
+            context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _callbacks(self, context: Any, seen: dict[str, Any], trained: Trained) -> tuple:
-        """scikit-learn's callbacks (`set_callbacks`), told of every iteration."""
-        return (_Iterations(self, context, seen, trained),) if getattr(self, "_skl_callbacks", None) else ()
-
     def _keep(self, fit: Fit, trained: Trained) -> None:
-        """Fitted attributes."""
+        """Set the attributes of a fit."""
         index, codes = trained
-        fit.model = self._widened(fit.model)
+        if self._columns is not None:
+            fit.model = self._widened(fit.model)
         if self._centre:
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
         if not fit.model.kernel.has_features:
-            fit.model = replace(fit.model, basis=index[fit.model.basis.astype(np.int64)])
+            columns = fit.model.basis.astype(np.int64)
+            fit.model = replace(fit.model, basis=columns if index is None else index[columns])
         self.basis_vectors_, self.basis_coef_ = fit.model.basis, fit.model.coef
         if self._objects is not None and getattr(self.solver_, "max_basis", None) is not None:
             self._objects, fit.model = self._objects.of_basis(fit.model)
@@ -463,16 +441,17 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         rows = fit.basis_rows
         self._support = None
         if rows is not None:
-            self._support = Support(fit.model, index[rows], None if codes is None else codes[rows])
+            positions = rows if index is None else index[rows]
+            self._support = Support(fit.model, positions, None if codes is None else codes[rows])
 
     def _iterations(self, n_iter: int, history: list[dict[str, Any]]) -> Any:
-        """``n_iter_`` of so many records."""
+        """The value of ``n_iter_``."""
         return n_iter
 
     # -- prediction ---------------------------------------------------------------------------------------------
 
     def _check_fitted(self) -> None:
-        """See `check_is_fitted`, which takes longer than a row's scores: it is called where it has something to say."""
+        """Raise a NotFittedError before ``fit``. scikit-learn's check takes longer than a row's scores."""
         if not hasattr(self, "model_"):
             check_is_fitted(self, "model_")
 
@@ -482,7 +461,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         return self.model_.scores(self._check_X(X, reset=False, finite=False), self.n_jobs, check_finite)
 
     def _classes_of(self, X: Any, classes: Array) -> Array:
-        """Classes of new rows, by the greatest score or the only one's sign; the model is fitted."""
+        """Classes of new rows, by the largest score, or by the sign of the only one."""
         return self.model_.labels(self._check_X(X, reset=False, finite=False), classes, self.n_jobs, check_finite)
 
     def __getstate__(self):
@@ -496,16 +475,14 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
 
     @property
     def gap_(self) -> float | None:
-        """Largest share of its magnitude by which the objective could be lowered; None without a lower bound
-        (sampled cuts).
-        """
+        """Largest share by which the objective could be lowered; None without a lower bound (sampled cuts)."""
         check_is_fitted(self, "model_")
         if self.lower_bound_ is None:
             return None
         return (self.objective_ - self.lower_bound_) / abs(self.objective_) if self.objective_ else 0.0
 
     def _encode(self, y: Array, weights: Array | None) -> tuple[tasks.Task, tasks.Examples, float]:
-        """Loss and examples of labels, and what is taken off targets and scores first."""
+        """The task, its examples of labels y, and the number that is subtracted from targets and scores."""
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
@@ -547,7 +524,7 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         check_is_fitted(self, "model_")
         if self._objects is not None and self._objects.are_vectors:
             raise ValueError(
-                "a certificate needs the kernel's values between all rows, and a machine of few texts, lists or other "
+                "a certificate needs the kernel's values between all rows, and a model of few texts, lists or other "
                 "objects keeps those alone: train it with kernel='precomputed' on the matrix of these values"
             )
         X, y = self._check_X(X, reset=False, y=y)
@@ -555,11 +532,12 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         model = self.model_
         if not model.kernel.has_features:
-            if not np.isin(model.basis, index).all():
+            positions = np.arange(len(y)) if index is None else index
+            if not np.isin(model.basis, positions).all():
                 raise ValueError(
                     "sample_weight is 0 for rows of the model, but their kernel values with other rows are needed"
                 )
-            model = replace(model, basis=np.searchsorted(index, model.basis))
+            model = replace(model, basis=np.searchsorted(positions, model.basis))
         task, examples, centre = self._encode(y, weights)
         return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)
 
@@ -584,3 +562,78 @@ class KernelMachine(Written, Explained, LikeScikitLearn, CallbackSupportMixin, B
             verbose=int(self.verbose),
         )
         return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
+
+
+# -- rows in chunks: partial_fit, for solvers that have partial_solve ------------------------------------------------
+
+
+def has_partial_fit(estimator: Any) -> bool:
+    """Whether the estimator's solver takes rows in chunks."""
+    known = {
+        name: cls for name, cls in solvers.SOLVERS.items() if issubclass(cls, getattr(estimator, "_solvers", object))
+    }
+    solver = known.get(estimator.solver) if isinstance(estimator.solver, str) else type(estimator.solver)
+    if solver not in known.values() or not hasattr(solver, "partial_solve"):
+        streaming = ", ".join(repr(name) for name, cls in known.items() if hasattr(cls, "partial_solve"))
+        raise AttributeError(
+            f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}; "
+            f"{type(estimator).__name__}(solver='bsgd', max_basis=500) keeps at most 500 vectors"
+        )
+    return True
+
+
+def fit_chunk(
+    estimator: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
+) -> None:
+    """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
+    if isinstance(X, Rows):
+        raise ValueError(
+            "partial_fit takes the rows of one chunk, an array or a sparse matrix, found Blocks: call it with each "
+            "block in turn, or fit with all of them"
+        )
+    for name in ("C", "gamma"):
+        if is_chosen(getattr(estimator, name)):
+            raise ValueError(f"{name}='validate' tries values on all rows, which partial_fit never sees: give a number")
+    if estimator._learns_metric:
+        raise ValueError(
+            "gamma='learn' finds scales of the features on all rows, which partial_fit never sees: give a number "
+            "for each feature"
+        )
+    problem = estimator._set_up(X, examples, task, weights)
+    if not estimator.kernel_.has_formula:
+        raise ValueError(
+            f"partial_fit needs a kernel with a formula, found {estimator.kernel_!r}, which has values of the rows "
+            "at hand only"
+        )
+    if not hasattr(estimator, "_stream"):
+        estimator._stream, estimator._stream_parts = None, (estimator.kernel_, estimator.solver_, None)
+    estimator.kernel_, solver, generator = estimator._stream_parts
+    estimator.solver_ = estimator.solver_ if solver is None else solver  # None: the stream was read from a file
+    # One generator for all calls: a number would repeat the first chunk's order.
+    generator = problem.generator() if generator is None else generator
+    estimator._stream_parts = estimator.kernel_, estimator.solver_, generator
+    problem = replace(problem, kernel=estimator.kernel_, random_state=generator)
+    fit = estimator.solver_.partial_solve(problem, estimator._stream)
+    estimator._stream, estimator.C_ = fit.state, problem.C
+    estimator.__dict__.pop("shape_fit_", None)  # of one chunk
+    estimator._keep(fit, Trained(None))
+
+
+def begin_stream(estimator: Any) -> bool:
+    """Return whether this is the first chunk. After a fit of a budgeted solver, make its model the stream's."""
+    if hasattr(estimator, "_stream"):
+        return False
+    if not hasattr(estimator, "model_"):
+        return True
+    solver: Any = getattr(estimator, "solver_", None)
+    state = getattr(estimator, "_state", None)
+    if state is None or not hasattr(solver, "after_fit"):
+        raise ValueError(
+            "partial_fit continues earlier calls of partial_fit and fits by 'bsca' and 'bsgd', but this "
+            "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
+        )
+    model = replace(estimator.model_, intercept=estimator.model_.intercept - estimator._centre)
+    parts = estimator.kernel_, solver, None
+    forget(estimator, OF_STREAM)
+    estimator._stream, estimator._stream_parts = solver.after_fit(model, state), parts
+    return False
