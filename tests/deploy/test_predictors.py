@@ -142,6 +142,14 @@ def test_ties_go_to_the_lowest_class():
     assert PREDICTORS["pairs"](model).predict([[0.0]]).tolist() == [0]
 
 
+def test_a_score_of_0_is_not_positive():
+    """For the first of two classes, and for no label."""
+    parts = np.zeros((1, 1)), np.zeros(1), np.zeros(0), np.array([3, 4]), {}
+    for kind, expected in (("binary", [3]), ("labels", [[0]])):
+        model = plain_model.PlainModel(kind, Linear(), 1, None, *parts)
+        assert PREDICTORS[kind](model).predict([[0.0]]).tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("name", "part", "change"),
     [

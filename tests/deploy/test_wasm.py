@@ -11,11 +11,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
 from fixtures.make_models import CASES, DATA, MODELS, get_data
+from kernel_cases import WITH_FORMULA
 from node_for_tests import NODE
 from slimsvm.cli import main
 from slimsvm.deploy import wasm_module
 from slimsvm.deploy.plain_model import read_plain_model
 from slimsvm.deploy.predictors import PREDICTORS
+from slimsvm.estimators._shared.pipelines import plain_model_of
 
 MOST_BYTES, MOST_LINES = 60_000, 100
 SHIPPED = [name for name in CASES if not name.startswith("structured")]
@@ -88,6 +90,10 @@ def test_every_model_predicts_as_in_python(tmp_path):
         lengths = data.query_options.get("lengths")
         models[name] = read_plain_model(MODELS / f"{name}.slim")
         cases[name] = {"rows": queries.tolist(), "lengths": None if lengths is None else np.asarray(lengths).tolist()}
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    for kernel in WITH_FORMULA:
+        models[kernel] = plain_model_of(slimsvm.SVC(kernel=kernel, gamma=0.5, coef0=0.5).fit(X, X[:, 0] * X[:, 1] > 0))
+        cases[kernel] = {"rows": X[:9].tolist(), "lengths": None}
     found = answers(tmp_path, models, cases)
     for name, model in models.items():
         predictor, rows = PREDICTORS[model.kind](model), np.asarray(cases[name]["rows"])
