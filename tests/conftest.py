@@ -22,18 +22,20 @@ def pytest_configure(config):
 
 
 def keep_to_own_cores():
-    """Keep a worker of several to its share of the cores, so that the threads of one do not wait for those of others.
+    """Keep a worker of several to its share of the cores, so that its threads do not wait for those of other workers.
 
-    Here, before NumPy is imported: BLAS, too, has a thread for each core that it finds.
+    This happens before NumPy is imported: BLAS, too, starts a thread for each core that it finds.
     """
     worker, count = os.environ.get("PYTEST_XDIST_WORKER"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if worker is None or not hasattr(os, "sched_setaffinity"):
+    if worker is None:
         return
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) >= count:
-        with contextlib.suppress(OSError):  # forbidden in some containers: slower, no more
-            os.sched_setaffinity(0, cores[int(worker.removeprefix("gw")) :: count])
-            os.environ["PYTEST_XDIST_WORKER_COUNT"] = "1"  # slimsvm would take its share of the share
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        with contextlib.suppress(OSError):  # forbidden in some containers
+            if len(cores) >= count:
+                os.sched_setaffinity(0, cores[int(worker.removeprefix("gw")) :: count])
+                return
+    os.environ["LOKY_MAX_CPU_COUNT"] = str(max(1, (os.cpu_count() or 1) // count))
 
 
 def pytest_collection_modifyitems(config, items):

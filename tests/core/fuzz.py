@@ -17,7 +17,7 @@ import numpy as np
 from real_calls import real_calls
 
 from slimsvm.core.border import Structure, function, layouts, structure
-from slimsvm.core.header import evaluate
+from slimsvm.core.library import evaluate
 
 SECONDS = 20  # that a call may take before the process is ended
 SIZES = (0, 1, 2, 3, 5, 8, 16, 33, 64, 130)
@@ -132,7 +132,7 @@ def changed_structure(rng, value):
     if kind < 0.2:
         return ("text", 3, np.zeros(3))[rng.integers(3)]
     if kind < 0.3:
-        others = [layout for layout in layouts().values() if not layout.is_call]
+        others = [layout for layout in layouts().values() if not layout.name.endswith("_call")]
         layout = others[rng.integers(len(others))]
         return structure(layout.name, Draw(rng).arguments(layout))
     arguments = dict(value.arguments)
@@ -238,7 +238,7 @@ def copied(arguments):
 def main(times, seed, chosen):
     """Make `times` calls of each function."""
     recorded = real_calls()
-    names = chosen or sorted(name.removesuffix("_call") for name, layout in layouts().items() if layout.is_call)
+    names = chosen or sorted(name.removesuffix("_call") for name in layouts() if name.endswith("_call"))
     for name in names:
         layout, done = layouts()[name + "_call"], 0
         for i in range(times):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from elf_for_tests import Elf
-from slimsvm.core.header import parse
-from slimsvm.core.library import header_path, library_path
+from slimsvm.core.library import header_path, library_path, parse
 
 ROOT = Path(__file__).parents[2]
 OBJECTS = ROOT / "build" / "core" / "CMakeFiles"  # of the library that `make` builds

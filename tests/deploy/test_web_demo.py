@@ -13,7 +13,7 @@ import pytest
 import slimsvm
 from chromium_for_tests import Browser
 from node_for_tests import NODE
-from slimsvm.cli import main, web_demo
+from slimsvm.cli import demo, main
 from slimsvm.deploy import wasm_module
 
 pytestmark = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
@@ -51,13 +51,13 @@ def shown():
     y = np.arange(300) % 3
     X = np.array([strokes(digit, rng) for digit in y])
     digits = slimsvm.SVC(gamma=0.02, C=10, max_basis=20, multi_class="crammer-singer").fit(X[:200], y[:200])
-    return web_demo.point_models(), web_demo.Shown("three kinds of strokes", digits, X[200:])
+    return demo.point_models(), demo.Shown("three kinds of strokes", digits, X[200:])
 
 
 @pytest.fixture(scope="module")
 def browser(shown, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
-    (folder / "page.html").write_text(web_demo.page(*shown), encoding="utf-8")
+    (folder / "page.html").write_text(demo.page(*shown), encoding="utf-8")
     with Browser(folder) as found:
         found.open((folder / "page.html").as_uri())
         found.wait_until("window.slimsvm !== undefined")
@@ -94,7 +94,7 @@ def test_it_predicts_100_rows_as_python_does(browser, shown):
 def test_its_script_predicts_in_node_as_python_does(shown, tmp_path):
     points, digits = shown
     given = [*points, digits]
-    (script,) = re.findall(r'<script type="module">(.*?)</script>', web_demo.page(*shown), flags=re.S)
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', demo.page(*shown), flags=re.S)
     (tmp_path / "page.mjs").write_text(STAND_IN + script + ANSWERS, encoding="utf-8")
     (tmp_path / "rows.json").write_text(json.dumps([np.asarray(rows).tolist() for _, _, rows in given]))
     done = subprocess.run([NODE, "page.mjs"], cwd=tmp_path, capture_output=True, text=True)
@@ -144,7 +144,7 @@ def test_nothing_went_wrong_and_nothing_was_asked_for(browser):
 
 
 def test_without_mnist_the_page_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(web_demo, "find", lambda name: None)
+    monkeypatch.setattr(demo, "find", lambda name: None)
     assert main(["demo", "--web", str(tmp_path / "page.html")]) == 0
     assert "without the digits, since MNIST was not found" in capsys.readouterr().out
     with Browser(tmp_path) as browser:
@@ -156,17 +156,16 @@ def test_without_mnist_the_page_says_so(tmp_path, monkeypatch, capsys):
 
 
 def test_a_folder_that_is_not_there_is_said_before_anything_is_trained(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(web_demo, "digit_model", lambda max_rows: pytest.fail("trained"))
+    monkeypatch.setattr(demo, "digit_model", lambda max_rows: pytest.fail("trained"))
     assert main(["demo", "--web", str(tmp_path / "none" / "page.html")]) == 1
     assert "page.html: No such file or directory" in capsys.readouterr().err
 
 
-def test_digits_of_mnist(data, monkeypatch):
+def test_digits_of_mnist(data):
     """A small model of few rows; the page's own takes a minute."""
     data("mnist")
-    monkeypatch.setattr(web_demo, "DIGIT_VECTORS", 20)
-    shown = web_demo.digit_model(500)
+    shown = demo.digit_model(500, n_vectors=20)
     assert shown.name.startswith("500 digits of MNIST (wrong on ")
     assert shown.rows.shape == (100, 784)
     assert shown.estimator.n_basis_ == 20
-    assert '"text": "500 digits' in web_demo.page(web_demo.point_models()[:1], shown)
+    assert '"text": "500 digits' in demo.page(demo.point_models()[:1], shown)

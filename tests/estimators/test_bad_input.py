@@ -26,6 +26,7 @@ from slimsvm import (
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.kernels import KERNELS
+from slimsvm.rows.arrays import CHECKED_VALUES
 from slimsvm.solvers import SOLVERS
 
 # ---- data
@@ -129,12 +130,12 @@ def test_what_is_saved_is_one_machine(tmp_path):
     np.testing.assert_array_equal(slimsvm.load(path).predict(pipeline[:-1].transform(X)), pipeline.predict(X))
 
 
-def test_nan_in_the_second_block_of_a_memory_map(tmp_path, monkeypatch):
-    monkeypatch.setattr("slimsvm.rows.arrays.CHECKED_VALUES", 30)
-    X, y = problem()
-    X[31, 1] = np.nan
+def test_nan_in_the_second_block_of_a_memory_map(tmp_path):
+    n = CHECKED_VALUES // 2 + 10
+    X, y = np.zeros((n, 2), np.float32), np.arange(n) % 2
+    X[-1, 1] = np.nan
     np.save(tmp_path / "X.npy", X)
-    refused(lambda: SVC().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y), "NaN at row 31, column 1")
+    refused(lambda: SVC().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y), f"NaN at row {n - 1}, column 1")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -9,8 +9,17 @@ from sklearn.svm import SVC as TheirSVC
 from cross_training_for_tests import PLAIN, fitted, noisy
 from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.datasets import checkerboard, two_gaussians
-from slimsvm.editing import cross_training, growing
-from slimsvm.editing.first_stage import best_threshold, split, worthwhile_threshold
+from slimsvm.editing import cross_training
+from slimsvm.editing.cross_training_stages import Settings, best_threshold, split, worthwhile_threshold
+from slimsvm.tasks import Binary
+
+
+def solved(X, y, settings, **parameters):
+    """The fit that `fitted` makes, with other settings of the solver behind it."""
+    clf = CrossTrainedSVC(random_state=0, n_jobs=1, **parameters)
+    X, y, codes = clf._check_data(X, y)
+    problem = clf._set_up(X, Binary().encode(codes), Binary(), None)
+    return clf.solver_.set_params(settings=settings).solve(problem)
 
 
 @pytest.mark.parametrize("variances", [1.0, 0.0, 2.5])
@@ -87,25 +96,24 @@ def test_the_last_price_comes_from_rows_that_are_not_trained_on_until_it_is_chos
     assert np.isin(parts.validating, clf.sample_indices_).any()
 
 
-def test_few_validation_rows_do_not_judge_the_last_price_alone(monkeypatch):
+def test_few_validation_rows_do_not_judge_the_last_price_alone():
     """Every row is judged once, by a machine that was not trained on it."""
     X, y = noisy(400)
     errors = np.array([trial["error"] for trial in fitted(X, y, gamma=2.0).validation_])
     np.testing.assert_allclose(400 * errors, np.round(400 * errors), atol=1e-9)
-    monkeypatch.setattr(cross_training, "ENOUGH", 1)
-    alone = np.array([trial["error"] for trial in fitted(X, y, gamma=2.0).validation_])
+    alone = np.array([trial["error"] for trial in solved(X, y, Settings(enough=1), gamma=2.0).state.trials])
     np.testing.assert_allclose(66 * alone, np.round(66 * alone), atol=1e-9)
     assert errors[0] != pytest.approx(alone[0])
 
 
 def test_the_other_rows_come_in_parts_of_as_many():
     validating, training = np.arange(50), np.arange(50, 330)
-    parts = cross_training.further_parts(validating, training, np.random.default_rng(0))
+    parts = cross_training.further_parts(validating, training, np.random.default_rng(0), 300)
     assert [len(part) for part in parts] == [56] * 5
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), training)
     assert all((np.diff(part) > 0).all() for part in parts)
-    assert cross_training.further_parts(np.arange(300), np.arange(300, 900), np.random.default_rng(0)) == []
-    assert len(cross_training.further_parts(validating, np.arange(50, 60), np.random.default_rng(0))) == 1
+    assert cross_training.further_parts(np.arange(300), np.arange(300, 900), np.random.default_rng(0), 300) == []
+    assert len(cross_training.further_parts(validating, np.arange(50, 60), np.random.default_rng(0), 300)) == 1
 
 
 def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen():
@@ -271,16 +279,16 @@ def test_coefficients_are_the_best_for_all_rows():
     assert clf.C_ == 3.0
 
 
-def test_where_few_vectors_will_not_do_there_are_more(monkeypatch):
+def test_where_few_vectors_will_not_do_there_are_more():
     """A board of 64 squares: what is kept of 400 rows knows it badly, what is kept of 2,500 well."""
-    monkeypatch.setattr(growing, "REFERENCE_ROWS", 400)
-    monkeypatch.setattr(growing, "LEAST_ROWS", 300)
+    settings = Settings(reference_rows=400, least_rows=300)
     X, y = checkerboard(2500, side=8, random_state=0)
     X_new, y_new = checkerboard(2000, side=8, random_state=1)
     parameters = {"gamma": 10.0, "first_C": 100.0, "subset_size": 1200}
-    clf, few = fitted(X, y, **parameters), fitted(X, y, **parameters, C=100.0, validation_size=0)
-    assert clf.n_basis_ > 1.5 * few.n_basis_
-    assert clf.score(X_new, y_new) > few.score(X_new, y_new) + 0.05
+    more, few = (solved(X, y, settings, **parameters, **others) for others in ({}, {"C": 100.0, "validation_size": 0}))
+    assert more.model.n_basis > 1.5 * few.model.n_basis
+    right = [np.mean(np.sign(fit.model.scores(X_new)[:, 0]) == y_new) for fit in (more, few)]
+    assert right[0] > right[1] + 0.05
     published = fitted(X, y, **parameters, variances=1.0, max_basis=None)
-    np.testing.assert_array_equal(clf.sample_indices_, published.sample_indices_)
-    np.testing.assert_array_equal(clf.decision_function(X_new), published.decision_function(X_new))
+    np.testing.assert_array_equal(more.state.edited.kept, published.sample_indices_)
+    np.testing.assert_array_equal(more.model.scores(X_new)[:, 0], published.decision_function(X_new))

@@ -20,8 +20,8 @@ import dask_cases
 from dask_cases import SETTINGS, N, bits, dask_array, file_of, fitted, uneven
 from slimsvm.dask import SVC, SVR
 from slimsvm.dask.cluster import Cluster
-from slimsvm.dask.labels import vector_of
-from slimsvm.dask.rows import DaskRows
+from slimsvm.dask.partitions import vector_of
+from slimsvm.dask.rows import DaskRows, TaskSizes
 
 # Clusters leave sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed (socket|transport|event loop):ResourceWarning")
@@ -306,7 +306,7 @@ def test_parameters_as_scikit_learn_has_them():
         SVC(maximum=3)
 
 
-def test_the_same_file_from_all_that_rows_are_in(cluster, client, data, tmp_path, monkeypatch):
+def test_the_same_file_from_all_that_rows_are_in(cluster, client, data, tmp_path):
     """The last test here: workers go."""
     X, y = data
     expected = file_of(fitted(slimsvm.SVC, X, y), tmp_path / "one.slim")
@@ -320,6 +320,6 @@ def test_the_same_file_from_all_that_rows_are_in(cluster, client, data, tmp_path
         assert file_of(fitted(slimsvm.SVC, *same), tmp_path / "other.slim") == expected
     for n_workers, n_parts, tasks_per_thread in ((4, 37, 1), (2, 3, 4), (1, 10, 2)):
         cluster.scale(n_workers)
-        monkeypatch.setattr("slimsvm.dask.rows.TASKS_PER_THREAD", tasks_per_thread)
-        other = fitted(SVC, dask_array(X, n_parts), da.from_array(y, chunks=500))
+        sized = type("Sized", (SVC,), {"_task_sizes": TaskSizes(per_thread=tasks_per_thread)})
+        other = fitted(sized, dask_array(X, n_parts), da.from_array(y, chunks=500))
         assert file_of(other.to_local(), tmp_path / "other.slim") == expected

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import slimsvm
 from slimsvm import CPSP, SVC, Refine, SequenceSVM, StructuredSVM, ViolatedCuts, check_task
 from slimsvm.tasks import Augmented, Chain, ErrorRate, ExampleTask, FBeta, Multiclass, Regression, TaskError
-from slimsvm.tasks.same_loss import same_fields
+from slimsvm.tasks.examples import same_fields
 from tasks_for_tests import CASES
 
 

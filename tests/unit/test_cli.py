@@ -398,7 +398,7 @@ def test_info_certifies_a_model_by_file_and_data(capsys, files):
 def test_datasets_says_what_is_there_and_where(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("SLIMSVM_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("slimsvm.datasets.locate.Path.cwd", lambda: tmp_path)
+    monkeypatch.setattr("slimsvm.datasets.loading.Path.cwd", lambda: tmp_path)
     (tmp_path / "covtype_subset.npz").write_bytes(b"")
     report = run_json(capsys, "datasets")
     sets = {entry["name"]: entry for entry in report["datasets"]}

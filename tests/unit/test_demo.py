@@ -3,21 +3,15 @@
 import json
 
 import numpy as np
-import pytest
 
 from slimsvm.cli import demo
 from slimsvm.datasets import find
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Few rows to test on, and no fit that takes long."""
-    monkeypatch.setattr(demo, "TEST_ROWS", 200)
-    monkeypatch.setattr(demo, "MAX_SECONDS", 5)
-
-
 def run(capsys, tmp_path):
-    assert demo.main(["--rows", "150", "--output", str(tmp_path / "out")]) == 0
+    """The table of few rows to test on, without a fit that takes long."""
+    settings = demo.Settings(test_rows=200, fit_seconds=5)
+    assert demo.main(["--rows", "150", "--output", str(tmp_path / "out")], settings) == 0
     out, err = capsys.readouterr()
     return out, err, json.loads((tmp_path / "out" / "demo.json").read_text())
 
@@ -64,12 +58,12 @@ def test_without_matplotlib(capsys, tmp_path, monkeypatch):
 def test_parts_are_the_same_random_rows_each_time():
     X = np.arange(1000.0)[:, None]
     arrays = (X, np.arange(1000), X, np.arange(1000))
-    a, b = (demo.part("x", {}, arrays, 50) for _ in range(2))
+    a, b = (demo.part("x", {}, arrays, 50, 200) for _ in range(2))
     assert (len(a.y_train), len(a.y_test)) == (50, 200)
     np.testing.assert_array_equal(a.y_train, b.y_train)
     np.testing.assert_array_equal(a.X_train[:, 0], a.y_train)
     assert a.y_train.max() > 500
-    assert len(demo.part("x", {}, arrays, 5000).y_train) == 1000
+    assert len(demo.part("x", {}, arrays, 5000, 200).y_train) == 1000
 
 
 def test_a_fit_that_a_limit_ended_is_marked(capsys):

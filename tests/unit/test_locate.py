@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from slimsvm.datasets import DataError, available, find, fit_scaling, load, locate
+from slimsvm.datasets import DataError, available, find, fit_scaling, load, loading
 from slimsvm.datasets.catalogue import SOURCES
 
 
@@ -18,14 +18,14 @@ def nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.delenv("SLIMSVM_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(locate, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "locate.py"))
+    monkeypatch.setattr(loading, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "loading.py"))
     return tmp_path
 
 
 def test_folders_are_searched_in_order(nowhere, monkeypatch):
     checkout = nowhere / "a"
     (checkout / "b" / "c" / "d").mkdir(parents=True)
-    monkeypatch.setattr(locate, "__file__", str(checkout / "src" / "slimsvm" / "datasets" / "locate.py"))
+    monkeypatch.setattr(loading, "__file__", str(checkout / "src" / "slimsvm" / "datasets" / "loading.py"))
     checkout.joinpath("pyproject.toml").touch()
     (nowhere / "home").mkdir()
     (nowhere / "env").mkdir()
@@ -39,7 +39,7 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
         nowhere / "shared" / "data",
         nowhere / "cache" / "slimsvm",
     ]
-    assert locate.search_folders(nowhere / "home") == expected
+    assert loading.search_folders(nowhere / "home") == expected
     for folder in reversed(expected):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mnist.npz").touch()
@@ -47,7 +47,7 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
 
 
 def test_an_installed_package_does_not_look_beside_its_own_folder(nowhere):
-    assert locate.search_folders() == [nowhere / "shared" / "data", nowhere / "cache" / "slimsvm"]
+    assert loading.search_folders() == [nowhere / "shared" / "data", nowhere / "cache" / "slimsvm"]
 
 
 def test_a_named_folder_must_exist(nowhere, monkeypatch):
@@ -93,7 +93,7 @@ def test_a_set_that_is_nowhere_says_where_it_comes_from(nowhere):
 
 def test_every_address_has_a_checksum_and_every_file_is_used():
     files = {file for source in SOURCES.values() for file in source.files}
-    assert set(locate.URLS) <= set(locate.SHA256) == files
+    assert set(loading.URLS) <= set(loading.SHA256) == files
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def page(nowhere, monkeypatch):
     text = {"a9a.bz2": b"-1 3:1 11:1\n+1 5:1\n", "a9a.t.bz2": b"-1 1:1\n"}
     for name, content in text.items():
         (nowhere / name).write_bytes(content)
-        monkeypatch.setitem(locate.URLS, name, (nowhere / name).as_uri())
-        monkeypatch.setitem(locate.SHA256, name, hashlib.sha256(bz2.compress(content, 9)).hexdigest())
+        monkeypatch.setitem(loading.URLS, name, (nowhere / name).as_uri())
+        monkeypatch.setitem(loading.SHA256, name, hashlib.sha256(bz2.compress(content, 9)).hexdigest())
     return nowhere
 
 
@@ -146,12 +146,12 @@ def test_local_files_have_the_checksums_on_record():
     if not paths:
         pytest.skip("no data set is on this machine (put the files in the folder SLIMSVM_DATA names)")
     for path in paths:
-        locate.verify_file(path)
+        loading.verify_file(path)
 
 
 def test_downloads_are_compared_after_packing_as_the_files_on_record_were(data):
     for path in data("adult").source[:1]:
-        assert locate._pack(bz2.decompress(path.read_bytes()).replace(b"\n", b"\r\n")) == path.read_bytes()
+        assert loading._pack(bz2.decompress(path.read_bytes()).replace(b"\n", b"\r\n")) == path.read_bytes()
 
 
 def test_scaling_is_checked(page, monkeypatch):

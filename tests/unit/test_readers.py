@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from slimsvm.datasets import DataError, has_queries, read_data, read_libsvm_blocks, svmlight
+from slimsvm.datasets import DataError, has_queries, libsvm_text, read_data, read_libsvm_blocks
 
 SMALL = "+1 1:0.5 3:2\n-1 2:1 # a comment\n\n# another\n+1\n"
 SMALL_X = [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]]
@@ -177,22 +177,21 @@ def test_sound_text_is_not_gone_through_line_by_line(write, monkeypatch):
     def too_slow(*args):
         raise AssertionError("the slow search ran")
 
-    monkeypatch.setattr(svmlight, "_raise_first_fault", too_slow)
+    monkeypatch.setattr(libsvm_text, "_raise_first_fault", too_slow)
     read_data(write(SMALL), n_features=3)
     with pytest.raises(AssertionError, match="the slow search ran"):
         read_data(write("1 1:x\n"))
 
 
 @pytest.mark.parametrize("fault", ["1 1:x", "1 1:1_0", "1 1:nan", "1 9:1", "1 0:1", "1 1:1"])
-def test_the_line_is_right_in_every_block(write, monkeypatch, fault):
-    monkeypatch.setattr(svmlight, "_BLOCK", 4)
+def test_the_line_is_right_in_every_block(fault):
     for at in range(1, 13):
         lines = ["1 qid:1 1:1 8:1"] * 13
         lines[3] = "# a_comment"
         lines[at - 1] = fault
-        path = write("\n".join(lines))
+        text = "\n".join(lines).encode()
         with pytest.raises(DataError, match=f"line {at}: "):
-            read_data(path, n_features=8, zero_based=False, query_id=True)
+            libsvm_text._raise_first_fault(text, "rows.txt", 8, False, True, block_lines=4)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

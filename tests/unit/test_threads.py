@@ -28,7 +28,7 @@ def blas_threads():
 
 
 def test_resolve_n_jobs():
-    cores = len(os.sched_getaffinity(0))
+    cores = min(len(os.sched_getaffinity(0)), int(os.environ.get("LOKY_MAX_CPU_COUNT", "1000")))
     assert resolve_n_jobs(None) == cores
     assert resolve_n_jobs(-1) == cores
     assert resolve_n_jobs(-cores - 5) == 1
@@ -46,7 +46,6 @@ def cores(monkeypatch):
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
     quota(8)
     yield quota
@@ -70,12 +69,6 @@ def test_an_affinity_under_the_quota_counts(cores, monkeypatch):
 def test_the_user_can_limit_the_cores_as_for_joblib(cores, monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
     assert resolve_n_jobs(None) == 2
-
-
-@pytest.mark.parametrize(("workers", "expected"), [(1, 8), (2, 4), (3, 2), (30, 1)])
-def test_workers_of_pytest_share_the_cores(cores, monkeypatch, workers, expected):
-    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", str(workers))
-    assert resolve_n_jobs(None) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,30 +138,7 @@ def test_exceptions_come_out(n_jobs, bad):
     run_tiles(lambda lo, hi: None, 40, n_jobs)
 
 
-def test_a_helper_is_not_waited_for_when_all_is_done_and_works_again_afterwards():
-    inside, leave = threading.Event(), threading.Event()
-    main, seen = threading.get_ident(), []
-
-    def function():
-        if threading.get_ident() == main:
-            assert inside.wait(timeout=20)
-            return
-        inside.set()
-        leave.wait(timeout=20)
-        seen.append(threading.get_ident())
-
-    run_together(function, 2, lambda: True)
-    assert not seen
-    run_together(lambda: None, 2, lambda: True)  # it is busy: its call is taken back
-    leave.set()
-    meeting = threading.Barrier(2, timeout=20)
-    run_together(meeting.wait, 2)
-    run_together(meeting.wait, 2)
-    assert len(seen) == 1
-    assert main not in seen
-
-
-def test_a_helper_is_waited_for_when_not_all_is_done():
+def test_helpers_are_waited_for_and_work_again_afterwards():
     inside, seen, main = threading.Event(), [], threading.get_ident()
 
     def function():
@@ -179,8 +149,18 @@ def test_a_helper_is_waited_for_when_not_all_is_done():
         time.sleep(0.01)
         seen.append(1)
 
-    run_together(function, 2, lambda: False)
+    run_together(function, 2)
     assert seen == [1]
+    meeting = threading.Barrier(2, timeout=20)
+    run_together(meeting.wait, 2)
+    run_together(meeting.wait, 2)
+
+
+def test_a_call_that_no_helper_began_is_taken_back():
+    call = threads._Call(lambda: pytest.fail("was called"))
+    call.wait()
+    call.make()
+    assert call.error is None
 
 
 def test_helpers_let_go_of_what_they_worked_on():
@@ -192,7 +172,7 @@ def test_helpers_let_go_of_what_they_worked_on():
         array[0] = 1
         meeting.wait()
 
-    run_together(function, 2, lambda: True)
+    run_together(function, 2)
     del array, function
     until = time.monotonic() + 20
     while alive() is not None and time.monotonic() < until:

@@ -9,8 +9,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.bases.basis import RANK_TOLERANCE, Array, Basis, check_n_vectors
-from slimsvm.core.calls import in_calls
-from slimsvm.core.products import FROM_MEMORY
+from slimsvm.core.products import FROM_MEMORY, in_calls
 from slimsvm.kernels import KernelRows
 
 

@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 from slimsvm import core
 from slimsvm.bases.basis import RANK_TOLERANCE
-from slimsvm.core.calls import in_calls
+from slimsvm.core.products import in_calls
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import FoldedKernel, KernelRows, kernels_with
 from slimsvm.kernels.pairs import between, squared_lengths

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from slimsvm import core
 from slimsvm.budget.budget_rule import BudgetRule
 from slimsvm.budget.steps import Steps
-from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, panel_of
-from slimsvm.core.vectors import aligned_zeros
+from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, aligned_zeros, panel_of
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.rows import is_sparse

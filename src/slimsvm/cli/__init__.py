@@ -15,7 +15,7 @@ from importlib import import_module
 
 from slimsvm.cli.output import describe_error, one_line_warnings, say
 
-# Each is a module of this package with `add_arguments(parser)` and `run(args) -> int`.
+# Each is a module of this package with `add_arguments(parser)` and `run(args) -> int`, but for the last one.
 COMMANDS = {
     "train": "train a model on a data file and save it",
     "predict": "predict the labels of a data file",
@@ -25,6 +25,8 @@ COMMANDS = {
     "demo": "train on a few sets and print a table, or write a web page in which a browser scores models",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }
+MODULES = {"datasets": "data"}  # where it has not the command's name
+WRONG_USAGE = 2
 TRACEBACK = "SLIMSVM_TRACEBACK"
 
 
@@ -41,12 +43,32 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         known = commands.add_parser(
             name, help=text, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
         )
-        if name in argv[:1]:
-            module = import_module(f"slimsvm.cli.{name}")
-            known.description = module.__doc__
-            module.add_arguments(known)
-            known.set_defaults(run=module.run, parser=known)
+        if name not in argv[:1]:
+            continue
+        if name == "bench":
+            add_bench(known)
+            continue
+        module = import_module(f"slimsvm.cli.{MODULES.get(name, name)}")
+        known.description = getattr(module, "DESCRIPTION", module.__doc__)
+        module.add_arguments(known)
+        known.set_defaults(run=module.run, parser=known)
     return parser
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    """``slimsvm bench``, which ran benchmarks once: takes any arguments and says where the benchmarks went."""
+
+    def run(args: argparse.Namespace) -> int:
+        words = " ".join([args.name or "NAME", *args.options])
+        say(f"error: benchmarks run from a checkout of the sources: `python -m benchmarks {words}`")
+        return WRONG_USAGE
+
+    parser.description = (
+        "Benchmarks are no part of the installed package: run `python -m benchmarks NAME` in a checkout of the sources."
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a benchmark")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="its options")
+    parser.set_defaults(run=run)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
-    """Exit code of ``work(argv)``, whatever becomes of it: errors and warnings are one sentence each."""
+    """Run ``work(argv)`` and return its exit code; errors and warnings are one sentence each."""
     try:
         with one_line_warnings():
             code = work(argv)
@@ -89,7 +111,7 @@ def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
 
 
 def drop_output() -> None:
-    """Throw away what standard output cannot take: Python would complain about it again when it closes it."""
+    """Discard pending output that cannot be written: Python would complain about it again at its exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,21 +1,39 @@
-"""Data of a command: a file, or a benchmark set by its name."""
+"""Data of a command: files, files that are read block by block, and benchmark sets, which ``slimsvm datasets`` lists.
+
+The rows of a file are examples each by itself, queries of rows to rank, or sequences of rows to label.
+"""
 
 from __future__ import annotations
 
 import argparse
+import glob
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from slimsvm.cli.output import CommandError
-from slimsvm.datasets import DataError, Dataset, DataWarning, find, load
-from slimsvm.datasets.header import Asked
-from slimsvm.datasets.readers import read_table
+from slimsvm.cli.output import CommandError, print_json, table
+from slimsvm.datasets import (
+    DataError,
+    Dataset,
+    DatasetInfo,
+    DataWarning,
+    available,
+    find,
+    has_queries,
+    hash_columns,
+    load,
+    read_columns,
+    read_libsvm_blocks,
+)
+from slimsvm.datasets.csv_tables import LABEL_NAMES, UNNAMED, Asked, by_name, is_index, say_index
+from slimsvm.datasets.loading import search_folders
+from slimsvm.datasets.readers import read_table, whole_numbers
+from slimsvm.rows import Blocks, Rows
 
 ZERO_BASED: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
@@ -84,17 +102,9 @@ def is_set(source: str) -> bool:
     return True
 
 
-def load_set(name: str) -> Dataset:
-    """A benchmark set whose rows are numbers."""
-    data = load(name)
-    if data.X_train.dtype.kind not in "biuf":
-        raise CommandError(f"{name}: its rows are words, and no kernel takes words")
-    return data
-
-
 @dataclass(frozen=True)
 class Trained:
-    """What a model was trained on, which other rows must have too.
+    """The features and the label that a model was trained on, which other rows must have too.
 
     Parameters
     ----------
@@ -111,7 +121,7 @@ class Trained:
 
 
 def asked_of(args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Asked:
-    """What is asked of a file: by the options, and by what the model was trained on."""
+    """The columns that a file must have, by the options and by the training of the model."""
     if trained is None:
         return Asked(None, args.target, args.header, labels_needed=labels_needed)
     label = None if args.target is not None else trained.label
@@ -132,7 +142,7 @@ def read_part(
     ----------
     source : str
     args : Namespace
-        With what `add_reading_options` asks for.
+        The options of `add_reading_options`.
     trained : Trained, optional
         Columns the file must have (LIBSVM text: may have).
     labels_needed : bool
@@ -157,15 +167,232 @@ def dense_if_smaller(X: Any) -> Any:
     return X.toarray()
 
 
-def check_model_path(path: str) -> None:
-    """Refuse a model's path that cannot be written, before the work begins."""
-    target = Path(path)
-    folder = target.parent
-    if target.is_dir():
-        raise CommandError(f"{path}: is a folder, a file's name is needed for the model")
-    if target.exists() and not target.is_file():
-        raise CommandError(f"{path}: is not a regular file, the model cannot replace it")
-    if not folder.is_dir():
-        raise CommandError(f"{path}: there is no folder {os.fspath(folder)!r} to write the model to")
-    if not os.access(folder, os.W_OK):
-        raise CommandError(f"{path}: the folder {os.fspath(folder)!r} is not writable")
+# ---- Parquet, folders of it, and several files by a pattern: read block by block
+
+
+# Rows are read into memory where they take no more than this share of what the solver may.
+SHARE = 1 / 4
+
+
+def is_read_in_blocks(source: str) -> bool:
+    """Whether a source is a Parquet file, a folder of such, or a pattern of files' names (``part-*.libsvm.gz``)."""
+    if os.path.isdir(source):
+        return any(Path(source).rglob("*.parquet"))
+    if os.path.exists(source):
+        return source.endswith(".parquet")
+    return glob.has_magic(source)
+
+
+def files_of(source: str) -> list[str]:
+    """The files, or folders, that a source stands for."""
+    return [source] if os.path.exists(source) else sorted(glob.glob(source))
+
+
+def read_blocks(source: str, args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Part:
+    """Rows as `Blocks`, and their labels.
+
+    Parameters
+    ----------
+    source : str
+    args : Namespace
+        The options of `add_reading_options`.
+    trained : Trained or None
+        Features that there must be (LIBSVM text: may be).
+    labels_needed : bool
+        False: Parquet may hold no labels.
+    """
+    files = files_of(source)
+    if not files:
+        raise CommandError(f"{source}: no file has a name like that")
+    is_parquet = [os.path.isdir(file) or file.endswith(".parquet") for file in files]
+    n_features = None if trained is None else trained.n_features
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        if all(is_parquet):
+            part = _parquet(source, files, args, trained, labels_needed)
+        elif any(is_parquet):
+            raise CommandError(f"{source}: some files are Parquet ({files[is_parquet.index(True)]}), others are not")
+        else:
+            part = Part(source, *read_libsvm_blocks(files, n_features, ZERO_BASED[args.zero_based]))
+    if n_features is not None and part.X.n_features != n_features:
+        raise CommandError(f"{source}: found {part.X.n_features} features, the model was trained on {n_features}")
+    return part
+
+
+def in_memory(part: Part, megabytes: float) -> Part:
+    """The part with its blocks as one array, if that takes at most a quarter of the memory limit."""
+    X = part.X
+    if not isinstance(X, Rows):
+        return part
+    n_values = X.n_stored if X.is_sparse else X.n_rows * X.n_features
+    if n_values * X.exact_dtype.itemsize > SHARE * 1e6 * megabytes:
+        return part
+    return replace(part, X=dense_if_smaller(X.slice(0, X.n_rows, X.exact_dtype)))
+
+
+def _parquet(
+    source: str, files: list[str], args: argparse.Namespace, trained: Trained | None, labels_needed: bool
+) -> Part:
+    """Rows and labels of Parquet files: the column that was named, that of training, or one of the usual names."""
+    try:
+        import pyarrow  # noqa: F401
+
+        from slimsvm.rows import arrow
+    except ImportError:
+        raise CommandError(f"{source}: Parquet files need pyarrow: pip install 'slimsvm[parquet]'") from None
+    names = arrow.parquet_parts(files)[0].schema.names
+    wanted, known = (None, None) if trained is None else (trained.names, trained.label)
+    usual = (name for name in (known, *LABEL_NAMES) if name in names and name not in (wanted or ()))
+    label: str | None = args.target or next(usual, None)
+    if label is None and labels_needed:
+        raise CommandError(f"{source}: which column holds the labels? --label NAME says it; there are {names}")
+    if label not in names and not labels_needed:
+        label = None
+    if wanted is not None:
+        layout = by_name(names, Asked(target=label or False, columns=wanted), source)
+        wanted = [names[at] for at in layout.features]
+    X, y = _blocks(files, wanted, label)
+    features = X.feature_names or []
+    numbering = [] if trained is not None else [name for name in features if _numbers_rows(files, name, X.n_rows)]
+    if numbering:
+        say_index(source, numbering)
+        X, y = _blocks(files, [name for name in features if name not in numbering], label)
+    return Part(source, X, y, names=X.feature_names, label=label)
+
+
+def _blocks(files: list[str], columns: Sequence[str] | None, label: str | None) -> tuple[Blocks, Any]:
+    if label is None:
+        return Blocks.from_parquet(files, columns), None
+    X, y = Blocks.from_parquet(files, columns, label)
+    return X, whole_numbers(y) if y.dtype.kind == "f" else y
+
+
+def _numbers_rows(files: list[str], column: str, n_rows: int) -> bool:
+    """Whether a column only numbers the rows."""
+    if UNNAMED.fullmatch(column) is None:
+        return False
+    return is_index(column, Blocks.from_parquet(files, [column]).slice(0, n_rows, np.float64)[:, 0])
+
+
+# ---- rows, queries and sequences
+
+
+ROWS, QUERIES, SEQUENCES = "rows", "queries", "sequences"
+FORMS = {"ranking": QUERIES, "sequence": SEQUENCES}
+# Features that the words of columns are hashed to.
+N_HASHED = 1 << 18
+
+
+def form_of(estimator: Any) -> str:
+    """Whether an estimator takes rows, queries or sequences."""
+    return {"RankSVM": QUERIES, "SequenceSVM": SEQUENCES}.get(type(estimator).__name__, ROWS)
+
+
+def usual_task(source: str) -> str:
+    """The task where none is named: ranking of rows that name their queries, else classification."""
+    is_text = not is_set(source) and os.path.exists(source) and not is_read_in_blocks(source)
+    is_ranking = is_text and has_queries(source)
+    return "ranking" if is_ranking else "classification"
+
+
+def read_form(
+    form: str,
+    source: str,
+    args: argparse.Namespace,
+    trained: Trained | None = None,
+    labels_needed: bool = True,
+    test: bool = False,
+) -> Part:
+    """Rows, labels and what else `fit` needs, of a file or a part of a benchmark set.
+
+    Parameters
+    ----------
+    form : {"rows", "queries", "sequences"}
+    source : str
+        File, or name of a benchmark set.
+    args : Namespace
+        The options of `add_reading_options`.
+    trained : Trained, optional
+        What the model was trained on: features that there must be.
+    labels_needed : bool
+        False: the file may hold no labels (rows), no queries, or by ``args.unlabelled`` no label column (sequences).
+    test : bool
+        Of a benchmark set the test part.
+    """
+    n_features = None if trained is None else trained.n_features
+    if is_set(source):
+        part = part_of_set(form, source, test)
+        if n_features is not None and part.X.shape[1] != n_features:
+            raise CommandError(f"{source}: found {part.X.shape[1]} features, the model was trained on {n_features}")
+        return part
+    if is_read_in_blocks(source):
+        if form != ROWS:
+            raise CommandError(f"{source}: is read in blocks of rows, found {form} to read; give one file of text")
+        return read_blocks(source, args, trained, labels_needed)
+    if form == SEQUENCES and os.path.exists(source):
+        columns, y, lengths = read_columns(source, labels=labels_needed or not args.unlabelled)
+        return Part(source, hash_columns(columns, n_features or N_HASHED), y, {"lengths": lengths})
+    query_id = form == QUERIES and (labels_needed or (os.path.exists(source) and has_queries(source)))
+    return read_part(source, args, trained, labels_needed, query_id)
+
+
+def part_of_set(form: str, name: str, test: bool) -> Part:
+    """The training or test part of a benchmark set."""
+    data = load(name)
+    if form != SEQUENCES and data.X_train.dtype.kind not in "biuf":
+        raise CommandError(f"{name}: its rows are words, and no kernel takes words")
+    X, y = (data.X_test, data.y_test) if test else (data.X_train, data.y_train)
+    title = f"{name}, test part" if test else name
+    if form == ROWS:
+        return Part(title, X, y)
+    if form == QUERIES:
+        raise CommandError(f"{name}: has no queries to rank; give a file of LIBSVM text with qid:")
+    return Part(title, _numbers(X), y, {"lengths": np.diff(_offsets(data, test))})
+
+
+def _offsets(data: Dataset, test: bool) -> np.ndarray:
+    offsets = data.test_offsets if test else data.train_offsets
+    if offsets is None:
+        raise CommandError(f"{data.name}: is not a set of sequences")
+    return offsets
+
+
+def _numbers(X: Any) -> Any:
+    """Words as hashed features."""
+    return hash_columns(X, N_HASHED) if X.dtype.kind in "OU" else X
+
+
+# ---- ``slimsvm datasets``
+
+DESCRIPTION = "List the benchmark sets: sizes, and where their files were found."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``slimsvm datasets``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the known sets, those found here, and the folders searched."""
+    infos, folders = available(), [os.fspath(folder) for folder in search_folders()]
+    if args.json:
+        print_json({"folders": folders, "datasets": [asdict(info) for info in infos]})
+        return 0
+    print(table([_line_of(info) for info in infos]))
+    print(f"\n{sum(info.found for info in infos)} of {len(infos)} sets found. Folders searched, first one first:")
+    for folder in folders:
+        print(f"  {folder}{'' if os.path.isdir(folder) else ' (not there)'}")
+    return 0
+
+
+def _line_of(info: DatasetInfo) -> dict[str, Any]:
+    """A set's line of the table."""
+    folders = dict.fromkeys(os.fspath(path.parent) for path in info.paths)
+    return {
+        "name": info.name,
+        "train": info.n_train,
+        "test": info.n_test,
+        "features": info.n_features,
+        "classes": info.n_classes,
+        "found in": ", ".join(folders) if info.found else None,
+    }

@@ -7,7 +7,10 @@ Checkerboards and scikit-learn's handwritten digits need no file. Benchmark sets
 from __future__ import annotations
 
 import argparse
+import errno
 import io
+import json
+import os
 import sys
 import time
 import warnings
@@ -15,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -23,10 +26,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC as LibSVC
 
 from slimsvm.cli import options
-from slimsvm.cli.files import check_demo
+from slimsvm.cli.model_file import check_outputs
 from slimsvm.cli.output import count, machine, one_line_warnings, say, table, write_json
-from slimsvm.datasets import checkerboard, find, load
+from slimsvm.datasets import available, checkerboard, find, load
+from slimsvm.deploy.predictors import PREDICTORS
+from slimsvm.deploy.wasm_module import MODULE, base64, runtime_bytes, slim_bytes
 from slimsvm.estimators import SVC
+from slimsvm.estimators._shared.model_files import plain_model_of
 from slimsvm.kernels import RBF
 from slimsvm.whole_file import write_whole
 
@@ -44,16 +50,35 @@ SETS: dict[str, tuple[dict[str, float], int]] = {
     "ijcnn1": ({"C": 32, "gamma": 2}, 20_000),
     "cod-rna": ({"C": 32, "gamma": 2**-3}, 20_000),
 }
-BOARD_ROWS = 20_000
-TEST_ROWS = 10_000
-# No fit of ours takes longer than this; the table would say so.
-MAX_SECONDS = 60
-CERTIFICATE_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes of the table.
+
+    Parameters
+    ----------
+    rows : int
+        Largest number of training rows, unless --rows says another.
+    board_rows, test_rows : int
+        Rows of the checkerboard, and largest number of test rows.
+    fit_seconds, certificate_seconds : float
+        Limits of a fit of ours and of the certificate; the table says which fits reached the limit.
+    """
+
+    rows: int = 20_000
+    board_rows: int = 20_000
+    test_rows: int = 10_000
+    fit_seconds: float = 60
+    certificate_seconds: float = 20
+
+
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A data set with its split and the kernel machine's parameters."""
+    """A data set with its split, C and gamma."""
 
     name: str
     params: dict[str, Any]
@@ -63,15 +88,14 @@ class Trial:
     y_test: Array
 
 
-ROWS = 20_000
 PAGE = "slimsvm-demo.html"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, settings: Settings = SETTINGS) -> int:
     """Run the demonstration; returns 0."""
     parser = argparse.ArgumentParser(prog="python -m slimsvm.cli.demo", description=__doc__)
     add_arguments(parser)
-    return run(parser.parse_args(argv))
+    return run(parser.parse_args(argv), settings)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,25 +117,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace, settings: Settings = SETTINGS) -> int:
     """Train, print the table, write the files; or write the web page."""
+    files_of_sets = [path for info in available() for path in info.paths]
     if args.web is not None:
-        from slimsvm.cli.web_demo import write_page
-
-        check_demo([args.web])
+        check_outputs([args.web], files_of_sets)
         print(write_page(args.web, args.rows))
         return 0
     folder = Path(args.output)
-    check_demo([folder / "demo.json", folder / "demo.png"])
+    check_outputs([folder / "demo.json", folder / "demo.png"], files_of_sets)
     on = machine()
     print(f"slimsvm {on['slimsvm']}, {on['cores']} cores, {on['processor']}\n")
     with one_line_warnings():
         warnings.simplefilter("always", ConvergenceWarning)
         rows, fits = [], {}
-        for trial in trials(args.rows or ROWS):
+        for trial in trials(args.rows or settings.rows, settings):
             for solver in (*SOLVERS, PEER):
                 say(f"{trial.name}: {solver}")
-                row, fits[trial.name, solver] = measure(trial, solver)
+                row, fits[trial.name, solver] = measure(trial, solver, settings.fit_seconds)
                 rows.append(row)
     print(table([printed(row) for row in rows]))
     print(
@@ -119,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
     )
     print(f"inside {PEER}, does not count them. gap: the objective is at most this far above the optimum. Everyone has")
     print("the same C and gamma; gamma='learn' starts from it.\n")
-    print(certified(fits, trial))
+    print(certified(fits, trial, settings.certificate_seconds))
     write_json(folder / "demo.json", {"machine": on, "rows": rows})
     written = [folder / "demo.json"]
     if find_spec("matplotlib") is None:
@@ -130,49 +153,51 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def certified(fits: dict[tuple[str, str], Any], trial: Trial) -> str:
-    """What a certificate says of the last set's model of 100 vectors."""
+def certified(fits: dict[tuple[str, str], Any], trial: Trial, max_seconds: float) -> str:
+    """A sentence with the certificate of the last set's model of 100 vectors."""
     solver = "SVC(max_basis=100)"
-    found = fits[trial.name, solver].certificate(trial.X_train, trial.y_train, max_seconds=CERTIFICATE_SECONDS)
+    found = fits[trial.name, solver].certificate(trial.X_train, trial.y_train, max_seconds=max_seconds)
     return (
         f"certificate of {solver} on {trial.name}: objective {found.objective:.5g}, that of no machine of this "
         f"kernel and C is below {found.lower_bound:.5g} ({count(found.kernel_evals)} evaluations)"
     )
 
 
-def trials(max_rows: int) -> Iterator[Trial]:
+def trials(max_rows: int, settings: Settings) -> Iterator[Trial]:
     """The data sets, one at a time: those that need no file, and those that are found."""
     digits = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     X, y = digits.data[order].astype(np.float32), digits.target[order]
-    yield part("digits", {"C": 10, "gamma": 0.001}, (X[:1200], y[:1200], X[1200:], y[1200:]), max_rows)
-    board = (*checkerboard(BOARD_ROWS, random_state=0), *checkerboard(TEST_ROWS, random_state=1))
-    yield part("checkerboard", {"C": 1, "gamma": 10}, board, max_rows)
+    yield part(
+        "digits", {"C": 10, "gamma": 0.001}, (X[:1200], y[:1200], X[1200:], y[1200:]), max_rows, settings.test_rows
+    )
+    board = (*checkerboard(settings.board_rows, random_state=0), *checkerboard(settings.test_rows, random_state=1))
+    yield part("checkerboard", {"C": 1, "gamma": 10}, board, max_rows, settings.test_rows)
     for name, (params, rows) in SETS.items():
         if find(name) is None:
             say(f"{name}: not found, left out (`slimsvm datasets` says where data are looked for)")
             continue
         data = load(name, download=False)
         arrays = (data.X_train.astype(np.float32), data.y_train, data.X_test.astype(np.float32), data.y_test)
-        yield part(name, params, arrays, min(rows, max_rows))
+        yield part(name, params, arrays, min(rows, max_rows), settings.test_rows)
 
 
-def part(name: str, params: dict[str, Any], arrays: Sequence[Array], max_rows: int) -> Trial:
-    """At most ``max_rows`` random rows to train on and `TEST_ROWS` to test on, always the same ones."""
+def part(name: str, params: dict[str, Any], arrays: Sequence[Array], max_rows: int, test_rows: int) -> Trial:
+    """At most ``max_rows`` random rows to train on and ``test_rows`` to test on, always the same ones."""
     rng = np.random.default_rng(0)
     X_train, y_train, X_test, y_test = arrays
     train = np.sort(rng.permutation(len(y_train))[:max_rows])
-    test = np.sort(rng.permutation(len(y_test))[:TEST_ROWS])
+    test = np.sort(rng.permutation(len(y_test))[:test_rows])
     return Trial(name, params, X_train[train], y_train[train], X_test[test], y_test[test])
 
 
-def measure(trial: Trial, solver: str) -> tuple[dict[str, Any], Any]:
-    """Train and test once: what came of it, and the fitted machine."""
+def measure(trial: Trial, solver: str, max_seconds: float) -> tuple[dict[str, Any], Any]:
+    """Train and test once: a row of the table, and the fitted estimator."""
     if solver == PEER:
         estimator: Any = LibSVC(**trial.params)
     else:
         params = {"kernel": RBF(trial.params["gamma"])} | trial.params | SOLVERS[solver]
-        estimator = SVC(**params, max_seconds=MAX_SECONDS, random_state=0)
+        estimator = SVC(**params, max_seconds=max_seconds, random_state=0)
     begun = time.perf_counter()
     estimator.fit(trial.X_train, trial.y_train)
     trained = time.perf_counter()
@@ -195,7 +220,7 @@ def measure(trial: Trial, solver: str) -> tuple[dict[str, Any], Any]:
 
 
 def relative_gap(estimator: Any) -> float | None:
-    """How far the objective is from the optimum at most, as a share of it; None where nothing bounds it."""
+    """Largest possible distance of the objective from the optimum, as a share of it; None without a bound."""
     bound = getattr(estimator, "lower_bound_", None)
     return None if bound is None else float((estimator.objective_ - bound) / estimator.objective_)
 
@@ -244,6 +269,103 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     figure.savefig(picture, dpi=120, format=path.suffix.removeprefix("."))
     write_whole(path, [picture.getvalue()])
     return path
+
+
+# ---- the web page: points in the plane and handwritten digits, scored in a browser by WebAssembly, without a network
+
+
+TEMPLATE = Path(__file__).with_suffix(".html")
+CHECKED_ROWS = 100
+DIGIT_C, DIGIT_GAMMA = 10.0, 0.02
+MISSING = (
+    "This part was left out: it needs the MNIST digits, which were not on the machine that made the page. "
+    "<code>slimsvm datasets</code> says where they are looked for; with them <code>slimsvm demo --web</code> trains a "
+    "model of 500 vectors in a minute or two."
+)
+
+
+class Shown(NamedTuple):
+    """A fitted model, what it is called, and rows to compare predictions on."""
+
+    name: str
+    estimator: Any
+    rows: Array
+
+
+def write_page(path: Any, max_rows: int | None = None) -> str:
+    """Train the models, write the page, and return a sentence about it."""
+    # What is missing is said before anything is trained.
+    runtime_bytes()
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    digits = digit_model(max_rows)
+    text = page(point_models(), digits)
+    write_whole(path, [text])
+    left_out = "" if digits else "; without the digits, since MNIST was not found (`slimsvm datasets`)"
+    return f"{path}: one page, {len(text):,} bytes, to be opened in a browser{left_out}"
+
+
+def page(points: list[Shown], digits: Shown | None) -> str:
+    """The text of the page.
+
+    Parameters
+    ----------
+    points : list of Shown
+        Classifiers of two features between −1 and 1, two or three classes.
+    digits : Shown or None
+        A classifier of 784 features, multiples of 1/255: images of 28 × 28 pixels.
+    """
+    data: dict[str, Any] = {"runtime": base64(runtime_bytes()), "points": [], "digits": None, "missing": MISSING}
+    for shown in points:
+        data["points"].append(_part(shown) | {"rows": shown.rows.tolist()})
+    if digits is not None:
+        images = np.rint(255 * digits.rows).astype(np.uint8)
+        data["digits"] = _part(digits) | {"images": [base64(image.tobytes()) for image in images], "text": digits.name}
+    module = MODULE.read_text(encoding="utf-8").replace("export ", "")
+    # A page's script ends at the first "</".
+    text = json.dumps(data).replace("</", "<\\/")
+    return TEMPLATE.read_text(encoding="utf-8").replace("{module}", module).replace("{data}", text)
+
+
+def _part(shown: Shown) -> dict[str, Any]:
+    """A model's file and its predictions, by the file."""
+    model = plain_model_of(shown.estimator)
+    labels = PREDICTORS[model.kind](model).predict(shown.rows).tolist()
+    return {"name": shown.name, "file": base64(slim_bytes(model)), "labels": labels}
+
+
+def point_models() -> list[Shown]:
+    """Classifiers of points on spirals, of two and of three classes."""
+    rng, shown = np.random.default_rng(0), []
+    rows = rng.uniform(-1, 1, size=(CHECKED_ROWS, 2))
+    for n_arms, name in ((2, "two spirals"), (3, "three spirals")):
+        X, y = spirals(1500, n_arms, rng)
+        labels = np.array(["blue", "red", "green"])[y]
+        estimator = SVC(C=10, gamma=8, max_basis=40, multi_class="crammer-singer", random_state=0)
+        shown.append(Shown(f"{name}, {estimator.max_basis} vectors", estimator.fit(X, labels), rows))
+    return shown
+
+
+def spirals(n: int, n_arms: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Points between −1 and 1 on arms that turn about the origin, and the arm of each."""
+    arm, radius = rng.integers(0, n_arms, n), np.sqrt(rng.uniform(0.01, 0.9, n))
+    angle = 2 * np.pi * arm / n_arms + 5 * radius + rng.normal(scale=0.25, size=n)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), arm
+
+
+def digit_model(max_rows: int | None, n_vectors: int = 500) -> Shown | None:
+    """A model of MNIST's digits, trained now; None where they are not on this computer."""
+    if find("mnist") is None:
+        return None
+    data = load("mnist", download=False)
+    X, y = np.asarray(data.X_train, np.float32), np.asarray(data.y_train)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(y))[:max_rows])
+    say(f"digits: training {n_vectors} vectors on {len(chosen):,} rows, a minute or two")
+    estimator = SVC(C=DIGIT_C, gamma=DIGIT_GAMMA, max_basis=n_vectors, multi_class="crammer-singer", random_state=0)
+    estimator.fit(X[chosen], y[chosen])
+    error = 1 - estimator.score(np.asarray(data.X_test, np.float32), data.y_test)
+    name = f"{len(chosen):,} digits of MNIST (wrong on {100 * error:.2f} % of {len(data.y_test):,} others)"
+    return Shown(name, estimator, np.asarray(data.X_test[:CHECKED_ROWS], np.float64))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from slimsvm.cli.data import add_reading_options
-from slimsvm.cli.files import check_outputs
+from slimsvm.cli.data import ROWS, add_reading_options, in_memory, read_form
+from slimsvm.cli.model_file import check_outputs, load_steps
 from slimsvm.cli.output import CommandError
 from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.deploy.c_header import DTYPES
@@ -56,10 +56,6 @@ def run(args: argparse.Namespace) -> int:
     model = read_plain_model(args.model)
     options = {name: value for name, value in given.items() if value is not None}
     if args.rows is not None:
-        from slimsvm.cli.block_data import in_memory
-        from slimsvm.cli.forms import ROWS, read_form
-        from slimsvm.cli.scaling import load_steps
-
         trained = load_steps(args.model)[2]
         part = read_form(ROWS, args.rows, args, trained, labels_needed=False, test=True)
         options["rows"] = in_memory(part, MEMORY_LIMIT).X

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from slimsvm.cli import options
-from slimsvm.cli.data import Trained, add_reading_options
-from slimsvm.cli.forms import form_of, read_form
+from slimsvm.cli.data import Trained, add_reading_options, form_of, read_form
+from slimsvm.cli.model_file import load_steps, scaled
 from slimsvm.cli.output import CommandError, print_fields, print_json, size
-from slimsvm.cli.scaling import load_steps, scaled
-from slimsvm.cli.scoring import as_classes
+from slimsvm.cli.predict import as_classes
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 
 
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def certificate(estimator: Any, args: argparse.Namespace, scalers: Any, trained: Trained) -> dict[str, Any]:
-    """What the model's certificate on the data says."""
+    """The model's certificate on the data, as a dict."""
     if not hasattr(estimator, "certificate"):
         raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate")
     part = scaled(read_form(form_of(estimator), args.data, args, trained), scalers)
@@ -63,7 +62,7 @@ def certificate(estimator: Any, args: argparse.Namespace, scalers: Any, trained:
 
 
 def describe(estimator: Any, path: str) -> dict[str, Any]:
-    """Everything `--json` says."""
+    """The report that `--json` prints."""
     classes = getattr(estimator, "classes_", None)
     return {
         "model": path,
@@ -119,7 +118,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def changed(report: dict[str, Any]) -> str:
-    """The parameters that are not as by default."""
+    """The parameters that differ from their defaults."""
     defaults = (ESTIMATORS | STRUCTURED | EDITING)[report["estimator"]]().get_params(deep=False)
     parts = [
         f"{name}={show(value)}"

@@ -39,7 +39,7 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
-def size(text: str) -> int | str:
+def size_or_auto(text: str) -> int | str:
     """An integer >= 1, or `auto`."""
     if text == "auto":
         return text
@@ -76,7 +76,7 @@ def positive_or_none(text: str) -> float | None:
     return None if text.lower() == "none" else _or_word(positive, text, "'none'")
 
 
-def price(text: str) -> float | str:
+def positive_or_validate(text: str) -> float | str:
     """A finite number > 0, or `validate`."""
     return text if text == "validate" else _or_word(positive, text, "'validate'")
 
@@ -133,7 +133,7 @@ def literal(text: str) -> Any:
 
 
 def _or_word(convert: Callable[[str], Any], text: str, word: str) -> Any:
-    """The value of an option that takes a word, too, which its error says."""
+    """The converted value; an error message adds the word that the option accepts, too."""
     try:
         return convert(text)
     except argparse.ArgumentTypeError as error:

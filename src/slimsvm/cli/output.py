@@ -32,12 +32,12 @@ def say(text: str) -> None:
 
 
 def escaped(text: str) -> str:
-    """The text with the codes of control characters, which terminals obey and labels in files may hold, for them."""
+    """The text with control characters replaced by their codes: labels may hold them, and terminals obey them."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def describe_error(error: BaseException) -> str:
-    """One sentence for whatever went wrong; what nobody foresaw is called by its type."""
+    """One sentence about an error; unforeseen errors are named by their type."""
     if isinstance(error, OSError):
         names = [os.fsdecode(name) for name in (error.filename,) if isinstance(name, (str, bytes, os.PathLike))]
         return ": ".join([*names, error.strerror or str(error) or type(error).__name__])
@@ -165,7 +165,7 @@ def size(n_bytes: int) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What a timing depends on: processor, usable cores, versions."""
+    """Processor, usable cores and versions, on which timings depend."""
     from importlib.metadata import version
 
     import slimsvm

@@ -20,15 +20,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from slimsvm.cli import options
-from slimsvm.cli.block_data import in_memory
-from slimsvm.cli.checkpoints import add_option as add_checkpoint
-from slimsvm.cli.checkpoints import checkpointed
-from slimsvm.cli.data import Part, Trained, add_reading_options, check_model_path, is_set
-from slimsvm.cli.files import check_outputs
-from slimsvm.cli.forms import FORMS, ROWS, read_form, usual_task
+from slimsvm.cli.data import FORMS, ROWS, Part, Trained, add_reading_options, in_memory, is_set, read_form, usual_task
+from slimsvm.cli.model_file import (
+    SCALES,
+    add_checkpoint_option,
+    check_model_path,
+    check_outputs,
+    checkpointed,
+    fit_scaler,
+    give_names,
+    scaled,
+    take_names,
+)
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
-from slimsvm.cli.scaling import SCALES, fit_scaler, give_names, scaled, take_names
-from slimsvm.cli.scoring import as_numbers, describe_quality, predict, quality
+from slimsvm.cli.predict import as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import MAX_CUTS_N
 from slimsvm.estimators.files import save as save_model
@@ -74,11 +79,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no notes on standard error")
     add_reading_options(parser)
-    _add_problem_options(parser.add_argument_group("what is trained"))
-    _add_solver_options(parser.add_argument_group("how it is trained"))
+    group = parser.add_argument_group("what is trained")
+    _add_task_options(group)
+    _add_kernel_options(group)
+    _add_loss_options(group)
+    group = parser.add_argument_group("how it is trained")
+    _add_solver_options(group)
+    _add_limit_options(group)
 
 
-def _add_problem_options(group: Any) -> None:
+def _add_task_options(group: Any) -> None:
     group.add_argument(
         "--task",
         choices=tuple(ESTIMATOR_OF),
@@ -100,6 +110,9 @@ def _add_problem_options(group: Any) -> None:
         help="scale the features, as computed from the training rows; the scaling is kept in the model, so predict and "
         f"exports take unscaled rows; {'; '.join(f'{name}: {text}' for name, text in SCALES.items())} (default: none)",
     )
+
+
+def _add_kernel_options(group: Any) -> None:
     group.add_argument("--kernel", choices=KERNEL_NAMES, default=DEFAULTS["kernel"], help="default: %(default)s")
     group.add_argument(
         "--gamma",
@@ -123,9 +136,12 @@ def _add_problem_options(group: Any) -> None:
         default=DEFAULTS["coef0"],
         help="constant of the polynomial and sigmoid kernels (default: %(default)s)",
     )
+
+
+def _add_loss_options(group: Any) -> None:
     group.add_argument(
         "-C",
-        type=options.price,
+        type=options.positive_or_validate,
         default=DEFAULTS["C"],
         help="weight of a row's (sequence's, query's) loss; validate: chosen on a fifth of them (default: %(default)s)",
     )
@@ -160,7 +176,7 @@ def _add_solver_options(group: Any) -> None:
     )
     group.add_argument(
         "--max-basis",
-        type=options.size,
+        type=options.size_or_auto,
         default=argparse.SUPPRESS,
         metavar="N",
         help="at most this many basis vectors in the model; auto: the smallest number that errs no more on held-out "
@@ -196,6 +212,9 @@ def _add_solver_options(group: Any) -> None:
         metavar="NAME=VALUE",
         help="a parameter of the solver, listed below; may be given several times",
     )
+
+
+def _add_limit_options(group: Any) -> None:
     group.add_argument(
         "--max-iter", type=options.positive_integer, default=None, help="limit on iterations (default: none)"
     )
@@ -205,7 +224,7 @@ def _add_solver_options(group: Any) -> None:
         default=None,
         help="time limit (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model so far",
     )
-    add_checkpoint(group)
+    add_checkpoint_option(group)
     group.add_argument(
         "--precision",
         choices=("auto", "float32", "float64"),
@@ -318,7 +337,7 @@ def make_solver(args: argparse.Namespace) -> Any:
 
 
 def _check_kind(parser: argparse.ArgumentParser, name: str, value: Any, default: Any) -> None:
-    """A truth value where the default is one, and a number or none where it is a number."""
+    """Refuse values that are no truth value where the default is one, and no number or none where it is a number."""
     if isinstance(default, bool):
         if not isinstance(value, bool):
             parser.error(f"{name} must be true or false, found {value!r}")
@@ -373,7 +392,7 @@ def save(estimator: Any, path: str, scalers: Pipeline | None = None) -> None:
 
 
 def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
-    """Everything `--json` says of the fit."""
+    """The part of the `--json` report that is about the fit."""
     classes = getattr(estimator, "classes_", None)
     return {
         "data": train.name,
@@ -399,7 +418,7 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
 
 
 def counted(train: Part) -> dict[str, int]:
-    """How many queries or sequences the rows are."""
+    """The number of queries or sequences that the rows form."""
     if "groups" in train.extra:
         return {"n_queries": len(np.unique(train.extra["groups"]))}
     return {"n_sequences": len(train.extra["lengths"])} if "lengths" in train.extra else {}
@@ -428,7 +447,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def describe_objective(objective: float, lower_bound: float | None) -> str:
-    """The objective and what is known of the distance to the optimum."""
+    """The objective, with its lower bound and gap where they are known."""
     if objective is None or np.isnan(objective):
         return "not computed"
     if lower_bound is None:

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.core.clock import check_time
-from slimsvm.core.header import Field, Layout, evaluate, parse, parse_constants
-from slimsvm.core.library import header_path, library
-from slimsvm.core.quick import address_of, quick_check
+from slimsvm.core.library import Field, Layout, evaluate, header_path, library, parse, parse_constants
+from slimsvm.core.quick_checks import address_of, quick_check
 
 NEEDS_WORKSPACE = 2
 # Of calls whose arguments come in two steps: what stands for the first one, and numbers by what the first one had.
@@ -96,7 +95,7 @@ def fill_quickly(
     step: int = 0,
     before: Iterable[str] = (),
 ) -> None:
-    """The same as `fill`, by code made for these arguments' names, and nothing may be missing.
+    """Check and write arguments as `fill` does, by code made for their names; refuse missing arguments.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def _fill_first(
     step: int,
     before: Iterable[str],
 ) -> None:
-    """As `fill_quickly` where arguments come together for the first time, others are None, or something is wrong."""
+    """Make the code that `fill_quickly` needs for a new set of arguments, or find out what is wrong with them."""
     is_first = step == FIRST_STEP
     missing = set() if is_first else layout.required.difference(before, arguments)
     if missing:
@@ -183,7 +182,7 @@ def _check_structure(layout: Layout, field: Field, value: Any) -> None:
 
 
 def _check_array(layout: Layout, field: Field, array: Any, names: dict[str, Any]) -> None:
-    """Type, number of axes and order; binds the names of its axes, and the size of its family."""
+    """Check an array's type, axes and order, and bind the names of its axes and the size of its family."""
     if not isinstance(array, np.ndarray) or array.dtype not in field.dtypes:
         accepted = " or ".join(str(dtype) for dtype in field.dtypes)
         found = array.dtype if isinstance(array, np.ndarray) else type(array)
@@ -222,7 +221,7 @@ def _bind(layout: Layout, field: Field, name: str, value: int, names: dict[str, 
 
 
 def _check_against_names(layout: Layout, field: Field, array: np.ndarray, names: dict[str, Any]) -> None:
-    """Lengths that are sums of others, and whole numbers within bounds."""
+    """Check lengths that are sums of others, and whole numbers within bounds."""
     for axis, length in zip(field.axes, array.shape):
         if not axis.name and axis.value(names) != length:
             raise CoreError(

@@ -25,7 +25,7 @@ class OutOfTimeError(Exception):
 
 
 class Limit:
-    """When the time is over.
+    """A time limit: when it ends, and whether it ended something.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Limit:
             self.interrupts_at = min(self.interrupts_at, outer.interrupts_at)
 
     def note(self) -> None:
-        """Remember, here and in the outer ones, that the time ended something."""
+        """Remember, in this limit and the outer ones, that the time ended something."""
         limit: Limit | None = self
         while limit is not None:
             limit.was_reached, limit = True, limit.outer
@@ -69,7 +69,7 @@ def present_limit() -> Limit | None:
 
 
 class under:
-    """Have this thread look at a limit within a ``with`` statement; None: at none."""
+    """Have this thread look at a limit, or at none, within a ``with`` statement."""
 
     def __init__(self, limit: Limit | None) -> None:
         self.limit = limit
@@ -82,7 +82,7 @@ class under:
 
 
 def no_limit() -> under:
-    """Let what is done within come to its end; limits within are as long as they ask for."""
+    """Suspend the limits outside a ``with`` statement; limits set inside are as long as they ask for."""
     outer = present_limit()
     if outer is None:
         return under(None)
@@ -93,7 +93,7 @@ def no_limit() -> under:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[Limit]:
-    """End what is done within after some seconds; None: only by the limits outside.
+    """Limit the seconds of a ``with`` statement; None: only limits outside hold.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def time_limit(seconds: float | None) -> Iterator[Limit]:
 
 
 def share_of_time(share: float) -> float | None:
-    """Seconds that are this share of what is left; None without a limit."""
+    """A share of the seconds that are left, in seconds; None without a limit."""
     left = time_left()
     return None if left == inf else share * left
 
@@ -121,7 +121,7 @@ def time_left() -> float:
 
 
 def is_time_over() -> bool:
-    """Whether the time is over, for what may end here."""
+    """Whether the time is over; the caller then ends its work."""
     limit = present_limit()
     if limit is None or time.perf_counter() < limit.end:
         return False

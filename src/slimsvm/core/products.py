@@ -1,21 +1,45 @@
-"""Products of many rows with a few columns, and with each other, in calls short enough for Ctrl-C.
+"""Work on many rows in short calls: Python hears Ctrl-C between two, so that none takes longer than 50 ms.
 
-The same bits whatever the number of threads, and however the rows are cut (of `add_transposed`: at multiples of
-SUM_ROWS).
+Products of many rows with a few columns, and with each other, have the same bits for any number of threads and any cut
+of the rows (`add_transposed`: any cut at multiples of SUM_ROWS).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from slimsvm import core
-from slimsvm.core.calls import in_calls
 
 Array = np.ndarray
 
+CALL_MICROSECONDS = 30_000.0
 SUM_ROWS = 512  # rows that `add_transposed` sums over at a time
 # Multiplications of one thread in a microsecond, about: of values that come from memory, and of dense products.
 FROM_MEMORY, DENSE = 5_000, 50_000
+
+
+def in_calls(n: int, microseconds: float, multiple: int = 1) -> Iterator[slice]:
+    """Slices of n things, each small enough for one call.
+
+    Parameters
+    ----------
+    n : int
+    microseconds : float
+        What one of them takes one thread, about.
+    multiple : int
+        Their number in all slices but the last is a multiple of this.
+
+    Examples
+    --------
+    >>> from slimsvm.core.products import in_calls
+    >>> list(in_calls(5, 10_000.0, multiple=2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, int(CALL_MICROSECONDS / max(microseconds, 1e-9)) // multiple) * multiple
+    for lo in range(0, n, step):
+        yield slice(lo, min(n, lo + step))
 
 
 def multiply_rows(values: Array, right: Array, out: Array, n_threads: int, is_upper: bool = False) -> None:

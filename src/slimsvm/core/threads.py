@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
 
 @cache
 def _cores_by_quota(n_cores: int) -> int:
-    """Of so many cores those that a container's quota (cgroup) and the user's LOKY_MAX_CPU_COUNT leave.
+    """The number of cores that a container's quota (cgroup) and the user's LOKY_MAX_CPU_COUNT leave of ``n_cores``.
 
     Looked up once: joblib takes longer to find it than a row's scores take.
     """
@@ -34,9 +35,9 @@ def _cores_by_quota(n_cores: int) -> int:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use: by its affinity, a container's quota, and its share among pytest's workers."""
+    """Cores that this process may use: by its affinity, a container's quota and LOKY_MAX_CPU_COUNT."""
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, _cores_by_quota(n_cores) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    return _cores_by_quota(n_cores)
 
 
 def _cores_of_worker() -> int | None:
@@ -96,85 +97,68 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 _here = threading.local()
-_idle: list[_Helper] = []  # helpers that wait for work; taking one and giving it back are atomic
+# Helpers, threads that wait at a queue for calls; a thread takes longer to start than most work. Taking one from the
+# list and giving it back are atomic.
+_idle: list[SimpleQueue[_Call]] = []
 
 
 def is_worker() -> bool:
-    """Whether this thread is one of several at work for another already."""
+    """Whether this thread already works for another one, beside other threads."""
     return getattr(_here, "is_worker", False)
 
 
 class _Call:
-    """A function to be called by a helper."""
+    """A function for a helper to call, unless the asking thread takes the call back first."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function, self.limit = function, present_limit()
-        self.ended = threading.Lock()  # free once it has
+        # Plain locks instead of futures: they are a tenth of the time from one thread to the other.
+        self.begun, self.ended = threading.Lock(), threading.Lock()
         self.ended.acquire()
         self.error: BaseException | None = None
 
-
-class _Helper:
-    """A thread that waits to call functions, and is there again afterwards: starting one takes longer than much work.
-
-    Plain locks instead of futures and conditions: they are a tenth of the time from one thread to the other.
-    """
-
-    def __init__(self) -> None:
-        self._calls: list[_Call] = []
-        self._asked = threading.Lock()  # free while there is a call that was not looked for
-        self._asked.acquire()
-        threading.Thread(target=self._serve, name="slimsvm", daemon=True).start()
-
-    def _serve(self) -> None:
-        _here.is_worker = True
-        while True:
-            self._asked.acquire()
-            try:
-                while True:
-                    self._answer(self._calls.pop())
-            except IndexError:  # no more, or it was taken back
-                continue
-
-    def _answer(self, call: _Call) -> None:
+    def make(self) -> None:
+        """Call the function, where the call was not taken back."""
+        if not self.begun.acquire(blocking=False):
+            return
         try:
-            with under(call.limit):
-                call.function()
+            with under(self.limit):
+                self.function()
         except BaseException as error:
-            call.error = error
-        call.ended.release()
+            self.error = error
+        self.ended.release()
 
-    def ask(self, function: Callable[[], Any]) -> _Call:
-        """Have it call the function, after what it may still be busy with."""
-        call = _Call(function)
-        self._calls.append(call)
-        if self._asked.locked():
-            self._asked.release()
-        return call
-
-    def take_back(self) -> bool:
-        """Take the last call back if it has not begun, and say whether."""
-        try:
-            return bool(self._calls) and self._calls.pop() is not None
-        except IndexError:  # it has begun just now
-            return False
+    def wait(self) -> None:
+        """Wait for the end of the call; one that has not begun is taken back: it has nothing left to do."""
+        if not self.begun.acquire(blocking=False):
+            self.ended.acquire()
 
 
-def _submit(function: Callable[[], Any], times: int) -> list[tuple[_Helper, _Call]]:
-    helpers = []
+def _serve(calls: SimpleQueue[_Call]) -> None:
+    """The work of a helper's thread."""
+    _here.is_worker = True
+    while True:
+        calls.get().make()
+
+
+def _submit(function: Callable[[], Any], times: int) -> list[tuple[SimpleQueue[_Call], _Call]]:
+    """Have helpers call the function; fewer than asked for where the system starts no more threads."""
+    asked = []
     for _ in range(times):
         try:
             helper = _idle.pop()
         except IndexError:
+            helper = SimpleQueue()
             try:
-                helper = _Helper()
-            except RuntimeError:  # no more threads: at the interpreter's exit, or the system's limit
+                threading.Thread(target=_serve, args=(helper,), name="slimsvm", daemon=True).start()
+            except RuntimeError:  # at the interpreter's exit, or the system's limit
                 break
-        helpers.append((helper, helper.ask(function)))
-    return helpers
+        asked.append((helper, _Call(function)))
+        helper.put(asked[-1][1])
+    return asked
 
 
-def run_together(function: Callable[[], Any], n_jobs: int, is_done: Callable[[], bool] | None = None) -> None:
+def run_together(function: Callable[[], Any], n_jobs: int) -> None:
     """Call ``function()`` in this thread and in up to n_jobs - 1 others, which share out the work between them.
 
     A call must return when there is nothing left to do, and none may count on the others: helpers come when they can,
@@ -185,24 +169,18 @@ def run_together(function: Callable[[], Any], n_jobs: int, is_done: Callable[[],
     function : callable () -> None
     n_jobs : int
         Number of threads (as `resolve_n_jobs` returns it), the calling one included.
-    is_done : callable () -> bool, or None
-        Asked at the end of this thread's call, whether all work is done: then the others' calls, which are about to
-        end, are not waited for. To be told of their ends takes as long as some work.
     """
     if n_jobs <= 1 or is_worker():
         function()
         return
-    helpers, all_done = _submit(function, n_jobs - 1), False
+    asked = _submit(function, n_jobs - 1)
     try:
         function()
-        all_done = is_done is not None and is_done()
     finally:
-        # A helper that has not begun has nothing left to do.
-        for helper, call in helpers:
-            if not helper.take_back() and not all_done:
-                call.ended.acquire()
+        for helper, call in asked:
+            call.wait()
             _idle.append(helper)
-    for _, call in helpers:
+    for _, call in asked:
         if call.error is not None:
             raise call.error
 
@@ -216,7 +194,6 @@ def run_tiles(function: Callable[[int, int], Any], n_tiles: int, n_jobs: int) ->
     Parameters
     ----------
     function : callable (lo, hi) -> None
-        Compiled with ``nogil=True``, bound to its arrays.
     n_tiles : int
         Number of tiles.
     n_jobs : int
@@ -254,7 +231,7 @@ _controllers_modules = 0
 
 
 def _blas_and_openmp() -> tuple[ThreadpoolController, ThreadpoolController]:
-    """Controllers of the libraries loaded: they come with compiled modules, and are looked for after imports of these.
+    """Controllers of the BLAS and OpenMP libraries; the search is repeated after imports of compiled modules.
 
     The search takes some 8 ms.
     """
@@ -272,7 +249,7 @@ def _blas_and_openmp() -> tuple[ThreadpoolController, ThreadpoolController]:
 
 
 class _OneThread:
-    """Libraries held to one thread; those that have no more are left alone."""
+    """Holds libraries to one thread; libraries that have one thread anyway are left alone."""
 
     def __init__(self, controller: ThreadpoolController) -> None:
         self._before = []
@@ -283,7 +260,7 @@ class _OneThread:
                 library.set_num_threads(1)
 
     def restore(self) -> None:
-        """As many threads as before."""
+        """Give the libraries as many threads as before."""
         for library, n_threads in self._before:
             library.set_num_threads(n_threads)
 
@@ -296,7 +273,7 @@ def _take_control() -> None:
 
 
 def _give_blas_back() -> None:
-    """As many threads as before it was held."""
+    """Let BLAS have as many threads as before it was held."""
     _take_control()
     _blas_limiter.restore()
     _take_control()
@@ -344,17 +321,8 @@ _locked: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def renew_lock_after_fork(owner: Any) -> None:
-    """Have the owner's ``_lock`` made anew in children: a thread that is not there may hold it."""
+    """Make the owner's ``_lock`` anew in a forked child, where the thread that holds it does not exist."""
     _locked.add(owner)
-
-
-def _before_fork() -> None:
-    """No thread is half-way through changing the number of BLAS threads."""
-    _blas_lock.acquire()
-
-
-def _after_fork_in_parent() -> None:
-    _blas_lock.release()
 
 
 def _after_fork_in_child() -> None:
@@ -371,4 +339,9 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+    # No fork while a thread is half-way through changing the number of BLAS threads.
+    os.register_at_fork(
+        before=lambda: _blas_lock.acquire(),
+        after_in_parent=lambda: _blas_lock.release(),
+        after_in_child=_after_fork_in_child,
+    )

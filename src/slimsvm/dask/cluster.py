@@ -1,4 +1,4 @@
-"""What is asked of a Dask cluster: pure tasks, and what has become of them."""
+"""Tasks for a Dask cluster, their results, and clear errors where workers or the scheduler are lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uuid import uuid4
 
 
 def client_of(given: Any) -> Any:
-    """The client that was given, or the one that is connected.
+    """The given client, or the connected one.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def client_of(given: Any) -> Any:
 
 @contextmanager
 def large_graphs() -> Iterator[None]:
-    """Labels and bases travel with tasks, so that they can be brought to another worker again: no warning of that."""
+    """Silence the warning of large graphs: labels and bases travel with tasks, so that any worker can run them."""
     from dask import config
 
     with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
@@ -45,13 +45,13 @@ def large_graphs() -> Iterator[None]:
 
 
 class Cluster:
-    """Tasks by one client. A task that is lost with its worker runs again there where one is left: it is pure."""
+    """Tasks by one client. They are pure: a task that is lost with its worker runs again on another one."""
 
     def __init__(self, client: Any):
         self.client = client
 
     def n_threads(self) -> int:
-        """Threads of all workers that are there now, at least 1."""
+        """Number of threads of all present workers, at least 1."""
         with self.heard():
             return max(1, sum(self.client.nthreads().values()))
 
@@ -67,17 +67,17 @@ class Cluster:
             return self.client.map(function, *columns, key=keys, pure=False)
 
     def compute(self, delayed: list[Any]) -> list[Any]:
-        """Futures of what is delayed."""
+        """Futures of delayed values."""
         with self.heard(), large_graphs():
             return self.client.compute(delayed)
 
     def gather(self, futures: list[Any]) -> list[Any]:
-        """What futures hold, in order."""
+        """The values of futures, in order."""
         with self.heard():
             return self.client.gather(futures)
 
     def gather_partitions(self, name: str, futures: list[Any], partitions: list[Any]) -> list[Any]:
-        """As `gather`, of what depends on one partition each: where that could not be made, the error says which."""
+        """Values of futures that depend on one partition each; an error names the partition that could not be made."""
         try:
             return self.gather(futures)
         except ConnectionError:
@@ -91,7 +91,7 @@ class Cluster:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """One clear error where the scheduler is gone, or a task took its workers with it again and again."""
+        """Raise one clear error where the scheduler is gone, or a task kills its workers again and again."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from slimsvm import estimators
 from slimsvm.dask.cluster import Cluster, client_of
-from slimsvm.dask.labels import vector_of
-from slimsvm.dask.rows import DaskRows
+from slimsvm.dask.partitions import vector_of
+from slimsvm.dask.rows import TASK_SIZES, DaskRows
 from slimsvm.solvers import LowRank, Refine
 
 
 class DaskMachine:
-    """What the estimators share: one of `slimsvm`, whose rows are elsewhere.
+    """Base of the estimators: each holds the one of the same name in `slimsvm`, whose rows are elsewhere.
 
     Parameters
     ----------
@@ -25,6 +25,7 @@ class DaskMachine:
     """
 
     _local_class: type
+    _task_sizes = TASK_SIZES
 
     def __init__(self, *, client: Any = None, **parameters: Any):
         self.client = client
@@ -78,7 +79,7 @@ class DaskMachine:
         """
         self._check_solver()
         cluster = Cluster(client_of(self.client))
-        rows = DaskRows(X, cluster)
+        rows = DaskRows(X, cluster, self._task_sizes)
         weights = vector_of("sample_weight", sample_weight, cluster)
         if weights is not None and not (np.asarray(weights) > 0).all():
             raise ValueError("sample_weight must be > 0 in every row: leave rows of weight 0 out of the collection")
@@ -88,7 +89,7 @@ class DaskMachine:
         return self
 
     def _check_solver(self) -> None:
-        """Vectors from a sample and coefficients by passes: no other way of training suits rows that are elsewhere."""
+        """Refuse solvers that need more than a sample of the rows and passes over all of them."""
         local, solver = self._local, self._local.solver
         is_number = isinstance(local.max_basis, int | np.integer) and not isinstance(local.max_basis, bool)
         named = isinstance(solver, str) and (solver in ("refine", "low-rank") or (solver == "auto" and is_number))
@@ -115,7 +116,8 @@ class DaskMachine:
             names, expected = [str(name) for name in X.columns], getattr(local, "feature_names_in_", None)
             if expected is not None and names != list(expected):
                 raise ValueError(f"X has the columns {names}, expected are {list(expected)}")
-            return X.map_partitions(_predicted_frame, local, method, meta=_meta_of(local, method, X))
+            like = _as_frame(getattr(local, method)(X._meta_nonempty)[:0], None, method)
+            return X.map_partitions(_predicted_frame, local, method, meta=like)
         if not hasattr(X, "map_blocks"):
             return getattr(local, method)(X)
         if X.ndim != 2 or X.shape[1] != local.n_features_in_:
@@ -190,19 +192,12 @@ def _predicted(block: np.ndarray, local: Any, method: str, empty: np.ndarray) ->
     return getattr(local, method)(block) if len(block) else empty
 
 
-def _meta_of(local: Any, method: str, frame: Any) -> Any:
-    import pandas
-
-    like = getattr(local, method)(frame._meta_nonempty)
-    if like.ndim == 1:
-        return pandas.Series(like[:0], name=method)
-    return pandas.DataFrame(like[:0])
-
-
 def _predicted_frame(frame: Any, local: Any, method: str) -> Any:
+    values = getattr(local, method)(frame if len(frame) else frame.reindex([0]).fillna(0.0))[: len(frame)]
+    return _as_frame(values, frame.index, method)
+
+
+def _as_frame(values: np.ndarray, index: Any, name: str) -> Any:
     import pandas
 
-    values = getattr(local, method)(frame if len(frame) else frame.reindex([0]).fillna(0.0))[: len(frame)]
-    if values.ndim == 1:
-        return pandas.Series(values, index=frame.index, name=method)
-    return pandas.DataFrame(values, index=frame.index)
+    return pandas.Series(values, index, name=name) if values.ndim == 1 else pandas.DataFrame(values, index)

@@ -1,4 +1,6 @@
-"""Partitions of Dask collections: looked at by workers before any work, and cut into blocks of other bounds."""
+"""Partitions of Dask collections: workers look at them before any work, rows are cut into blocks of other bounds, and
+labels come to the client.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from slimsvm.rows import find_not_finite, is_sparse, say_not_finite
 
 @dataclass(frozen=True)
 class Partitions:
-    """Partitions with the workers, as arrays.
+    """Partitions as arrays in the workers' memory.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Look:
-    """What a worker says of a partition.
+    """What a worker found in a partition.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ class Look:
 
 
 def partitions_of(X: Any, cluster: Cluster) -> Partitions:
-    """Rows of a collection, all of whose partitions were looked at; see `DaskRows` for errors."""
+    """The partitions of a collection, after workers have looked at all of them; `DaskRows` lists the errors."""
     futures, names = _computed(X, cluster)
     arrays = futures if names is None else [cluster.submit(_values_of, future) for future in futures]
     looks = cluster.gather_partitions("X", cluster.submit_all(_look, futures, [names] * len(futures)), futures)
@@ -124,7 +126,7 @@ def _check_kind(i: int, look: Look, names: list[str] | None) -> None:
 
 
 def _check_alike(looks: list[Look]) -> None:
-    """Columns and type are those of the first partition with rows."""
+    """Refuse partitions whose columns or type differ from the first one with rows."""
     first = next(i for i, look in enumerate(looks) if look.shape[0])
     like = looks[first]
     for i, look in enumerate(looks):
@@ -161,7 +163,7 @@ def _look(part: Any, names: list[str] | None) -> Look:
 
 
 def _values_of(frame: Any) -> np.ndarray:
-    """Columns as one array of the type that holds them all; what is missing is NaN."""
+    """Columns as one array of their common type; missing values are NaN."""
     types = [_number_type(dtype) for dtype in frame.dtypes]
     if all(isinstance(dtype, np.dtype) for dtype in frame.dtypes) or None in types:
         return np.asarray(frame)
@@ -181,3 +183,63 @@ def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.nd
         (lo, hi), piece = cuts[0], np.asarray(pieces[0])
         return np.ascontiguousarray(piece if hi - lo == len(piece) else piece[lo:hi].copy(), dtype)
     return np.concatenate([np.asarray(piece[lo:hi], dtype) for (lo, hi), piece in zip(cuts, pieces)])
+
+
+# -- labels, targets and weights, brought to the client ----------------------------------------------------------------
+
+
+def vector_of(name: str, values: Any, cluster: Cluster) -> Any:
+    """Labels or weights of a Dask collection as an array in this process; other values are returned as they are.
+
+    Raises
+    ------
+    ValueError
+        A partition has another kind of labels than the first, or a NaN or an infinity.
+    """
+    if not hasattr(values, "to_delayed"):
+        return values
+    if hasattr(values, "chunks") and getattr(values, "ndim", 1) == 2 and len(values.chunks[1]) > 1:
+        values = values.rechunk({1: values.shape[1]})
+    delayed = values.to_delayed()
+    futures = cluster.compute(delayed.ravel().tolist() if isinstance(delayed, np.ndarray) else list(delayed))
+    parts = [
+        coded[codes] if coded is not None else codes
+        for coded, codes in cluster.gather_partitions(name, cluster.submit_all(_coded, futures), futures)
+    ]
+    _check_parts(name, parts)
+    return np.concatenate([part for part in parts if len(part)] or parts[:1])
+
+
+def _check_parts(name: str, parts: list[np.ndarray]) -> None:
+    """Refuse partitions of which some hold numbers and others do not, and numbers that are not finite."""
+    first, start = next((i for i, part in enumerate(parts) if len(part)), 0), 0
+    for i, part in enumerate(parts):
+        if not len(part):
+            continue
+        if (part.dtype.kind in "buif") != (parts[first].dtype.kind in "buif"):
+            raise ValueError(
+                f"{name} has values of {part.dtype} in partition {i}, expected are such as the {parts[first].dtype} of "
+                f"partition {first}"
+            )
+        bad = find_not_finite(part.reshape(len(part), -1))
+        if bad is not None:
+            row, _, value = bad
+            what = "NaN" if np.isnan(value) else "infinity (inf)"
+            raise ValueError(
+                f"{name} contains {what} at row {start + row}, which is row {row} of partition {i}; only finite "
+                "numbers are accepted"
+            )
+        start += len(part)
+
+
+def _coded(part: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """The distinct objects (strings) of a column, and for each row which one it has; None and the values of numbers."""
+    values = np.asarray(part)
+    if values.dtype.kind != "O" or values.ndim != 1:
+        return None, values
+    import pandas
+
+    codes, each = pandas.factorize(values)
+    if (codes < 0).any():  # something is missing: said where all is checked
+        return None, values
+    return np.asarray(each, object), codes.astype(np.min_scalar_type(len(each)))

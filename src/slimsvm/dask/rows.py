@@ -1,25 +1,46 @@
-"""Rows of Dask collections, cut anew into parts of fixed bounds, so that partitions leave no trace in results."""
+"""Rows of Dask collections, cut anew into parts of fixed bounds, so that partitions leave no trace in results.
+
+The client sends tasks, one for a block of parts; a worker applies a function to each part, and to what it kept of it.
+"""
 
 from __future__ import annotations
 
 import pickle
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from slimsvm.core import isa
+from slimsvm.core.threads import one_blas_thread
 from slimsvm.dask.cluster import Cluster
 from slimsvm.dask.partitions import partitions_of
-from slimsvm.dask.work import Made, Work, on_parts, packed_items, placed_items, taken
-from slimsvm.rows import Rows
+from slimsvm.rows import Rows, as_rows
+from slimsvm.tasks import Examples
 
-# Parts are worked on several at a time, up to so many rows and bytes of them, where every thread of the workers still
-# has so many tasks: a task costs about a millisecond, and the last ones should not be waited for long.
-TASK_ROWS, TASK_BYTES, TASKS_PER_THREAD = 1 << 20, 1 << 28, 4
+
+@dataclass(frozen=True)
+class TaskSizes:
+    """How many parts go into one task: a task costs about a millisecond, and the last ones should end together.
+
+    Parameters
+    ----------
+    rows, n_bytes : int
+        Most rows, and most bytes of them, of a task.
+    per_thread : int
+        Least number of tasks for each thread of the workers.
+    """
+
+    rows: int = 1 << 20
+    n_bytes: int = 1 << 28
+    per_thread: int = 4
+
+
+TASK_SIZES = TaskSizes()
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,7 @@ class DaskRows(Rows):
     ----------
     X : dask array of shape (n, d) with known chunks, or dask dataframe
     cluster : Cluster
+    sizes : TaskSizes
 
     Raises
     ------
@@ -54,42 +76,42 @@ class DaskRows(Rows):
     is_remote = True
     is_sparse = False
 
-    def __init__(self, X: Any, cluster: Cluster):
+    def __init__(self, X: Any, cluster: Cluster, sizes: TaskSizes = TASK_SIZES):
         self.cluster = cluster
         found = partitions_of(X, cluster)
         self.dtype, self.n_features, self.feature_names = found.dtype, found.n_features, found.names
         self.n_rows = int(found.bounds[-1])
         self.n_stored = self.n_rows * self.n_features
-        self._tasks = self._grouped(self.parts())
+        self._tasks = self._grouped(self.parts(), sizes)
         self._starts = np.array([parts[0][0] for parts in self._tasks])
         self._blocks = [found.cut(parts[0][0], parts[-1][1]) for parts in self._tasks]
         self._has_warned = False
 
-    def _grouped(self, parts: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    def _grouped(self, parts: list[tuple[int, int]], sizes: TaskSizes) -> list[list[tuple[int, int]]]:
         """The parts of each task."""
         rows = parts[0][1] - parts[0][0]
         bytes_of_part = rows * self.n_features * self.dtype.itemsize
-        size = min(len(parts) // (TASKS_PER_THREAD * self.cluster.n_threads()), TASK_ROWS // rows)
-        size = max(1, min(size, TASK_BYTES // max(1, bytes_of_part)))
+        size = min(len(parts) // (sizes.per_thread * self.cluster.n_threads()), sizes.rows // rows)
+        size = max(1, min(size, sizes.n_bytes // max(1, bytes_of_part)))
         return [parts[i : i + size] for i in range(0, len(parts), size)]
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def share(self, item: Any) -> Any:
-        """Something that passes want of it all, brought to each worker once."""
+        """Bring something that all tasks of a pass need to each worker once."""
         return self.cluster.submit(pickle.loads, cloudpickle.dumps(item))
 
     def place(self, items: list[Any]) -> Kept:
-        """Examples or scores of each part, brought to a worker once; what is lost with it is brought there again."""
+        """Bring the examples or scores of each part to a worker once, and again if that worker is lost."""
         packed = [packed_items(own) for own in self._by_task(items)]
         return Kept([self.cluster.submit(placed_items, own) for own in packed])
 
     def map(self, function: Callable[..., Any], *items: Any, keep: bool = False, shared: Any = None) -> Any:
-        """See `Rows.map`; items are lists with a value for each part, or what was kept. ``shared`` goes before rows."""
+        """function([shared,] rows, *own) for each part; items are lists with a value for each part, or results kept."""
         return self._done(function, items, keep, shared, self._blocks)
 
     def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
-        """As `map`, of items alone."""
+        """function(*own) for each part, without its rows."""
         return self._done(function, items, keep, None, [None] * len(self._tasks))
 
     def _done(self, function: Callable[..., Any], items: Any, keep: bool, shared: Any, blocks: list[Any]) -> Any:
@@ -108,7 +130,7 @@ class DaskRows(Rows):
         return [items[end - len(parts) : end] for end, parts in zip(ends, self._tasks)]
 
     def _values(self, found: list[Made]) -> list[Any]:
-        """Values of all parts, made with the same instructions or with a warning."""
+        """Results of all parts; warns where workers used another instruction set."""
         others = {maker for made in found for maker in made.makers if maker[0] != isa()}
         if others and not self._has_warned:
             self._has_warned = True
@@ -124,7 +146,7 @@ class DaskRows(Rows):
     # -- rows here ----------------------------------------------------------------------------------------------------
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
-        """See `Rows.take`."""
+        """Rows at the positions of ``index``, in that order."""
         index = np.asarray(index, np.int64)
         out, owner = np.empty((len(index), self.n_features), dtype), self._owners(index)
         asked = np.unique(owner)
@@ -136,7 +158,7 @@ class DaskRows(Rows):
         return out
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
-        """See `Rows.slice`."""
+        """Rows lo, …, hi − 1."""
         hi = max(lo, min(hi, self.n_rows))
         if lo == hi:
             return np.empty((0, self.n_features), dtype)
@@ -147,5 +169,107 @@ class DaskRows(Rows):
         return np.ascontiguousarray(np.concatenate(self.cluster.gather(futures)), dtype)
 
     def _owners(self, index: np.ndarray) -> np.ndarray:
-        """The blocks that rows are in."""
+        """Numbers of the blocks that hold the rows."""
         return np.searchsorted(self._starts, index, side="right") - 1
+
+
+# -- what workers do -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Made:
+    """The results of a task, and the workers that contributed.
+
+    Parameters
+    ----------
+    values : list
+        One for each part.
+    makers : frozenset of (str, str)
+        Instruction set and address of the worker, and of those whose results went into this one.
+    """
+
+    values: list[Any]
+    makers: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a task.
+
+    Parameters
+    ----------
+    function : bytes
+        Pickled, as are all the values below: no one between client and worker looks into them.
+    bounds : list of (int, int)
+        The parts of the block.
+    own : list of (list or None)
+        Further arguments: for each a list with a value for each part, or None where the worker kept the values.
+    """
+
+    function: bytes
+    bounds: list[tuple[int, int]]
+    own: list[list[Any] | None]
+
+
+def on_parts(packed: bytes, shared: Any, block: np.ndarray | None, *kept: Made) -> Made:
+    """function([shared,] [rows,] *own) of each part."""
+    work: Work = pickle.loads(packed)
+    function, waiting = pickle.loads(work.function), iter(kept)
+    if shared is not None:
+        function = partial(function, shared)
+    columns = [next(waiting).values if column is None else column for column in work.own]
+    values = []
+    with one_blas_thread():  # as in a fit
+        for i, (lo, hi) in enumerate(work.bounds):
+            rows = [] if block is None else [as_rows(aligned(block[lo:hi]))]
+            values.append(function(*rows, *(aligned(column[i]) for column in columns)))
+    return Made(values, frozenset().union({maker()}, *(item.makers for item in kept)))
+
+
+def maker() -> tuple[str, str]:
+    """Instruction set and address of the worker that this runs on."""
+    from distributed import get_worker
+
+    return isa(), get_worker().address
+
+
+def aligned(item: Any) -> Any:
+    """Copies arrays, and the arrays of examples, that do not begin where compiled code needs it.
+
+    An array from another worker may begin at any byte.
+    """
+    if isinstance(item, Examples):
+        further: Any = {
+            name: {key: aligned(values) for key, values in getattr(item, name).items()}
+            for name in ("per_row", "per_example")
+        }
+        return replace(item, labels=aligned(item.labels), weights=aligned(item.weights), **further)
+    return np.require(item, requirements=["A"]) if isinstance(item, np.ndarray) else item
+
+
+def taken(block: np.ndarray, index: Any) -> np.ndarray:
+    """Some rows of a block."""
+    return block[index]
+
+
+# -- what parts have from the client, on its way to a worker -----------------------------------------------------------
+
+
+def packed_items(items: list[Any]) -> bytes:
+    """Pickled arrays or examples of several parts; equal weights travel as one number."""
+    return pickle.dumps([replace(i, weights=_thin(i.weights)) if isinstance(i, Examples) else i for i in items])
+
+
+def placed_items(packed: bytes) -> Made:
+    """Unpack items, with all their weights."""
+    items = pickle.loads(packed)
+    full = [replace(i, weights=_full(i.weights, i.n_rows)) if isinstance(i, Examples) else i for i in items]
+    return Made(full, frozenset())
+
+
+def _thin(weights: np.ndarray) -> np.ndarray:
+    return weights[:1] if len(weights) and (weights == weights[0]).all() else weights
+
+
+def _full(weights: np.ndarray, n: int) -> np.ndarray:
+    return np.full(n, weights[0]) if len(weights) == 1 else weights

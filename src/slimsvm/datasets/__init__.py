@@ -5,13 +5,11 @@ words in columns. `load` gives a benchmark set with its documented split and sca
 are on this machine and where. `checkerboard`, `waveform` and `two_gaussians` make data of any size.
 """
 
-from slimsvm.datasets.columns import hash_columns, read_columns
 from slimsvm.datasets.files import DataError, DataWarning
 from slimsvm.datasets.generators import checkerboard, two_gaussians, waveform
-from slimsvm.datasets.libsvm_blocks import read_libsvm_blocks
-from slimsvm.datasets.loading import Dataset, DatasetInfo, available, find, load
-from slimsvm.datasets.readers import has_queries, read_data
-from slimsvm.datasets.scaling import Scaling, fit_scaling
+from slimsvm.datasets.libsvm_text import read_libsvm_blocks
+from slimsvm.datasets.loading import Dataset, DatasetInfo, Scaling, available, find, fit_scaling, load
+from slimsvm.datasets.readers import has_queries, hash_columns, read_columns, read_data
 
 __all__ = [
     "DataError",

@@ -1,13 +1,22 @@
-"""The table of benchmark sets: files, parts, sizes, where they come from."""
+"""The table of benchmark sets: files, sizes, where they come from, and how the files are cut into parts.
+
+For each kind of file one function takes the paths of a set's files and returns the arrays of a `Dataset` by name.
+Labels are int64, of two-class sets -1 and +1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import bz2
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
-from slimsvm.datasets import sources
+import numpy as np
+
+from slimsvm.datasets.files import DataError, read_arrays
+from slimsvm.datasets.readers import read_data
 
 ScalingName = Literal["minmax", "standard", "maxabs"]
 
@@ -38,6 +47,145 @@ class Source:
     n_realisations: int = 1
 
 
+Arrays = dict[str, Any]
+
+
+def svmlight_pair(paths: Sequence[Path], *, n_features: int, dense: bool) -> Arrays:
+    """Read a training and a test file of LIBSVM text."""
+    (X, y), (X_test, y_test) = (read_data(path, n_features, zero_based=False, dense=dense) for path in paths)
+    return {"X_train": X, "y_train": y, "X_test": X_test, "y_test": y_test}
+
+
+def ijcnn1(paths: Sequence[Path]) -> Arrays:
+    """Read ijcnn1: the training file is the challenge's 35,000 training rows, then its 14,990 validation rows."""
+    arrays = svmlight_pair(paths, n_features=22, dense=True)
+    return arrays | {"X_valid": arrays["X_train"][35_000:], "y_valid": arrays["y_train"][35_000:]}
+
+
+def covtype(paths: Sequence[Path], *, binary: bool) -> Arrays:
+    """Read the two samples of covertype; `binary`: class 2 (+1) against the rest."""
+    found = read_arrays(paths[0])
+    arrays: Arrays = {"X_train": found["X_100k"].astype(np.float64), "X_test": found["X_extra"].astype(np.float64)}
+    for part, y in (("y_train", found["y_100k"]), ("y_test", found["y_extra"])):
+        arrays[part] = _signs(y == 2) if binary else y.astype(np.int64)
+    return arrays
+
+
+def mnist(paths: Sequence[Path], *, keep: Sequence[int] = tuple(range(10)), positive: Sequence[int] = ()) -> Arrays:
+    """Read MNIST's digits `keep`, pixels / 255; with `positive` those digits are +1 and the others -1."""
+    found = read_arrays(paths[0])
+    arrays: Arrays = {}
+    for part in ("train", "test"):
+        X, y = found[f"X_{part}"], found[f"y_{part}"].astype(np.int64)
+        if len(keep) < 10:
+            chosen = np.isin(y, keep)
+            X, y = X[chosen], y[chosen]
+        arrays[f"X_{part}"] = X / np.float32(255)
+        arrays[f"y_{part}"] = _signs(np.isin(y, positive)) if positive else y
+    return arrays
+
+
+def ocr_letters(paths: Sequence[Path], *, split: str, train_value: int) -> Arrays:
+    """Read the letters of the OCR words; the words whose entry in `split` is `train_value` are the training part."""
+    found = read_arrays(paths[0])
+    pixels = np.unpackbits(found["pixels"], axis=1).astype(np.float32)
+    letters = found["letter"].astype(np.int64)
+    starts = found["word_start"].astype(np.int64)
+    lengths = np.diff(np.append(starts, len(letters)))
+    in_train = found[split] == train_value
+    arrays: Arrays = {}
+    for part, words in (("train", in_train), ("test", ~in_train)):
+        rows = np.repeat(words, lengths)
+        arrays[f"X_{part}"], arrays[f"y_{part}"] = pixels[rows], letters[rows]
+        arrays[f"{part}_offsets"] = _offsets(lengths[words])
+    return arrays
+
+
+def conll(paths: Sequence[Path]) -> Arrays:
+    """Read sentences of lines `word POS chunk`: rows are (word, POS), labels the chunk tags."""
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths):
+        sentences = bz2.decompress(path.read_bytes()).decode("utf-8").strip("\n").split("\n\n")
+        tokens = [line.split(" ") for sentence in sentences for line in sentence.split("\n")]
+        if {len(token) for token in tokens} != {3}:
+            raise DataError(f"{path}: found a line that is not 'word POS chunk'")
+        table = np.array(tokens)
+        arrays[f"X_{part}"], arrays[f"y_{part}"] = table[:, :2], table[:, 2]
+        arrays[f"{part}_offsets"] = _offsets(np.array([sentence.count("\n") + 1 for sentence in sentences]))
+    return arrays
+
+
+def susy(paths: Sequence[Path]) -> Arrays:
+    """Read the SUSY sample; the rows that were scaled by another sample's moments are the validation part."""
+    found = read_arrays(paths[0])
+    names = {"train": "train", "test": "test", "valid": "100kn_test"}
+    arrays = {f"X_{part}": found[f"X_{name}"] for part, name in names.items()}
+    return arrays | {f"y_{part}": found[f"y_{name}"].astype(np.int64) for part, name in names.items()}
+
+
+def higgs(paths: Sequence[Path]) -> Arrays:
+    """Read the HIGGS samples: one source's rows to train on, the other's two parts (three decimals) to test on."""
+    found = read_arrays(paths[0])
+    return {
+        "X_train": found["X_sas"],
+        "y_train": _signs(found["y_sas"] == 1),
+        "X_test": np.concatenate([found["X_lgb_train"], found["X_lgb_test"]]),
+        "y_test": _signs(np.concatenate([found["y_lgb_train"], found["y_lgb_test"]]) == 1),
+    }
+
+
+def kddcup99(paths: Sequence[Path], *, binary: bool) -> Arrays:
+    """Read KDD Cup 1999, 400,000 rows drawn by a fixed permutation to train on; `binary`: attacks (+1) or normal."""
+    found = read_arrays(paths[0])
+    y = found["y"].astype(np.int64)
+    X = np.empty((len(y), 41), dtype=np.float32)
+    X[:, found["cols_int"]] = found["X_int"]
+    X[:, found["cols_rate"]] = found["X_rate_x100"] / np.float32(100)
+    normal = 11
+    return _split(X, _signs(y != normal) if binary else y, 400_000, seed=0)
+
+
+def ida(paths: Sequence[Path], realisation: int, *, key: str) -> Arrays:
+    """Read one of the official realisations (1..10) of a set of Raetsch's benchmark."""
+    found = read_arrays(paths[0], f"{key}_")
+    X, y = found[f"{key}_X"], found[f"{key}_y"].astype(np.int64)
+    arrays = {}
+    for part in ("train", "test"):
+        rows = found[f"{key}_{part}"][realisation - 1].astype(np.int64)
+        arrays[f"X_{part}"], arrays[f"y_{part}"] = X[rows], y[rows]
+    return arrays
+
+
+def ida_unsplit(paths: Sequence[Path], realisation: int, *, key: str, n_train: int) -> Arrays:
+    """Read a set of which no official split is on record: a permutation seeded by the realisation makes one."""
+    found = read_arrays(paths[0], f"{key}_")
+    y = found[f"{key}_y"].astype(np.int64)
+    if set(np.unique(y)) == {0, 1}:
+        y = _signs(y == 1)
+    return _split(found[f"{key}_X"], y, n_train, seed=realisation)
+
+
+def splice(paths: Sequence[Path]) -> Arrays:
+    """Read splice: the first 1,000 rows are the training file of the LIBSVM page, the others its test file."""
+    found = read_arrays(paths[0], "splice_")
+    X, y = found["splice_X"], found["splice_y"].astype(np.int64)
+    return {"X_train": X[:1000], "y_train": y[:1000], "X_test": X[1000:], "y_test": y[1000:]}
+
+
+def _signs(positive: np.ndarray) -> np.ndarray:
+    return np.where(positive, 1, -1).astype(np.int64)
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _split(X: np.ndarray, y: np.ndarray, n_train: int, seed: int) -> Arrays:
+    order = np.random.default_rng(seed).permutation(len(y))
+    train, test = order[:n_train], order[n_train:]
+    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
+
+
 _PAGE = "the LIBSVM data page"
 _COVTYPE = (("covtype_subset.npz",), "UCI Covertype (Blackard, Colorado State University)")
 _MNIST = (("mnist.npz",), "MNIST (LeCun, Cortes, Burges)")
@@ -53,33 +201,33 @@ def _ida(key: str, shape: tuple[int, int, int, int]) -> Source:
         text = (
             "realisation k of the official twenty by -k, k = 1..10 (1 unless said; 10 repeats 1); scaled by the source"
         )
-    return Source(_IDA, partial(sources.ida, key=key), shape, text, _IDA_ORIGIN, n_realisations=10)
+    return Source(_IDA, partial(ida, key=key), shape, text, _IDA_ORIGIN, n_realisations=10)
 
 
 def _ida_unsplit(key: str, shape: tuple[int, int, int, int], scaling: ScalingName | None) -> Source:
     text = "our own split by -k, k = 1..10 (1 unless said): a permutation seeded by k, parts of the benchmark's sizes"
-    read = partial(sources.ida_unsplit, key=key, n_train=shape[0])
+    read = partial(ida_unsplit, key=key, n_train=shape[0])
     return Source(_IDA, read, shape, text, f"{_IDA_ORIGIN}; rows from PMLB", scaling, n_realisations=10)
 
 
 SOURCES: dict[str, Source] = {
     "adult": Source(
         ("a9a.bz2", "a9a.t.bz2"),
-        partial(sources.svmlight_pair, n_features=123, dense=True),
+        partial(svmlight_pair, n_features=123, dense=True),
         (32_561, 16_281, 123, 2),
         "a9a: income over 50,000 from 123 binary features; the page's split",
         f"UCI Adult in Platt's encoding, {_PAGE}",
     ),
     "ijcnn1": Source(
         ("ijcnn1.bz2", "ijcnn1.t.bz2"),
-        sources.ijcnn1,
+        ijcnn1,
         (49_990, 91_701, 22, 2),
         "the page's split; the last 14,990 training rows are the challenge's validation part, also given as such",
         f"IJCNN 2001 challenge (Prokhorov), {_PAGE}",
     ),
     "cod-rna": Source(
         ("cod-rna.bz2", "cod-rna.t.bz2"),
-        partial(sources.svmlight_pair, n_features=8, dense=True),
+        partial(svmlight_pair, n_features=8, dense=True),
         (59_535, 271_617, 8, 2),
         "non-coding RNA or not; the page's split; standardised unless said otherwise",
         f"Uzilov, Keegan, Mathews (2006), {_PAGE}",
@@ -87,7 +235,7 @@ SOURCES: dict[str, Source] = {
     ),
     "covtype": Source(
         _COVTYPE[0],
-        partial(sources.covtype, binary=True),
+        partial(covtype, binary=True),
         (100_000, 16_476, 54, 2),
         "class 2 (+1) against the rest, a random 100,000 rows and a disjoint test sample; "
         "min-max scaled unless said otherwise",
@@ -96,81 +244,81 @@ SOURCES: dict[str, Source] = {
     ),
     "covtype-multiclass": Source(
         _COVTYPE[0],
-        partial(sources.covtype, binary=False),
+        partial(covtype, binary=False),
         (100_000, 16_476, 54, 7),
         "classes 1..7 of the same rows as covtype; min-max scaled unless said otherwise",
         _COVTYPE[1],
         "minmax",
     ),
     "mnist": Source(
-        _MNIST[0], sources.mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split", _MNIST[1]
+        _MNIST[0], mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split", _MNIST[1]
     ),
     "mnist-38": Source(
         _MNIST[0],
-        partial(sources.mnist, keep=(3, 8), positive=(8,)),
+        partial(mnist, keep=(3, 8), positive=(8,)),
         (11_982, 1_984, 784, 2),
         "8 (+1) against 3 of MNIST, pixels / 255",
         _MNIST[1],
     ),
     "mnist-0": Source(
         _MNIST[0],
-        partial(sources.mnist, positive=(0,)),
+        partial(mnist, positive=(0,)),
         (60_000, 10_000, 784, 2),
         "0 (+1) against the other digits of MNIST, pixels / 255",
         _MNIST[1],
     ),
     "mnist-04": Source(
         _MNIST[0],
-        partial(sources.mnist, positive=(0, 1, 2, 3, 4)),
+        partial(mnist, positive=(0, 1, 2, 3, 4)),
         (60_000, 10_000, 784, 2),
         "0..4 (+1) against 5..9 of MNIST, pixels / 255",
         _MNIST[1],
     ),
     "ocr-letters": Source(
         _OCR[0],
-        partial(sources.ocr_letters, split="fold0", train_value=0),
+        partial(ocr_letters, split="fold0", train_value=0),
         (47_535, 4_617, 128, 26),
         "letters of handwritten words (sequences): 6,251 words to train on, the 626 of fold 0 to test on",
         _OCR[1],
     ),
     "ocr-letters-small": Source(
         _OCR[0],
-        partial(sources.ocr_letters, split="fold0", train_value=1),
+        partial(ocr_letters, split="fold0", train_value=1),
         (4_617, 47_535, 128, 26),
         "letters of handwritten words (sequences): the 626 words of fold 0 to train on, 6,251 to test on",
         _OCR[1],
     ),
     "ocr-letters-uic": Source(
         _OCR[0],
-        partial(sources.ocr_letters, split="uic_split", train_value=0),
+        partial(ocr_letters, split="uic_split", train_value=0),
         (25_953, 26_199, 128, 26),
         "letters of handwritten words (sequences): 3,438 words to train on, 3,439 to test on",
         _OCR[1],
     ),
     "conll2000": Source(
         ("conll2000.train.txt.bz2", "conll2000.test.txt.bz2"),
-        sources.conll,
+        conll,
         (211_727, 47_377, 2, 22),
         "words and parts of speech with chunk tags, sentences (sequences) of newspaper text; for research only",
         "CoNLL-2000 shared task (Tjong Kim Sang, Buchholz), from NLTK's data",
     ),
     "money-fx": Source(
         ("reuters_moneyfx.bz2", "reuters_moneyfx.t.bz2"),
-        partial(sources.svmlight_pair, n_features=8_315, dense=False),
+        partial(svmlight_pair, n_features=8_315, dense=False),
         (7_770, 3_299, 8_315, 2),
         "sparse text, rows of unit norm: topic money-fx (+1) or not, the ModApte split; for research only",
         "Reuters-21578 as prepared for LASVM (Bottou)",
     ),
     "sector": Source(
         ("sector.scale.bz2", "sector.t.scale.bz2"),
-        partial(sources.svmlight_pair, n_features=55_197, dense=False),
+        partial(svmlight_pair, n_features=55_197, dense=False),
         (6_412, 3_207, 55_197, 105),
         "sparse text, many classes; the page's split and scaling",
         _PAGE,
     ),
     "susy": Source(
         ("susy_subset.npz",),
-        sources.susy,
+        susy,
         (10_000, 1_000, 8, 2),
         "eight low-level features of a small sample, standardised by the source; the validation part (10,000 rows) was "
         "scaled by another sample's moments (about 1 % off), its overlap with the training part is not known",
@@ -178,7 +326,7 @@ SOURCES: dict[str, Source] = {
     ),
     "higgs": Source(
         ("higgs_subset.npz",),
-        sources.higgs,
+        higgs,
         (10_984, 7_500, 28, 2),
         "a small sample: 10,984 rows to train on, 7,500 of another source (rounded to three decimals) to test on; "
         "standardised unless said otherwise",
@@ -187,7 +335,7 @@ SOURCES: dict[str, Source] = {
     ),
     "kddcup99": Source(
         _KDD[0],
-        partial(sources.kddcup99, binary=True),
+        partial(kddcup99, binary=True),
         (400_000, 94_020, 41, 2),
         "network attack (+1) or normal; our own split, a permutation with seed 0; standardised unless said otherwise",
         _KDD[1],
@@ -195,7 +343,7 @@ SOURCES: dict[str, Source] = {
     ),
     "kddcup99-multiclass": Source(
         _KDD[0],
-        partial(sources.kddcup99, binary=False),
+        partial(kddcup99, binary=False),
         (400_000, 94_020, 41, 23),
         "the 23 kinds of connection, same rows and split as kddcup99; standardised unless said otherwise",
         _KDD[1],
@@ -209,7 +357,7 @@ SOURCES: dict[str, Source] = {
     "waveform": _ida("waveform", (400, 4_600, 21, 2)),
     "splice": Source(
         _IDA,
-        sources.splice,
+        splice,
         (1_000, 2_175, 60, 2),
         "DNA splice sites; the page's split; standardised unless said otherwise",
         _PAGE,

@@ -1,4 +1,4 @@
-"""Opening data files: what is in them, decompressed, and the one error that everything here raises."""
+"""Opening data files, compressed or not, and the error and the warning that all readers have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -34,6 +35,11 @@ def quote(value: bytes | str) -> str:
     """Return what was found in a file, in quotes, as one short printable piece."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def warn(text: str) -> None:
+    """Say what was done with a file that could have been meant otherwise."""
+    warnings.warn(text, DataWarning, stacklevel=2)
 
 
 def read_start(path: str | os.PathLike, n_bytes: int = 8) -> bytes:

@@ -1,4 +1,4 @@
-"""Labels that were written as text: numbers, where numbers say all that the texts say."""
+"""Numbers and labels written as text: labels become numbers where these say all that the texts say."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from slimsvm.datasets.files import DataError, quote
-from slimsvm.datasets.header import number, warn
+from slimsvm.datasets.files import DataError, quote, warn
 
 # Whole numbers up to this one are all numbers of float64.
 EXACT = 2.0**53
 _WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _PADDED = re.compile(r"[+-]?0[0-9]+(\.0*)?")
+
+
+def number(field: str) -> float | None:
+    """The number in a field; None where it holds no number."""
+    try:
+        return strict_float(field)
+    except ValueError:
+        return None
+
+
+def strict_float(field: str) -> float:
+    """A number as other programs read it, too: Python alone accepts 1_000."""
+    if "_" in field:
+        raise ValueError
+    return float(field)
 
 
 def labels_of(texts: list[str], name: str, lines: Sequence[int]) -> np.ndarray:
@@ -77,7 +91,7 @@ def are_texts(different: Iterable[str], name: str) -> bool:
 
 
 def as_whole(different: Iterable[str]) -> dict[str, int] | None:
-    """Whole numbers, exactly; None where not all are."""
+    """Labels as exact whole numbers; None where one is not whole."""
     whole = {}
     for text in different:
         if _WHOLE.fullmatch(text):

@@ -1,5 +1,6 @@
 """Condense: a subset whose nearest neighbour classifies every other row right.
 
+Problem: rows x_i of classes y_i; find few rows whose nearest neighbours classify all rows as all rows would.
 Hart, "The condensed nearest neighbor rule", 1968; algorithm 1 of Bakır, Bottou and Weston (2004):
 
     store = {first row}
@@ -26,7 +27,7 @@ ROWS_PER_BLOCK = 256
 
 
 class _Block:
-    """Some rows, and for each the squared distance and the class of the nearest row of the store it has seen."""
+    """Some rows, and for each the squared distance and the class of the nearest row of the store so far."""
 
     def __init__(self, rows: Array):
         self.rows = rows
@@ -36,7 +37,7 @@ class _Block:
         self.n_seen = 0
 
     def see(self, distances: Array, codes: Array) -> None:
-        """Compare with further rows of the store; the first of equally near ones counts."""
+        """Compare the block with further rows of the store; of equally near ones the first counts."""
         nearest = distances.argmin(axis=1)
         distance = distances[np.arange(len(distances)), nearest]
         closer = distance < self.distance

@@ -1,18 +1,24 @@
-"""Cross-training: machines of subsets decide which rows the last machine is trained on.
+"""Cross-training: SVMs of random subsets decide which rows the last SVM is trained on.
 
+Problem: rows x_i with labels y_i = ±1, some of them wrong; find an SVM of few vectors that errs little on new rows.
 Bakır, Bottou, Weston, "Breaking SVM Complexity with Cross-Training", NIPS 2004, algorithm 3:
 
-    1, 2  subsets and their machines f_1 … f_s (`editing.first_stage`)
+    1     draw s subsets of r rows
+    2     train the SVMs f_1 … f_s on them
     3     for each row the mean m_i and the variance v_i of y_i f_1(x_i) … y_i f_s(x_i)
     4, 5  discard m_i + κ v_i < 0 (wrong side) and m_i − κ v_i > 1 (surely right);  κ = 1 in the paper
-    6     train on the rest, C and threshold chosen on the validation rows, which then join
+    6     train on the rest, C and threshold chosen on validation rows, which then join
 
 and what section 4.3 needed beside it: the smaller class of what is kept gets back rows that were discarded as surely
-right, the nearest to the margin first, until both classes have as many.
+right, the nearest to the margin first, until both classes have as many. Nothing is iterated; a search for C stops
+after PATIENCE values that err more, or where its share of the time is over.
 
-Not the paper's: κ = 0 unless asked, since with rows that a machine has seen among the s the variance keeps rows with
-turned labels; and the last machine is one of few vectors, with the best coefficients for all rows (`editing.growing`).
-Where that does worse than the first machines, κ = 1 and the paper's last machine take its place.
+Not the paper's: κ = 0 unless asked, since with rows that an SVM has seen among the s the variance keeps rows with
+turned labels; and the last SVM is one of few vectors, with the best coefficients for all rows. Where that does worse
+than the SVMs of the subsets, κ = 1 and the paper's last SVM take its place.
+
+Parts: `cross_training_stages` (subsets, their SVMs, few vectors, thresholds), `Exact` or another solver for all SVMs,
+`LowRank` for the coefficients of few vectors.
 """
 
 from __future__ import annotations
@@ -27,21 +33,24 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.core.clock import OutOfTimeError, no_limit, time_limit
-from slimsvm.editing.first_stage import (
-    PATIENCE,
-    PRICES,
+from slimsvm.editing import PATIENCE, VALUES_OF_C
+from slimsvm.editing.cross_training_stages import (
+    SETTINGS,
     SURE,
     Clock,
     FirstStage,
+    Found,
+    Limit,
+    Spanned,
     Split,
+    grow,
     is_worse,
     scores_of,
     some_rows,
     split,
-    train,
+    train_on_subsets,
     worthwhile_threshold,
 )
-from slimsvm.editing.growing import Found, Limit, Spanned, grow
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import Need, check_needs
 from slimsvm.parts.problem import Problem
@@ -52,28 +61,25 @@ from slimsvm.solvers import Exact
 
 Array = np.ndarray
 
-
-# Where a machine of few vectors errs more than the first ones by more than this, the limit is lifted.
+# Where an SVM of few vectors errs more than those of the subsets by more than this, the limit is lifted.
 MOST_LOST = 0.01
 # κ of the paper, which then decides over the rows.
 PAPERS_VARIANCES = 1.0
-# With fewer validation rows than this every part of the rows judges the prices of few vectors in its turn.
-ENOUGH = 300
-# Of a time limit, the shares that are over once there are vectors, and once the price is chosen.
+# Of a time limit, the shares that are over once there are vectors, and once C is chosen.
 VECTORS_SHARE, CHOICE_SHARE = 0.7, 0.85
-# Of the prices whose machines have at most AS_FEW times the fewest vectors the lowest is taken: a higher one only fits
+# Of the values of C whose SVMs have at most AS_FEW times the fewest vectors the lowest is taken: a higher one only fits
 # more closely.
 AS_FEW = 1.1
 
 
 @dataclass(frozen=True)
 class Edited:
-    """What cross-training did with the rows.
+    """The rows that cross-training kept and discarded, and why.
 
     Parameters
     ----------
     kept : int64 ndarray
-        Positions of the rows the last machine is (or would be) trained on, ascending.
+        Positions of the rows the last SVM is (or would be) trained on, ascending.
     mean, variance : float64 ndarray of shape (n_rows,)
         m_i and v_i.
     n_wrong, n_sure, n_returned : int
@@ -100,9 +106,9 @@ class CrossTrained:
     ----------
     edited : Edited
     C : float
-        Of the last machine; of the first ones where there is no other.
+        Of the last SVM; of those of the subsets where there is no other.
     trials : list of dict
-        ``C``, ``error``, ``n_basis`` and ``seconds`` of every price tried for the last machine.
+        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C tried for the last SVM.
     """
 
     edited: Edited
@@ -121,7 +127,7 @@ NEEDS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """What the validation rows chose (or was given): price, threshold, and what was tried."""
+    """The C and the threshold that validation rows chose, or that were given, and the values of C that were tried."""
 
     C: float
     threshold: float
@@ -129,31 +135,32 @@ class Choice:
 
 
 class CrossTrainer(Solver):
-    """Cross-training as a solver of two-class problems: it chooses the rows, the prices and the threshold itself.
+    """Cross-training as a solver of two-class problems: it chooses the rows, the values of C and the threshold itself.
 
     Parameters
     ----------
     solver : Solver or None, default=None
-        Of all machines; None: `Exact`.
+        Of all SVMs; None: `Exact`.
     n_subsets, subset_size, validation_size
-        See `editing.first_stage.split`.
+        Arguments of `split`.
     first_C, C : float or None
-        Prices of the first machines and of the last; None: chosen on the validation rows.
+        C of the SVMs of the subsets and of the last one; None: chosen on rows held out.
     variances : float
         κ above.
     balance : bool
         Whether the smaller class gets rows back.
     max_basis : int, "auto" or None
-        Cap on the vectors of the last machine; see `editing.growing`. None: all that it has on the kept rows.
+        Cap on the vectors of the last SVM (`Limit`). None: all that it has on the kept rows.
     second_stage : bool
-        False: the mean of the first machines instead of a last one (bagging).
+        False: the mean of the SVMs of the subsets instead of a last one (bagging).
     deviations : float
-        Standard errors by which prices and thresholds have to be better.
+        Standard errors by which values of C and thresholds have to be better.
+    settings : Settings
     """
 
     def __init__(
         self, solver=None, n_subsets=5, subset_size=None, validation_size=None, first_C=None, C=None, variances=0.0,
-        balance=True, max_basis="auto", second_stage=True, deviations=SURE,
+        balance=True, max_basis="auto", second_stage=True, deviations=SURE, settings=SETTINGS,
     ):  # fmt: skip
         self.solver = solver
         self.n_subsets = n_subsets
@@ -166,21 +173,22 @@ class CrossTrainer(Solver):
         self.max_basis = max_basis
         self.second_stage = second_stage
         self.deviations = deviations
+        self.settings = settings
 
     @property
-    def machine_solver(self) -> Solver:
-        """The solver of all machines."""
+    def svm_solver(self) -> Solver:
+        """The solver of all SVMs."""
         return Exact() if self.solver is None else self.solver
 
     def solve(self, problem: Problem, state: Any = None, callbacks=()) -> Fit:
-        """Edit and train; ``callbacks`` see the iterations of the last machine. There is no warm start.
+        """Edit and train; ``callbacks`` see the iterations of the last SVM. There is no warm start.
 
-        The objective is that of the last machine before its threshold was moved, over all rows, or with
-        ``max_basis=None`` over those that were kept; NaN for the mean of machines.
+        The objective is that of the last SVM before its threshold was moved, over all rows, or with ``max_basis=None``
+        over those that were kept; NaN for the mean of the SVMs of the subsets.
         """
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
         with no_limit(), warnings.catch_warnings():
-            # Of all machines; what is left out for want of time is said once, at the end.
+            # Each SVM would warn; what is left out for want of time is said once, at the end.
             warnings.filterwarnings("ignore", ".*time limit", ConvergenceWarning)
             edited = self.edit(problem, rng, clock)
             fit = self._last(problem, edited, rng, clock, tuple(callbacks)) if self.second_stage else None
@@ -202,7 +210,7 @@ class CrossTrainer(Solver):
         return fit
 
     def edit(self, problem: Problem, rng: np.random.Generator, clock: Clock) -> Edited:
-        """First stage, and which rows are kept.
+        """Steps 1 to 5: which rows are kept.
 
         Raises
         ------
@@ -215,11 +223,11 @@ class CrossTrainer(Solver):
         labels = problem.examples.labels
         parts = split(labels, self.n_subsets, self.subset_size, self.validation_size, rng)
         seed = int(rng.integers(2**30))
-        first = train(problem, self.machine_solver, parts, self.first_C, seed, clock, self.deviations)
-        return self._edited(labels, parts, first, self.variances)
+        first = train_on_subsets(problem, self.svm_solver, parts, self.first_C, seed, clock, self.deviations)
+        return self._kept(labels, parts, first, self.variances)
 
-    def _edited(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
-        """Which rows are kept; ``variances`` is the paper's κ."""
+    def _kept(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
+        """Steps 3 to 5, with κ = ``variances``, and the rows that the smaller class gets back."""
         mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
         wrong = mean + variances * variance < 0
         sure = ~wrong & (mean - variances * variance > 1)
@@ -236,7 +244,7 @@ class CrossTrainer(Solver):
         )
 
     def _put_back(self, labels: Array, confidence: Array, sure: Array, kept: Array) -> Array:
-        """Surely right rows of the smaller class, as many as it lacks."""
+        """Surely right rows of the smaller class, the nearest to the margin, as many as it lacks."""
         sizes = {sign: int(kept[labels == sign].sum()) for sign in (-1, 1)}
         smaller = 1 if sizes[1] < sizes[-1] else -1
         lacking = sizes[-smaller] - sizes[smaller]
@@ -246,7 +254,7 @@ class CrossTrainer(Solver):
         return rows[np.argsort(confidence[rows], kind="stable")[:lacking]]
 
     def _last(self, problem: Problem, edited: Edited, rng: np.random.Generator, clock: Clock, callbacks: tuple) -> Fit:
-        """Second stage: a machine of few vectors, or that of all kept rows."""
+        """Step 6: an SVM of few vectors, or that of all kept rows."""
         seed, spent = int(rng.integers(2**30)), edited.first.kernel_evals
         fit = None
         if self.max_basis is not None:
@@ -255,7 +263,7 @@ class CrossTrainer(Solver):
         if fit is None:
             if self.max_basis == "auto":  # rows matter here: by the mean alone too many are discarded
                 variances = max(self.variances, PAPERS_VARIANCES)
-                edited = self._edited(problem.examples.labels, edited.split, edited.first, variances)
+                edited = self._kept(problem.examples.labels, edited.split, edited.first, variances)
             fit, evals = self._whole(problem, edited, clock, callbacks)
             spent += evals
         fit.counters["kernel_evals"] = spent
@@ -264,9 +272,9 @@ class CrossTrainer(Solver):
     def _few(
         self, problem: Problem, edited: Edited, seed: int, clock: Clock, callbacks: tuple
     ) -> tuple[Fit | None, int]:
-        """Few vectors with the best coefficients for all rows, and evaluations.
+        """The SVM of few vectors with the best coefficients for all rows, and kernel evaluations.
 
-        None where the number was left to us and so few cannot do what the first machines can.
+        None where ``max_basis="auto"`` and so few vectors do worse than the SVMs of the subsets.
         """
         validating, training = edited.split.validating, edited.split.training
         found = self._vectors(problem, edited, training, seed, clock)
@@ -276,7 +284,7 @@ class CrossTrainer(Solver):
         if len(validating):
             judges = [(validating, Spanned(problem, training, found, clock).fit)]
             anywhere = found._replace(basis_rows=None)
-            for part in further_parts(validating, training, np.random.default_rng(seed)):
+            for part in further_parts(validating, training, np.random.default_rng(seed), self.settings.enough):
                 others = np.setdiff1d(np.arange(problem.rows.n_rows), part)
                 judges.append((part, Spanned(problem, others, anywhere, clock).fit))
             choice, wrong, evals = self._choose(problem, judges, middle, clock)
@@ -291,16 +299,16 @@ class CrossTrainer(Solver):
         return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
 
     def _whole(self, problem: Problem, edited: Edited, clock: Clock, callbacks: tuple) -> tuple[Fit, int]:
-        """The machine of all kept rows, and evaluations."""
+        """The SVM of all kept rows, and kernel evaluations."""
 
-        def train_on(rows: Array, price: float, callbacks: tuple = (), verbose: int = 0) -> Fit:
-            part = some_rows(problem, rows, C=price, max_seconds=clock.left())
-            return self.machine_solver.solve(replace(part, verbose=verbose), callbacks=callbacks)
+        def train_on(rows: Array, C: float, callbacks: tuple = (), verbose: int = 0) -> Fit:
+            part = some_rows(problem, rows, C=C, max_seconds=clock.left())
+            return self.svm_solver.solve(replace(part, verbose=verbose), callbacks=callbacks)
 
         choice, spent = Choice(self.C, 0.0, []), 0
         if len(edited.split.validating):
             kept = np.intersect1d(edited.kept, edited.split.training)
-            judges = [(edited.split.validating, lambda price: train_on(kept, price))]
+            judges = [(edited.split.validating, lambda C: train_on(kept, C))]
             choice, _, spent = self._choose(problem, judges, fewest, clock)
         fit = train_on(edited.kept, choice.C, callbacks, problem.verbose)
         fit.basis_rows = None if fit.basis_rows is None else edited.kept[fit.basis_rows]
@@ -313,23 +321,22 @@ class CrossTrainer(Solver):
         rule: Callable[..., int],
         clock: Clock,
     ) -> tuple[Choice, Array, int]:
-        """Price and threshold of the last machine, where it errs, and evaluations.
+        """C and threshold of the last SVM, the rows on which it errs, and kernel evaluations.
 
-        ``judges`` are rows and what trains without them, at a price.
+        Each of ``judges`` is some rows, and a function that trains without them at a given C.
         """
         parts = [some_rows(problem, rows) for rows, _ in judges]
         labels = np.concatenate([part.examples.labels for part in parts])
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
-        for price in one_by_one(
-            PRICES if self.C is None else (self.C,), "values of C of the last machine", problem.verbose
-        ):
+        values = VALUES_OF_C if self.C is None else (self.C,)
+        for C in one_by_one(values, "values of C of the last machine", problem.verbose):
             if trials and clock.is_over(CHOICE_SHARE):
                 break
             begun = time.perf_counter()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the machine that is kept says so itself
-                fits = [train_at(price) for _, train_at in judges]
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the SVM that is kept says so itself
+                fits = [train_at(C) for _, train_at in judges]
             pairs = list(zip(fits, parts, strict=True))
             try:
                 with time_limit(clock.left(CHOICE_SHARE) if trials else None):
@@ -340,7 +347,7 @@ class CrossTrainer(Solver):
             kernel_evals += sum(f.counters["kernel_evals"] + f.model.n_basis * p.rows.n_rows for f, p in pairs)
             thresholds.append(worthwhile_threshold(scores, labels, self.deviations))
             errors.append((scores > thresholds[-1]) != (labels > 0))
-            trial = {"C": price, "error": float(errors[-1].mean()), "n_basis": fits[0].model.n_basis}
+            trial = {"C": C, "error": float(errors[-1].mean()), "n_basis": fits[0].model.n_basis}
             trials.append({**trial, "seconds": time.perf_counter() - begun})
             if any(fit.status == Status.INTERRUPTED for fit in fits):
                 clock.stop()
@@ -352,18 +359,18 @@ class CrossTrainer(Solver):
         return Choice(trials[number]["C"], thresholds[number], trials), errors[number], kernel_evals
 
     def _vectors(self, problem: Problem, edited: Edited, usable: Array, seed: int, clock: Clock) -> Found:
-        """Vectors of a machine of some of the usable kept rows, as many as ``max_basis`` allows."""
+        """Vectors of an SVM of some of the usable kept rows, as many as ``max_basis`` allows."""
         rng = np.random.default_rng(seed)
 
         def fit_to(rows: Array) -> Fit:
             part = some_rows(problem, rows, C=edited.first.C, max_seconds=clock.left(VECTORS_SHARE), random_state=rng)
-            fit = self.machine_solver.solve(part)
+            fit = self.svm_solver.solve(part)
             if fit.status is Status.INTERRUPTED:
                 clock.stop()
             return fit
 
         kept, labels = np.intersect1d(edited.kept, usable), problem.examples.labels
-        limit = Limit.of(self.max_basis, kept, usable, labels, rng)
+        limit = Limit.of(self.max_basis, kept, usable, labels, rng, self.settings)
         if limit is None:
             fit = fit_to(kept)
             return Found.of(kept, fit, fit.counters["kernel_evals"])
@@ -372,23 +379,23 @@ class CrossTrainer(Solver):
         return grow(problem, offered, limit, fit_to, rng)
 
 
-def further_parts(validating: Array, training: Array, rng: np.random.Generator) -> list[Array]:
-    """The other rows, ascending, in parts of about the same size; none where validation rows can choose a price."""
-    if len(validating) >= ENOUGH:
+def further_parts(validating: Array, training: Array, rng: np.random.Generator, enough: int) -> list[Array]:
+    """The training rows in parts as large as the validation rows; none where ``enough`` rows validate already."""
+    if len(validating) >= enough:
         return []
     n = max(1, len(training) // len(validating))
     return [np.sort(part) for part in np.array_split(rng.permutation(training), n)]
 
 
 def fewest(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """Of prices that err alike the lowest whose machine has about the fewest vectors: its number."""
+    """Number of the lowest C, of those that err alike, whose SVM has about the fewest vectors."""
     as_good = _alike(errors, deviations)
     least = min(n_basis[j] for j in as_good)
     return next(j for j in as_good if n_basis[j] <= AS_FEW * least)
 
 
 def middle(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """The middle one of prices that err alike, the lower of two: chance moves it less than the best one."""
+    """Number of the middle C of those that err alike, the lower of two: chance moves it less than the best one."""
     as_good = _alike(errors, min(deviations, 1.0))
     return as_good[(len(as_good) - 1) // 2]
 
@@ -399,29 +406,29 @@ def _alike(errors: list[Array], deviations: float) -> list[int]:
 
 
 def _as_chosen(fit: Fit, edited: Edited, choice: Choice) -> Fit:
-    """The last machine with its threshold, and the record of how it came about."""
+    """The last SVM with its threshold, and the record of how it came about."""
     fit.model = replace(fit.model, intercept=fit.model.intercept - choice.threshold)
     fit.state = CrossTrained(edited, choice.C, choice.trials)
     return fit
 
 
 def _bag(problem: Problem, edited: Edited) -> Fit:
-    """The mean of the first machines as one model."""
-    machines = edited.first.machines
+    """The mean of the SVMs of the subsets as one model."""
+    models = edited.first.machines
     support = np.concatenate(edited.first.support)
     rows, place = np.unique(support, return_inverse=True)
-    if len(support) != sum(machine.n_basis for machine in machines):
+    if len(support) != sum(model.n_basis for model in models):
         raise ValueError(f"the mean of machines needs vectors that are training rows, which {problem!r} lacks")
     coef = np.zeros((len(rows), 1))
-    np.add.at(coef, place, np.concatenate([machine.coef for machine in machines]) / len(machines))
-    model = KernelExpansion(
+    np.add.at(coef, place, np.concatenate([model.coef for model in models]) / len(models))
+    mean = KernelExpansion(
         basis=problem.rows.take(rows, problem.rows.exact_dtype),
         coef=coef,
-        intercept=np.mean([machine.intercept for machine in machines], axis=0),
+        intercept=np.mean([model.intercept for model in models], axis=0),
         plain=np.zeros(0),
-        kernel=machines[0].kernel,
-        dtype=machines[0].dtype,
+        kernel=models[0].kernel,
+        dtype=models[0].dtype,
     )
     counters = {"kernel_evals": edited.first.kernel_evals}
     state = CrossTrained(edited, edited.first.C, [])
-    return Fit(model, Status.CONVERGED, float("nan"), None, [], counters, state, rows)
+    return Fit(mean, Status.CONVERGED, float("nan"), None, [], counters, state, rows)

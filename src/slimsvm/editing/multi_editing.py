@@ -1,5 +1,6 @@
 """MultiEdit: edit by nearest neighbours among rows that took no part in the judgement, again and again.
 
+Problem: rows x_i of classes y_i that overlap; find a subset whose classes do not overlap, with the same boundary.
 Devijver and Kittler, Pattern Recognition: A Statistical Approach, 1982, section 3.11; algorithm 2 of Bakır, Bottou and
 Weston (2004):
 
@@ -9,6 +10,8 @@ Weston (2004):
     until nothing was discarded in T rounds in a row
 
 In the limit of many rows what remains is separable, with the Bayes rule's boundary.
+
+Parts: `nearest_rows` of `edited_nn`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.editing.neighbours import nearest_rows
+from slimsvm.editing.edited_nn import nearest_rows
 
 Array = np.ndarray
 

@@ -10,10 +10,10 @@ by the concave-convex procedure (CCCP). Bakır, Bottou and Weston (2004) name it
     until they are the same rows, or the objective no longer falls
 
 For a row that does not count the loss is replaced by its bound 1 − s, for the others by the hinge: both lie above the
-ramp and touch it where the last machine is, so the objective never rises. CCCP takes max(1, y f) − s, above 1 − s, for
+ramp and touch it where the last SVM is, so the objective never rises. CCCP takes max(1, y f) − s, above 1 − s, for
 rows that do not count: the same steps as long as no such row gets beyond y f = 1, and a looser bound where one does.
 
-Parts: `solvers.exact` for every machine, each started from the dual point of the one before.
+Parts: `solvers.exact` for every SVM, each started from the dual point of the one before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.core.clock import no_limit
-from slimsvm.editing.first_stage import Clock, scores_of, some_rows
+from slimsvm.editing.cross_training_stages import Clock, scores_of, some_rows
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.problem import Problem

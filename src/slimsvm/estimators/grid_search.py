@@ -33,8 +33,9 @@ from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
 from slimsvm.core.threads import resolve_n_jobs, run_together
+from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared.around_fit import afresh
-from slimsvm.estimators._shared.automatic import C_VALUES, GAMMA_FACTORS, typical_gamma
+from slimsvm.estimators._shared.automatic import GAMMA_FACTORS, typical_gamma
 from slimsvm.estimators._shared.validation import check_C, check_positive, check_sample_weight, is_chosen
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
@@ -417,7 +418,7 @@ class GridSearch(GridSearchCV):
         if self.param_grid is not None:
             return self.param_grid
         scale = typical_gamma(clone(self._template)._check_X(X, reset=True), None)
-        return {"C": list(C_VALUES), "gamma": [scale * factor for factor in GAMMA_FACTORS]}
+        return {"C": list(VALUES_OF_C), "gamma": [scale * factor for factor in GAMMA_FACTORS]}
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Raise once, before all fits, the error that each of them would raise."""

@@ -20,8 +20,7 @@ from slimsvm.estimators._shared.validation import (
 )
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.example_task import as_objects
-from slimsvm.tasks.known_labellings import copied
+from slimsvm.tasks.example_task import as_objects, copied
 
 Array = np.ndarray
 

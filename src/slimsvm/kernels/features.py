@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm import core
-from slimsvm.core.calls import in_calls
-from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_wide
+from slimsvm.core.products import SUM_ROWS, add_transposed, in_calls, multiply_wide
 from slimsvm.core.threads import resolve_n_jobs
 from slimsvm.lazy import made_once
 from slimsvm.rows import Rows, as_rows

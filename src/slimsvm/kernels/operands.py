@@ -26,10 +26,10 @@ from slimsvm.core import (
     INNER,
     MANHATTAN,
     ROWS_PER_TILE,
+    aligned_zeros,
     panel_of,
 )
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
-from slimsvm.core.vectors import aligned_zeros
 from slimsvm.kernels.far import far_from_centre
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.lazy import made_once

@@ -32,7 +32,10 @@ def exact_objective(problem: Any, rows: KernelRows, model: KernelExpansion) -> f
             norm += float(np.sum(model.coef[part] * (between(rows, basis[part], basis) @ model.coef)))
     plain = np.zeros(0)
     augmented = problem.task.augment(scores, plain, problem.examples)
-    return 0.5 * norm + problem.C * float(problem.examples.weights @ losses(augmented, scores, plain, problem.examples))
+    found: float = 0.5 * norm + problem.C * float(
+        problem.examples.weights @ losses(augmented, scores, plain, problem.examples)
+    )
+    return found
 
 
 def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None = None) -> float:
@@ -55,4 +58,5 @@ def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None
     total = problem.C * float(problem.examples.weights @ loss)
     if problem.task.intercept_price:
         total += problem.task.intercept_price * problem.C1 * float(model.intercept[0])
-    return 0.5 * norm_squared + total
+    found: float = 0.5 * norm_squared + total
+    return found

@@ -63,7 +63,8 @@ class Kept:
 
     def part(self, name: Any, n_parts: int) -> Kept:
         """The same for one of several parts of the rows."""
-        return self.once(name, lambda: Kept(self.room, n_parts))
+        found: Kept = self.once(name, lambda: Kept(self.room, n_parts))
+        return found
 
     def put(self, name: Any, thing: Any) -> None:
         """Leave something in the place of what is there."""
@@ -87,7 +88,8 @@ class Room:
         if n_bytes > len(self._bytes):
             self._bytes = np.empty(0, np.uint8)
             self._bytes = np.empty(2 * n_bytes, np.uint8)  # what is not written to takes no memory
-        return self._bytes[:n_bytes].view(dtype).reshape(shape)
+        found: Array = self._bytes[:n_bytes].view(dtype).reshape(shape)
+        return found
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class Problem:
 
     def _bound(self) -> KernelRows:
 
-        def kernel_rows(dtype):
+        def kernel_rows(dtype: Any) -> KernelRows:
             return KernelRows(
                 self.kernel,
                 self.rows,

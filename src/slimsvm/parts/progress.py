@@ -25,7 +25,8 @@ def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]
         return things
     from tqdm import tqdm
 
-    return tqdm(things, desc=doing, bar_format=FORMAT)
+    found: Iterable[Any] = tqdm(things, desc=doing, bar_format=FORMAT)
+    return found
 
 
 def reading(rows: Any, verbose: int) -> AbstractContextManager[None]:

@@ -108,14 +108,17 @@ class Doubt:
         kernel_rows = self.kernel_rows
         folding: Any = self.folding
         if folding is None:
-            return np.sqrt(np.abs(kernel_rows.diag(index)))
+            found: Array = np.sqrt(np.abs(kernel_rows.diag(index)))
+            return found
         X: Any = kernel_rows.rows.take(index, np.float64)
         if self.is_distance:
             X = X.multiply(folding.row_scale) if is_sparse(X) else (X - kernel_rows.centre) * folding.row_scale
             size = _sums(np.abs(X) if folding.manhattan else X * X if not is_sparse(X) else X.multiply(X))
-            return np.minimum(size, LARGEST_EXPONENT)
+            found = np.minimum(size, LARGEST_EXPONENT)
+            return found
         squares = _sums(X.multiply(X) if is_sparse(X) else X * X)
-        return (np.abs(folding.point_scale) * squares + abs(folding.shift)) ** (0.5 * self.power)
+        found = (np.abs(folding.point_scale) * squares + abs(folding.shift)) ** (0.5 * self.power)
+        return found
 
     def of(self, V: Array) -> float:
         """The most that Σ_ij V_i k(x_i, x_j) V_j can be wrong by."""
@@ -147,7 +150,8 @@ class Doubt:
         a = np.abs(V).reshape(len(V), -1).sum(axis=1)
         gamma = float(np.finfo(np.float64).eps) * (FEATURES_OF + len(V) / FEATURES_OF + OTHERS)
         error = gamma * float(a @ self.size)
-        return self.gamma * norm_squared + 2.0 * np.sqrt(max(norm_squared, 0.0)) * error + error**2
+        found: float = self.gamma * norm_squared + 2.0 * np.sqrt(max(norm_squared, 0.0)) * error + error**2
+        return found
 
 
 def _sums(X: Any) -> Array:

@@ -21,7 +21,7 @@ from slimsvm.parts.progress import Bar
 from slimsvm.parts.reports import finite, surely, timed, warn_of_time
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.rows import as_rows
-from slimsvm.rows.widths import advice_to_scale
+from slimsvm.rows.columns import advice_to_scale
 
 # Rows or examples that a model is made of where there was no time to look at all.
 FEW_EXAMPLES = 500
@@ -148,7 +148,9 @@ def nothing(problem: Problem, name: str, begun: float) -> Fit:
     return Fit(model, Status.TIME_LIMIT, np.nan, None, [], counters)
 
 
-def iterate(run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str):
+def iterate(
+    run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str
+) -> tuple[Status, list[dict[str, Any]]]:
     """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
     history: list[dict[str, Any]] = []
     most = run.max_records

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.plots.axes import axes_for, check_count
+from slimsvm.plots.fits import axes_for, check_count
 from slimsvm.shapley.explanation import Explanation
 
 Array = np.ndarray

@@ -1,13 +1,12 @@
-"""Plots of fits and of results."""
+"""Plots of fits and of results, and what all plots share: the axes, and checks of what they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from slimsvm.plots.axes import axes_for, check_choice, check_count
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray
@@ -383,3 +382,26 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
     ax.imshow(picture.reshape(lines * (height + 1), columns * (width + 1))[:-1, :-1], cmap="gray")
     ax.set_axis_off()
     return ax
+
+
+def axes_for(ax: Any) -> Any:
+    """The given axes, or the axes of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'slimsvm[plots]'") from error
+    return plt.subplots()[1]
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise an error where the value is no integer of 1 or more."""
+    if not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
+
+
+def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+    """Raise an error where the value is none of the known ones."""
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; found {value!r}")

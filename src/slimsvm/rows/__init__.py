@@ -19,9 +19,9 @@ from slimsvm.rows.arrays import (
     say_not_finite,
 )
 from slimsvm.rows.blocks import Blocks
-from slimsvm.rows.column_sums import ColumnSums, keep_sums, sums_of
-from slimsvm.rows.missing import first_missing
-from slimsvm.rows.sources import files_of
+from slimsvm.rows.columns import ColumnSums, keep_sums, sums_of
+from slimsvm.rows.files import files_of
+from slimsvm.rows.labels import first_missing
 
 __all__ = [
     "FLOATS",

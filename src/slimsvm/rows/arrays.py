@@ -49,7 +49,7 @@ class Rows(ABC):
     feature_names : list of str or None
         What the columns are called, where they are called something.
     column_sums : ColumnSums or None
-        Kept by a pass over rows that are not in memory; see `slimsvm.rows.column_sums`.
+        Kept by a pass over rows that are not in memory; see `slimsvm.rows.columns`.
     """
 
     feature_names: list[str] | None = None
@@ -96,7 +96,7 @@ class Rows(ABC):
         return [function(*part) for part in zip(rows, *items, strict=True)]
 
     def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
-        """Tell someone from now on, or no one, which block is asked for: its number, how many there are, and what
+        """Tell ``listener`` from now on which block is asked for: its number, how many there are, and what
         messages call it. Rows without blocks have nothing to tell.
         """
         return
@@ -107,30 +107,37 @@ class Rows(ABC):
         return np.dtype(np.float32 if np.can_cast(self.dtype, np.float32) else np.float64)
 
 
-class RowRange(Rows):
-    """The rows lo, …, hi − 1 of others, which are not copied."""
+class _SomeRows(Rows):
+    """Some of the rows of another object, which are not copied."""
 
-    def __init__(self, rows: Rows, lo: int, hi: int):
-        self._rows, self._lo = rows, lo
-        self.n_rows, self.n_features, self.dtype = hi - lo, rows.n_features, rows.dtype
+    def __init__(self, rows: Rows, n_rows: int):
+        self._rows, self.n_rows, self.n_features, self.dtype = rows, n_rows, rows.n_features, rows.dtype
         self.is_sparse, self.in_memory, self.has_random_access = rows.is_sparse, rows.in_memory, rows.has_random_access
-        self.n_stored = rows.n_stored * self.n_rows // max(1, rows.n_rows)
+        self.n_stored = rows.n_stored * n_rows // max(1, rows.n_rows)
 
     def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
-        """See `Rows.tell`."""
+        """Tell the listener of the blocks of those other rows."""
         self._rows.tell(listener)
 
+
+class RowRange(_SomeRows):
+    """The rows lo, …, hi − 1 of other rows."""
+
+    def __init__(self, rows: Rows, lo: int, hi: int):
+        super().__init__(rows, hi - lo)
+        self._lo = lo
+
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """See `Rows.take`."""
+        """Rows at positions within the range."""
         return self._rows.take(np.asarray(index) + self._lo, dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """See `Rows.slice`."""
+        """Neighbouring rows within the range."""
         return self._rows.slice(self._lo + lo, self._lo + hi, dtype)
 
 
-class ChosenRows(Rows):
-    """Some of the rows of another, which are not copied.
+class ChosenRows(_SomeRows):
+    """Rows of another object at chosen positions.
 
     Parameters
     ----------
@@ -139,22 +146,15 @@ class ChosenRows(Rows):
     """
 
     def __init__(self, rows: Rows, index: np.ndarray):
-        self._rows, self._index = rows, index
-        self.n_rows, self.n_features = len(index), rows.n_features
-        self.is_sparse, self.in_memory, self.dtype = rows.is_sparse, rows.in_memory, rows.dtype
-        self.has_random_access = rows.has_random_access
-        self.n_stored = rows.n_stored * len(index) // max(1, rows.n_rows)
-
-    def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
-        """See `Rows.tell`."""
-        self._rows.tell(listener)
+        super().__init__(rows, len(index))
+        self._index = index
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """See `Rows.take`."""
+        """Some of the chosen rows."""
         return self._rows.take(self._index[index], dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """See `Rows.slice`."""
+        """Chosen rows that stand one after another."""
         return self._rows.take(self._index[lo:hi], dtype)
 
 
@@ -181,17 +181,17 @@ class DenseRows(Rows):
         look_at_map(self._X)
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
-        """See `Rows.take`."""
+        """Rows at the positions of ``index``, in that order."""
         self.look()
         return np.ascontiguousarray(self._X[index], dtype=dtype).view(np.ndarray)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
-        """See `Rows.slice`."""
+        """Rows lo, …, hi − 1."""
         self.look()
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
     def plain(self) -> np.ndarray | None:
-        """See `plain_floats`."""
+        """The array itself, if compiled code can read it without a copy; otherwise None."""
         return plain_floats(self._X)
 
 
@@ -207,11 +207,11 @@ class SparseRows(Rows):
         self.n_stored, self.dtype = X.nnz, X.dtype
 
     def take(self, index: np.ndarray, dtype: Any) -> sp.csr_array:
-        """See `Rows.take`."""
+        """Rows at the positions of ``index``, in that order."""
         return self._X[index].astype(dtype, copy=False)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> sp.csr_array:
-        """See `Rows.slice`."""
+        """Rows lo, …, hi − 1."""
         X, start, stop = self._X, self._X.indptr[lo], self._X.indptr[hi]
         parts = (X.data[start:stop].astype(dtype, copy=False), X.indices[start:stop], X.indptr[lo : hi + 1] - start)
         return sp.csr_array(parts, shape=(hi - lo, self.n_features))
@@ -239,7 +239,7 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
 
 
 def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: list[str] | None) -> str:
-    """What is wrong with a number that `find_not_finite` found in a part of the rows.
+    """The message about a number that `find_not_finite` found in a part of the rows.
 
     Parameters
     ----------
@@ -268,12 +268,12 @@ def in_pieces(n: int, size: int) -> Iterator[slice]:
 
 
 def parts_of(n: int) -> list[tuple[int, int]]:
-    """Bounds of the parts of n rows in which sums over all rows are made; of no rows there is one part."""
+    """Bounds of the parts in which sums over n rows are made; no rows are one part."""
     return [(part.start, part.stop) for part in in_pieces(n, PASS_ROWS)] or [(0, 0)]
 
 
 def plain_floats(X: np.ndarray) -> np.ndarray | None:
-    """X as an array that compiled code reads without a copy: C-contiguous floats; None if it is no such.
+    """X, if compiled code can read it without a copy (C-contiguous floats); otherwise None.
 
     Compiled code has one version for each type of float; one more for arrays that may not be written to is spared. Of
     a memory map None: its file is looked at before each block.
@@ -307,7 +307,7 @@ def as_csr(X: Any) -> sp.csr_array:
 
 
 def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
-    """The memory map that an array's values are in; one that says nothing of its file as the array that has it."""
+    """The memory map that holds an array's values; the `numpy.memmap` itself where that does not know its file."""
     base: Any = X
     found = None
     while base is not None:
@@ -319,7 +319,7 @@ def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
 
 
 def look_at_map(X: np.ndarray) -> None:
-    """Refuse an array in a memory map whose file has become shorter; see `DenseRows.look`."""
+    """Refuse an array in a memory map whose file has become shorter: to read on would end the process."""
     found = _map_of(X)
     if not isinstance(found, mmap.mmap):
         return

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.rows.arrays import in_pieces
-from slimsvm.rows.stamps import Stamp
+from slimsvm.rows.files import Stamp
+from slimsvm.rows.labels import Labelled
 
 # Columns are put side by side in tiles that the processor's cache holds. So many tiles of Parquet are decoded at once,
 # which takes as long as a whole row group, and a fraction of its memory.
@@ -21,29 +22,12 @@ TILE_VALUES, TILES_READ = 1 << 17, 4
 
 @dataclass(frozen=True)
 class Part:
-    """A table that is read when it is asked for: its schema, its rows, and what reads its columns in batches."""
+    """A table that is read on demand: its schema, its number of rows, and a function that reads columns in batches."""
 
     name: str
     schema: Any
     n_rows: int
     read: Callable[[list[str]], Iterable[Any]]
-
-
-@dataclass(frozen=True)
-class Found:
-    """What `Blocks` are made of, and the labels and weights that were asked for."""
-
-    makers: Sequence[Callable[[], np.ndarray]]
-    n_rows: list[int]
-    names: list[str]
-    columns: list[str]
-    labels: np.ndarray | None
-    weights: np.ndarray | None
-
-    def of(self, blocks: Any) -> Any:
-        """The blocks, with the labels and weights that there are."""
-        others = [values for values in (self.labels, self.weights) if values is not None]
-        return (blocks, *others) if others else blocks
 
 
 def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Part]:
@@ -68,7 +52,7 @@ def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> lis
 
 
 def parquet_files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
-    """Files in the order given, those of a folder and of the folders in it by name."""
+    """Files in the order given; the files of a folder, and of the folders in it, in the order of their names."""
     files = []
     for path in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):
         if not path.is_dir():
@@ -115,7 +99,7 @@ def _selected(table: Any, columns: list[str]) -> list[Any]:
     return [table.select(columns)]
 
 
-def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | None, weight: str | None) -> Found:
+def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | None, weight: str | None) -> Labelled:
     """Look at the columns of all parts, and read labels and weights.
 
     Raises
@@ -144,7 +128,8 @@ def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | Non
     firsts = np.concatenate([[0], np.cumsum(n_rows)]).tolist()
     makers = [partial(_features, part, first, names, np.result_type(*kinds)) for part, first in zip(parts, firsts)]
     labels, weights = _targets(parts, firsts, label, weight)
-    return Found(makers, n_rows, [part.name for part in parts], names, labels, weights)
+    options = {"names": [part.name for part in parts], "columns": names}
+    return Labelled(makers, n_rows, options, labels, weights)
 
 
 def _names_in(index_columns: list[Any]) -> list[str]:
@@ -181,7 +166,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.ndarray:
-    """The rows of a part, of which ``first`` is the number of the first one."""
+    """The rows of a part; ``first`` is the number of its first row."""
     rows, n_read = np.empty((part.n_rows, len(names)), dtype), 0
     for batch in part.read(names):
         values, out = [_values(batch, name, first + n_read) for name in names], rows[n_read : n_read + batch.num_rows]
@@ -195,7 +180,7 @@ def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.n
 
 
 def _values(table: Any, name: str, first: int) -> np.ndarray:
-    """A column as an array; no nulls."""
+    """A column as an array; nulls are refused."""
     from pyarrow import types
 
     column = table.column(name)

@@ -16,9 +16,9 @@ NONE: tuple[int, Rows | None] = -2, None
 class BlockStore:
     """Blocks by number, made one at a time.
 
-    The first blocks that fit are kept for good, and beside them two neighbours used last, where rows lie in both: of
-    passes over all blocks, which those used last would serve nothing, each finds the same ones there. Who asks for one
-    block after another gets the next from a thread that makes it ahead.
+    The first blocks that fit are kept for good, so that every pass over all blocks finds the same ones there; keeping
+    the blocks used last would help no pass. Beside them the last two blocks used are kept where they are neighbours.
+    Who asks for one block after another gets the next from a thread that makes it ahead.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class BlockStore:
             self._last, self._before = (i, block), NONE
 
     def _use(self, i: int, block: Rows) -> None:
-        """Remember it as used last, and the one used before where that is its neighbour."""
+        """Remember the block as the last one used, and keep the one used before it where that is its neighbour."""
         if i != self._last[0]:
             self._before = self._last if i == self._last[0] + 1 else NONE
             self._last = i, block
@@ -77,7 +77,7 @@ class BlockStore:
             self._bytes += size
 
     def _awaited(self, i: int) -> Rows | None:
-        """What is being made ahead, if it is block i. What failed is made again, by who asks for it."""
+        """The block made ahead, if it is block i; None where the thread failed: the caller then makes it."""
         if self._ahead is None:
             return None
         ahead, self._ahead = self._ahead, None
@@ -115,5 +115,5 @@ class _Ahead:
 
 
 def bytes_of(rows: Rows) -> int:
-    """Bytes that a block takes, about."""
+    """About how many bytes a block takes."""
     return rows.n_stored * (rows.dtype.itemsize + (8 if rows.is_sparse else 0))

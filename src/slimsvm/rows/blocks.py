@@ -20,8 +20,8 @@ from slimsvm.rows.arrays import (
     say_not_finite,
 )
 from slimsvm.rows.block_store import BlockStore
-from slimsvm.rows.labelled import made_by, read_labels, where_is
-from slimsvm.rows.sources import files_of
+from slimsvm.rows.files import files_of
+from slimsvm.rows.labels import Labelled, made_by, read_labels, where_is
 
 CACHE_BYTES = 256_000_000
 
@@ -168,8 +168,7 @@ class Blocks(Rows):
         blocks = list(blocks)
         _check_entries("names", names, len(blocks))
         found = read_labels(blocks, names)
-        options: Any = {"names": names, "columns": columns, "n_stored": found.n_stored, "cache_bytes": cache_bytes}
-        return found.of(cls(found.blocks, found.n_rows, **options))
+        return found.beside(cls(found.blocks, found.n_rows, **found.options, columns=columns, cache_bytes=cache_bytes))
 
     @classmethod
     def from_parquet(
@@ -262,10 +261,10 @@ class Blocks(Rows):
         return cls._of_parts(arrow.blocks_of(arrow.table_parts(tables), columns, label, weight), cache_bytes)
 
     @classmethod
-    def _of_parts(cls, found: Any, cache_bytes: int, files: tuple[str, ...] = ()) -> Any:
-        blocks = cls(found.makers, found.n_rows, names=found.names, columns=found.columns, cache_bytes=cache_bytes)
+    def _of_parts(cls, found: Labelled, cache_bytes: int, files: tuple[str, ...] = ()) -> Any:
+        blocks = cls(found.blocks, found.n_rows, **found.options, cache_bytes=cache_bytes)
         blocks.files = files
-        return found.of(blocks)
+        return found.beside(blocks)
 
     @property
     def n_blocks(self) -> int:
@@ -283,14 +282,14 @@ class Blocks(Rows):
         )
 
     def tell(self, listener: Callable[[int, int, str], None] | None) -> None:
-        """See `Rows.tell`."""
+        """Call ``listener`` from now on with each block that is asked for."""
         self._listener = listener
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_listener"}
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """See `Rows.take`: every block that the rows are in is made once."""
+        """Rows at the positions of ``index``: every block that holds some of them is made once."""
         index = np.asarray(index, np.int64)
         if len(index) and not (index.min() >= 0 and index.max() < self.n_rows):
             raise IndexError(f"rows must be in 0..{self.n_rows - 1}, found {index.min()}..{index.max()}")
@@ -304,7 +303,7 @@ class Blocks(Rows):
         return self._joined(pieces, len(index), dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """See `Rows.slice`; of rows within one block without a copy, where its dtype is that asked for."""
+        """Rows lo, …, hi − 1; without a copy if they lie in one block of the dtype asked for."""
         hi = min(hi, self.n_rows)
         first, last = np.searchsorted(self.bounds, [lo, hi - 1], side="right") - 1
         pieces = []
@@ -335,7 +334,7 @@ class Blocks(Rows):
     # -- one block ----------------------------------------------------------------------------------------------
 
     def _count(self, n_rows: Sequence[int] | None, all_stored: int | None) -> None:
-        """Find the bounds, and what all blocks have in common; blocks are made where there is no other way."""
+        """Find the bounds, dtype and form of all blocks; makes blocks only where nothing else tells."""
         sizes, n_stored = np.zeros(self.n_blocks, np.int64), 0
         for i in range(self.n_blocks):
             known = None if n_rows is None else int(n_rows[i])
@@ -358,7 +357,7 @@ class Blocks(Rows):
         self.n_stored = n_stored if self.is_sparse else self.n_rows * self.n_features
 
     def _block(self, i: int) -> Rows:
-        """Block i: as it was given, kept, or made anew."""
+        """Block i, given, kept or made anew."""
         source, listener = self._sources[i], self._listener
         if listener is not None:
             listener(i, self.n_blocks, where_is(i, self._names))
@@ -375,14 +374,14 @@ class Blocks(Rows):
         return self._checked(i, int(self.bounds[i + 1] - self.bounds[i]), int(self.bounds[i]))
 
     def _held(self, source: Any, i: int) -> Rows:
-        """What was given as block i, as rows."""
+        """The given block i, as rows."""
         try:
             return as_rows(source)
         except (TypeError, ValueError) as error:
             raise type(error)(f"block {i}: {str(error).removeprefix('X ')}") from None
 
     def _checked(self, i: int, n_rows: int | None, first: int) -> Rows:
-        """Block i, made and looked at; ``first`` is the number of its first row."""
+        """Make and check block i; ``first`` is the number of its first row."""
         source = self._sources[i]
         where = where_is(i, self._names)
         made = source
@@ -409,14 +408,14 @@ class Blocks(Rows):
                 raise ValueError(say_not_finite(whole, first, where, self.feature_names))
 
     def _found(self, made: Any, where: str) -> Rows:
-        """What a function returned, as rows."""
+        """The result of a function, as rows."""
         try:
             return as_rows(made if is_sparse(made) else np.asanyarray(made))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{where}: {str(error).removeprefix('X ')}") from None
 
     def _check_like_others(self, block: Rows, where: str) -> None:
-        """All blocks are as the first one that has rows."""
+        """Refuse a block that differs from the first one with rows in columns, dtype or form."""
         if self._like is None:
             if block.n_features == 0:
                 raise ValueError(f"{where} has no columns")

@@ -149,11 +149,11 @@ class Compact(Solver):
 
     @property
     def follows_libsvm(self) -> bool:  # type: ignore[override]
-        """See `Solver`: so does the exact machine that few vectors are measured by."""
+        """As of the exact estimator that few vectors are measured by."""
         return not self.learn_metric
 
     def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
-        """See `Solver.solve`."""
+        """Search for the size, and solve for the model of all rows."""
         if state is not None and not isinstance(state, CompactState):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")

@@ -20,6 +20,8 @@ Parts: `parts.budgeted.budgeted_solver`, `parts.budgeted.epochs`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from slimsvm.budget.steps import DUAL
 from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
 
@@ -94,19 +96,19 @@ class BSCA(BudgetedSolver):
 
     def __init__(
         self,
-        max_basis=500,
+        max_basis: int = 500,
         *,
-        epochs=3,
-        maintenance="merge",
-        finish=True,
-        descent_epochs=0,
-        selection="permutation",
-        damping="auto",
-        patience=None,
-        average=True,
-        reports="sample",
-        tol_relative=1e-3,
-    ):
+        epochs: int = 3,
+        maintenance: Any = "merge",
+        finish: bool = True,
+        descent_epochs: int = 0,
+        selection: str = "permutation",
+        damping: Any = "auto",
+        patience: Any = None,
+        average: bool = True,
+        reports: str = "sample",
+        tol_relative: float = 0.001,
+    ) -> None:
         super().__init__(
             max_basis,
             epochs=epochs,

@@ -111,7 +111,13 @@ class BVM(BallSolver):
     True
     """
 
-    def __init__(self, epsilon=1e-4, sample_size=59, shrink=True, final_epsilon=1e-6):
+    def __init__(
+        self,
+        epsilon: float = 0.0001,
+        sample_size: int = 59,
+        shrink: bool = True,
+        final_epsilon: float = 1e-06,
+    ) -> None:
         self.epsilon = epsilon
         self.sample_size = sample_size
         self.shrink = shrink

@@ -85,7 +85,8 @@ class CPSPRun(CuttingPlaneRun):
         if self.measured is None or self.measured[0] is not cut:  # its own length takes as many values as it has pairs
             whole = Residual(self.kernel_rows, cut.rows, cut.coef, None, np.zeros((0, self.task.n_outputs)))
             self.measured = cut, whole.squared_norm(0.0)
-        return self.measured[1] - projected <= delta**2
+        found: bool = self.measured[1] - projected <= delta**2
+        return found
 
     def step(self) -> dict[str, Any]:
         """One pass; beside the usual record the basis, the bound within it and what the last cut's vectors gained."""
@@ -212,20 +213,20 @@ class CPSP(CuttingPlaneSolver):
 
     def __init__(
         self,
-        max_basis=500,
-        preimage="fixed-point",
-        vectors_per_cut=None,
-        method="auto",
-        tol_relative=0.01,
-        step="line-search",
-        overshoot=0.1,
-        max_idle=20,
-        sweeps="auto",
-        directions="auto",
-        record_delta=False,
-        delta=None,
-        fill_basis=True,
-    ):
+        max_basis: int = 500,
+        preimage: Any = "fixed-point",
+        vectors_per_cut: Any = None,
+        method: str = "auto",
+        tol_relative: float | None = 0.01,
+        step: str = "line-search",
+        overshoot: float = 0.1,
+        max_idle: int = 20,
+        sweeps: Any = "auto",
+        directions: Any = "auto",
+        record_delta: bool = False,
+        delta: Any = None,
+        fill_basis: bool = True,
+    ) -> None:
         self.max_basis = max_basis
         self.preimage = preimage
         self.vectors_per_cut = vectors_per_cut
@@ -297,7 +298,8 @@ class CPSP(CuttingPlaneSolver):
         run = PursuitRun(sample, plan, state)
 
         def state_of(fit: Fit, model: KernelExpansion) -> PursuitState:
-            return replace(fit.state, examples=problem.examples, model=model)
+            found: PursuitState = replace(fit.state, examples=problem.examples, model=model)
+            return found
 
         tol_relative = min(plan.tol_relative, 1.0)
         return OverAllRows(problem, run, lambda: run.newton.tau, tol_relative, rng, state_of)

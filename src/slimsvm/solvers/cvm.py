@@ -47,7 +47,11 @@ class CVM(BallSolver):
     True
     """
 
-    def __init__(self, epsilon=1e-6, sample_size=59):
+    def __init__(
+        self,
+        epsilon: float = 1e-06,
+        sample_size: int = 59,
+    ) -> None:
         self.epsilon = epsilon
         self.sample_size = sample_size
 

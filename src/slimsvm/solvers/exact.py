@@ -130,8 +130,9 @@ class ExactRun(Run):
         return (replace(problem, random_state=SEED) if problem.random_state is None else problem).generator()
 
     def distance(self, record: dict[str, Any]) -> float:
-        """See `parts.progress`."""
-        return max(self.goal, record["violation"]) / self.tol.now
+        """How many times the tolerance is left after an iteration."""
+        found: float = max(self.goal, record["violation"]) / self.tol.now
+        return found
 
     def begin(self, v: Array, g: Array | None = None) -> None:
         """Start from a dual point other than 0."""
@@ -184,7 +185,8 @@ class ExactRun(Run):
         """Compute g of all rows from nothing but v."""
         rows = np.flatnonzero(self.v)
         scores = self.kernel_rows.scores(self.kernel_rows.points(rows), self.v[rows, None])[:, 0]
-        return self.dual.target - scores.astype(np.float64) - self.dual.offset * self.v.sum()
+        found: Array = self.dual.target - scores.astype(np.float64) - self.dual.offset * self.v.sum()
+        return found
 
     def sample(self, size: int) -> Array:
         """Rows drawn at random, of both classes alike where there are classes."""
@@ -466,7 +468,10 @@ class Exact(Solver):
 
     follows_libsvm = True
 
-    def __init__(self, working_set_size=None):
+    def __init__(
+        self,
+        working_set_size: Any = None,
+    ) -> None:
         self.working_set_size = working_set_size
 
     def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:

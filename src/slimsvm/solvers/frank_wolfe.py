@@ -117,7 +117,14 @@ class BCFW(Solver):
     True
     """
 
-    def __init__(self, tol_relative=0.01, step="corrective", cached_passes=2, averaging=False, weights="auto"):
+    def __init__(
+        self,
+        tol_relative: float | None = 0.01,
+        step: str = "corrective",
+        cached_passes: int = 2,
+        averaging: bool = False,
+        weights: Any = "auto",
+    ) -> None:
         self.tol_relative = tol_relative
         self.step = step
         self.cached_passes = cached_passes

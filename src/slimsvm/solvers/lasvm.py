@@ -103,7 +103,7 @@ class LasvmRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`: of the passes, after which there is little to do."""
+        """Share of the passes that are done; little is left to do after them."""
         return 1.0 - len(self.queue) / self.n_queued
 
     def go_on(self, rows: Array, v: Array) -> None:
@@ -143,7 +143,7 @@ class LasvmRun(Run):
     @property
     def online_set(self) -> core.Structure:
         """What compiled code takes of S."""
-        return core.OnlineSet(
+        found: core.Structure = core.OnlineSet(
             top=self.table.top,
             balanced=self.dual.balanced,
             offset=self.dual.offset,
@@ -155,6 +155,7 @@ class LasvmRun(Run):
             g=self.g,
             inside=self.inside,
         )
+        return found
 
     def note(self) -> None:
         """Keep the dual point and its value."""
@@ -287,8 +288,9 @@ class LasvmRun(Run):
         violation = np.maximum(up - middle, middle - down)
         violation[self.table.row[inside]] = -np.inf
         violators = np.flatnonzero(violation > self.problem.tol)
-        tol_relative = self.solver.tol_relative
-        self.converged = seen.objective - self.value <= tol_relative * seen.objective or not len(violators)
+        assert self.solver.tol_relative is not None
+        is_near = seen.objective - self.value <= self.solver.tol_relative * seen.objective
+        self.converged = is_near or not len(violators)
         if not self.converged:
             violators = violators[np.argsort(-violation[violators], kind="stable")[: max(MOST_ADDED, len(inside))]]
             slots = self.insert(violators)
@@ -365,7 +367,14 @@ class LASVM(Solver):
 
     takes_label_sets = False
 
-    def __init__(self, selection="random", pool=50, epochs=1, finish=True, tol_relative=0.01):
+    def __init__(
+        self,
+        selection: str = "random",
+        pool: int = 50,
+        epochs: int = 1,
+        finish: bool = True,
+        tol_relative: float | None = 0.01,
+    ) -> None:
         self.selection = selection
         self.pool = pool
         self.epochs = epochs

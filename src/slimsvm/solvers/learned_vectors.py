@@ -110,19 +110,19 @@ class Refine(Solver):
 
     def __init__(
         self,
-        max_basis=100,
+        max_basis: int = 100,
         *,
-        initial="kmeans",
-        epochs="auto",
-        batch_size="auto",
-        rate=0.1,
-        learn_metric=False,
-        metric_pull=1.0,
-        noise="auto",
-        averaging=0.05,
-        finish=True,
-        tol_relative="auto",
-    ):
+        initial: Any = "kmeans",
+        epochs: Any = "auto",
+        batch_size: Any = "auto",
+        rate: float = 0.1,
+        learn_metric: bool = False,
+        metric_pull: float = 1.0,
+        noise: Any = "auto",
+        averaging: float = 0.05,
+        finish: bool = True,
+        tol_relative: Any = "auto",
+    ) -> None:
         self.max_basis = max_basis
         self.initial = initial
         self.epochs = epochs

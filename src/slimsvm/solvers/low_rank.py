@@ -80,7 +80,7 @@ class LowRankRun(Run):
         self.known: Best | None = None  # whose objective is that of all rows at the problem's price
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         gap, allowed = record["gap_in_basis"], self.finisher.tolerance()
         return None if gap is None or not allowed > 0 else gap / allowed
 
@@ -226,7 +226,12 @@ class LowRank(Solver):
     (30, True)
     """
 
-    def __init__(self, max_basis=500, basis="nystrom", tol_relative=1e-3):
+    def __init__(
+        self,
+        max_basis: int = 500,
+        basis: Any = "nystrom",
+        tol_relative: float = 0.001,
+    ) -> None:
         self.max_basis = max_basis
         self.basis = basis
         self.tol_relative = tol_relative

@@ -6,13 +6,16 @@ KDD 2008, Algorithms 1, 2 and 3) and, with ``step="line-search"``, `parts.cuts.s
 
 from __future__ import annotations
 
+from typing import Any
+
 from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.parts.cuts.cutting_plane_loop import Plan
 from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
 from slimsvm.parts.cuts.example_planes import PlanesState
 from slimsvm.parts.cuts.example_slacks import ExampleCutsRun
 from slimsvm.parts.cuts.explicit_weights import resolve_weights
-from slimsvm.parts.problem import SMALL_N
+from slimsvm.parts.problem import SMALL_N, Problem
+from slimsvm.parts.run import Run
 
 
 class ExactCuts(CuttingPlaneSolver):
@@ -73,15 +76,15 @@ class ExactCuts(CuttingPlaneSolver):
 
     def __init__(
         self,
-        tol_relative=0.01,
-        step="line-search",
-        overshoot=0.05,
-        warm_up=400,
-        max_idle=20,
-        weights="auto",
-        slacks="auto",
-        keep="best",
-    ):
+        tol_relative: float | None = 0.01,
+        step: str = "line-search",
+        overshoot: float = 0.05,
+        warm_up: int = 400,
+        max_idle: int = 20,
+        weights: Any = "auto",
+        slacks: str = "auto",
+        keep: str = "best",
+    ) -> None:
         self.tol_relative = tol_relative
         self.step = step
         self.overshoot = overshoot
@@ -91,7 +94,7 @@ class ExactCuts(CuttingPlaneSolver):
         self.slacks = slacks
         self.keep = keep
 
-    def make_run(self, problem, state):
+    def make_run(self, problem: Problem, state: Any) -> Run:
         """One slack or one of each example."""
         each = self.has_slack_each(problem, state)
         if state is not None and isinstance(state, PlanesState) != each:
@@ -101,7 +104,7 @@ class ExactCuts(CuttingPlaneSolver):
             )
         return ExampleCutsRun(problem, self, state) if each else super().make_run(problem, state)
 
-    def has_slack_each(self, problem, state) -> bool:
+    def has_slack_each(self, problem: Problem, state: Any) -> bool:
         """Whether each example has its own slack."""
         if self.slacks not in ("auto", "one", "each"):
             raise ValueError(f"slacks must be 'auto', 'one' or 'each', found {self.slacks!r}")
@@ -116,11 +119,11 @@ class ExactCuts(CuttingPlaneSolver):
             self.slacks == "auto" and of_several_rows and resolve_weights(self.weights, problem)
         )
 
-    def oracle(self, problem):
+    def oracle(self, problem: Problem) -> ExactOracle:
         """`ExactOracle`."""
         return ExactOracle()
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Plan:
         """Line search and warm-up as asked for; the warm-up needs the best point a line search keeps."""
         search = self.step == "line-search"
         weights = resolve_weights(self.weights, problem)
@@ -166,15 +169,15 @@ class ViolatedCuts(CuttingPlaneSolver):
 
     def __init__(
         self,
-        sample_size=400,
-        constant="sample",
-        tol_relative=0.01,
-        step="line-search",
-        overshoot=0.1,
-        max_idle=20,
-        keep="best",
-        max_draws=1001,
-    ):
+        sample_size: int = 400,
+        constant: str = "sample",
+        tol_relative: float | None = 0.01,
+        step: str = "line-search",
+        overshoot: float = 0.1,
+        max_idle: int = 20,
+        keep: str = "best",
+        max_draws: int = 1001,
+    ) -> None:
         self.sample_size = sample_size
         self.constant = constant
         self.tol_relative = tol_relative
@@ -184,11 +187,11 @@ class ViolatedCuts(CuttingPlaneSolver):
         self.keep = keep
         self.max_draws = max_draws
 
-    def oracle(self, problem):
+    def oracle(self, problem: Problem) -> ViolatedOracle:
         """`ViolatedOracle`."""
         return ViolatedOracle(self.sample_size, constant=self.constant, max_draws=self.max_draws)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Plan:
         """Line search as asked for."""
         return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot, keep=self.keep)
 
@@ -217,16 +220,22 @@ class UniformCuts(CuttingPlaneSolver):
     True
     """
 
-    def __init__(self, sample_size=1000, patience=4, max_idle=20, final_objective=True):
+    def __init__(
+        self,
+        sample_size: int = 1000,
+        patience: int = 4,
+        max_idle: int = 20,
+        final_objective: bool = True,
+    ) -> None:
         self.sample_size = sample_size
         self.patience = patience
         self.max_idle = max_idle
         self.final_objective = final_objective
 
-    def oracle(self, problem):
+    def oracle(self, problem: Problem) -> UniformOracle:
         """`UniformOracle`."""
         return UniformOracle(self.sample_size, self.patience)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Plan:
         """Full steps: a line search would need the scores of all rows."""
         return Plan(None, self.max_idle, final_objective=self.final_objective)

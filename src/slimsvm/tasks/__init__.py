@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import LazyClasses, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.tasks.binary import Binary
+    from slimsvm.tasks.binary import Binary, Multilabel
     from slimsvm.tasks.checking import TaskError, TaskReport, check_task
     from slimsvm.tasks.example_task import ExampleTask
-    from slimsvm.tasks.multiclass import Multiclass
-    from slimsvm.tasks.multilabel import Multilabel
+    from slimsvm.tasks.examples import Examples
+    from slimsvm.tasks.multiclass import Multiclass, OneVsOne, Ordinal
     from slimsvm.tasks.multivariate import (
         MULTIVARIATE,
         ErrorRate,
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
         ROCArea,
     )
     from slimsvm.tasks.one_class import OneClass
-    from slimsvm.tasks.one_vs_one import OneVsOne
-    from slimsvm.tasks.ordinal import Ordinal
     from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
     from slimsvm.tasks.regression import Regression
     from slimsvm.tasks.sequence import Chain
-    from slimsvm.tasks.task import Augmented, Examples, Smoothed, Task, losses
+    from slimsvm.tasks.task import Augmented, Smoothed, Task, losses
 
 
 TASKS = LazyClasses(
@@ -37,8 +35,8 @@ TASKS = LazyClasses(
         "error-rate": "multivariate:ErrorRate",
         "f-beta": "multivariate:FBeta",
         "multiclass": "multiclass:Multiclass",
-        "multilabel": "multilabel:Multilabel",
-        "ordinal": "ordinal:Ordinal",
+        "multilabel": "binary:Multilabel",
+        "ordinal": "multiclass:Ordinal",
         "precision-at-k": "multivariate:PrecisionAtK",
         "recall-at-k": "multivariate:RecallAtK",
         "regression": "regression:Regression",
@@ -85,14 +83,14 @@ _HOMES = {
     "Chain": "sequence",
     "ErrorRate": "multivariate",
     "ExampleTask": "example_task",
-    "Examples": "task",
+    "Examples": "examples",
     "FBeta": "multivariate",
     "MULTIVARIATE": "multivariate",
     "Multiclass": "multiclass",
-    "Multilabel": "multilabel",
+    "Multilabel": "binary",
     "OneClass": "one_class",
-    "OneVsOne": "one_vs_one",
-    "Ordinal": "ordinal",
+    "OneVsOne": "multiclass",
+    "Ordinal": "multiclass",
     "OverAllRows": "multivariate",
     "PrecisionAtK": "multivariate",
     "ROCArea": "multivariate",

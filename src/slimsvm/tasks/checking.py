@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.tasks.example_task import ExampleTask, bounds_of, keywords_of, known_of
-from slimsvm.tasks.task import Augmented, Examples, Task, losses
+from slimsvm.tasks.examples import Examples
+from slimsvm.tasks.task import Augmented, Task, losses
 
 Array = np.ndarray
 

@@ -1,14 +1,20 @@
-"""Multiclass classification after Crammer and Singer, with any cost matrix."""
+"""Several classes: as one problem (Crammer and Singer), as all pairs (LIBSVM's way), or in order.
+
+Crammer and Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", JMLR 2001. Ordered
+classes: Chu and Keerthi, "New Approaches to Support Vector Ordinal Regression", ICML 2005, with implicit constraints.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.task import Examples, SmoothRowLoss, as_floats, unit_weights
+from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.task import Augmented, RowLoss, SmoothRowLoss, Task, as_floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +68,7 @@ class Multiclass(SmoothRowLoss):
         return not np.array_equal(self.cost, 1.0 - np.eye(self.n_classes))
 
     def in_pairs(self):
-        """See `Task.in_pairs`."""
-        from slimsvm.tasks.one_vs_one import OneVsOne  # which knows this class, too
-
+        """The same classes in pairs; None with costs."""
         return None if self.has_costs else OneVsOne(self.n_classes)
 
     def encode(self, y, sample_weight=None) -> Examples:
@@ -77,7 +81,7 @@ class Multiclass(SmoothRowLoss):
         return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
 
     def core_loss(self, examples: Examples):
-        """See `Task.core_loss`."""
+        """The loss with labels and weights, as the core has it."""
         return core.RowLoss(
             code=core.MULTICLASS,
             n_outputs=self.n_classes,
@@ -90,3 +94,135 @@ class Multiclass(SmoothRowLoss):
     def decode(self, scores, plain, examples=None):
         """Column of the largest score, the lowest among equals."""
         return np.argmax(scores, axis=1)
+
+
+@dataclass(frozen=True)
+class OneVsOne(Task):
+    """A score for each pair of classes (a, b), a < b, positive for a; a row's loss is its pairs' hinge losses.
+
+    The pairs share nothing but rows: each is a two-class problem of its own. Predicted is the class with the most
+    votes, of equals the lowest.
+
+    Parameters
+    ----------
+    n_classes : int
+    or_scores : bool, default=False
+        Whether a solver may take one score for each class instead (`Multiclass`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import OneVsOne
+    >>> OneVsOne(3).decode(np.array([[1.0, 1.0, -1.0], [-1.0, 2.0, 3.0]]), np.zeros(0))
+    array([0, 1])
+    """
+
+    n_classes: int = 2
+    or_scores: bool = False
+
+    def __post_init__(self):
+        if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
+            raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """Number of pairs."""
+        return self.n_classes * (self.n_classes - 1) // 2
+
+    def class_pairs(self):
+        """All pairs of classes, (0, 1), (0, 2), …"""
+        return list(combinations(range(self.n_classes), 2))
+
+    def in_scores(self):
+        """The same classes with a score each, where ``or_scores`` allows it."""
+        return Multiclass(self.n_classes) if self.or_scores else None
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Codes 0, 1, … of the classes and weights as one-row examples."""
+        y = np.asarray(y)
+        is_whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
+        if y.ndim != 1 or not is_whole or (len(y) and not 0 <= y.min() <= y.max() < self.n_classes):
+            raise ValueError(f"labels must be 0 to {self.n_classes - 1}, one per row")
+        return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+
+    def augment(self, scores, plain, examples: Examples) -> Augmented:
+        """Loss-augmented argmax of every example."""
+        signs = np.zeros(scores.shape)
+        for column, (a, b) in enumerate(self.class_pairs()):
+            signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
+        within = (signs != 0) & (signs * scores < 1)
+        return Augmented(delta=within.sum(axis=1).astype(np.float64), coef=np.where(within, signs, 0.0))
+
+    def decode(self, scores, plain, examples=None):
+        """Codes of the classes with the most votes."""
+        votes = np.zeros((len(scores), self.n_classes), np.int64)
+        for column, (a, b) in enumerate(self.class_pairs()):
+            for_a = scores[:, column] > 0
+            votes[:, a] += for_a
+            votes[:, b] += ~for_a
+        return np.argmax(votes, axis=1)
+
+
+@dataclass(frozen=True)
+class Ordinal(RowLoss):
+    """ℓ = Σ_j max(0, 1 − y_j (f(x) − θ_j)), y_j = +1 for classes above the threshold j, else −1.
+
+    One function f, and a threshold between any two neighbours: every row asks every threshold to be on its side of
+    f(x), by 1. At the optimum the thresholds are in order by themselves. They are the n_classes − 1 plain parameters,
+    regularised like the rest of w; there is no other intercept. Δ is the number of thresholds on the wrong side: how
+    many classes off the prediction is.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes, at least 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import Ordinal
+    >>> task = Ordinal(3)
+    >>> task.decode(np.array([[-2.0], [0.0], [5.0]]), np.array([-1.0, 1.0]))
+    array([0, 1, 2])
+    """
+
+    n_classes: int
+    has_threshold = False
+
+    def __post_init__(self):
+        if self.n_classes < 2:
+            raise ValueError(f"n_classes must be at least 2, found {self.n_classes}")
+
+    @property
+    def n_plain(self) -> int:  # type: ignore[override]
+        """One threshold between any two neighbours."""
+        return self.n_classes - 1
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Class codes 0 .. n_classes − 1, lowest first, and weights as one-row examples."""
+        y = np.asarray(y)
+        bad = ~np.isin(y, np.arange(self.n_classes))
+        if y.ndim != 1 or bad.any():
+            found = f"{y[bad][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
+            raise ValueError(f"class codes must be 0 to {self.n_classes - 1}, one per row; found {found}")
+        return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        return core.RowLoss(
+            code=core.ORDINAL,
+            n_outputs=1,
+            n_classes=self.n_classes,
+            classes=np.ascontiguousarray(examples.labels),
+            weights=as_floats(examples.weights),
+        )
+
+    def decode(self, scores, plain, examples=None):
+        """Class c of the greatest Σ_{j<c} (f − θ_j), the lowest among equals: thresholds that rise are counted."""
+        codes = np.empty(len(scores), dtype=np.int64)
+        core.decode_ordinal(scores=as_floats(scores), thresholds=as_floats(plain), codes=codes)
+        return codes
+
+    def error(self, predicted, examples: Examples) -> float:
+        """Weighted mean of how many classes off the predictions are."""
+        return float(np.average(np.abs(predicted - examples.labels), weights=examples.weights))

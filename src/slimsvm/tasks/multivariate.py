@@ -19,7 +19,8 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.tasks.binary import Binary
-from slimsvm.tasks.task import Augmented, Examples, Task, as_floats, unit_weights
+from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.task import Augmented, Task, as_floats
 
 Array = np.ndarray
 
@@ -109,7 +110,7 @@ class ErrorRate(OverAllRows):
     """
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
+        """Loss-augmented argmax of every example."""
         rows = examples.made.setdefault("rows", Examples(examples.labels, np.ones(examples.n_rows)))
         hinge = ROW_BY_ROW.augment(scores, plain, rows)
         hinge.coef[:] /= examples.n_rows
@@ -149,7 +150,7 @@ class FBeta(OverAllRows):
         return 1.0 - (1.0 + self.beta**2) * a / either if either else 0.0
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`. Ties: the fewest predicted positives, of equal scores the last rows."""
+        """Loss-augmented argmax. Ties: the fewest predicted positives, of equal scores the last rows."""
         classes = self._by_class(scores, examples)
         a, b = self._best_table(*classes)
         delta = self.loss(a, b, len(classes[0]))
@@ -212,14 +213,14 @@ class AtK(OverAllRows):
         raise TypeError(f"{type(self).__name__} must define per(examples)")
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """See `OverAllRows.encode`; k must leave rows on both sides."""
+        """Labels −1 and +1 (or 0 and 1) as one example; k must leave rows on both sides."""
         examples = super().encode(y, sample_weight)
         if self._is_count and self.k >= examples.n_rows:
             raise ValueError(f"k must be less than the number of rows, {examples.n_rows}; found {self.k}")
         return examples
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`. Ties: the fewest true positives, of equal scores the last rows."""
+        """Loss-augmented argmax. Ties: the fewest true positives, of equal scores the last rows."""
         classes = self._by_class(scores, examples)
         k, per = self.n_predicted(examples), self.per(examples)
         a, worth = core.best_table_at_k(
@@ -317,7 +318,7 @@ class ROCArea(OverAllRows):
     has_threshold = False
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`. A pair is swapped where s₊ − s₋ ≤ 1: the labels −1 and +1 of a pair tie at 1."""
+        """Loss-augmented argmax. A pair is swapped where s₊ − s₋ ≤ 1: the labels −1 and +1 of a pair tie at 1."""
         coef, scores, positive = np.empty((examples.n_rows, 1)), as_floats(scores), examples.labels > 0
         positives, negatives = (
             rows[np.argsort(scores[rows, 0])] for rows in map(np.flatnonzero, (positive, ~positive))

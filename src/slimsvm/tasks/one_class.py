@@ -7,7 +7,8 @@ from numbers import Real
 
 import numpy as np
 
-from slimsvm.tasks.task import Augmented, Examples, RowDual, Task, unit_weights
+from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.task import Augmented, RowDual, Task
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class OneClass(Task):
 
     @property
     def intercept_price(self) -> float:  # type: ignore[override]
-        """See `Task`."""
+        """ν."""
         return self.nu
 
     def row_dual(self, examples: Examples, price):
-        """See `Task.row_dual`."""
+        """The dual with one variable for each row."""
         zeros = np.zeros(len(price))
         return RowDual(zeros, 0.0, zeros, price, float(self.nu * price.sum()))
 
@@ -58,7 +59,7 @@ class OneClass(Task):
         return Examples(labels=np.ones(len(y), np.int8), weights=unit_weights(sample_weight, len(y)))
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
+        """Loss-augmented argmax of every example."""
         return Augmented(delta=np.zeros(len(scores)), coef=np.where(scores < 0, 1.0, 0.0))
 
     def decode(self, scores, plain, examples=None):

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.task import Augmented, Examples, Task, as_floats, pieces, unit_weights
+from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.task import Augmented, Task, as_floats, pieces
 
 Array = np.ndarray
 
@@ -100,7 +101,7 @@ class Swaps(Ranking):
         return codes
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`. A pair is swapped where s_i − s_j ≤ 1: its labels −1 and +1 tie at 1."""
+        """Loss-augmented argmax. A pair is swapped where s_i − s_j ≤ 1: its labels −1 and +1 tie at 1."""
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(scores[:, 0], examples)
         augment = core.augment_swaps.prepare(
@@ -142,7 +143,7 @@ class AveragePrecision(Ranking):
         return (y > 0).astype(np.int64)
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`. Ties: the fewest swapped pairs; rows of equal scores stand in their order."""
+        """Loss-augmented argmax. Ties: the fewest swapped pairs; rows of equal scores stand in their order."""
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(-scores[:, 0], examples, kind="stable")
         augment = core.augment_average_precision.prepare(

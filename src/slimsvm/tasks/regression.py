@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.task import Examples, RowDual, SmoothRowLoss, as_floats, unit_weights
+from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.task import RowDual, SmoothRowLoss, as_floats
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class Regression(SmoothRowLoss):
         return Examples(labels=y, weights=unit_weights(sample_weight, len(y)))
 
     def row_dual(self, examples: Examples, price):
-        """See `Task.row_dual`: v_i = α_i − α_i*."""
+        """The dual with one variable for each row, v_i = α_i − α_i*."""
         return RowDual(examples.labels, float(self.epsilon), -price, price)
 
     def core_loss(self, examples: Examples):
-        """See `Task.core_loss`."""
+        """The loss with labels and weights, as the core has it."""
         return core.RowLoss(
             code=core.EPSILON_INSENSITIVE,
             n_outputs=1,

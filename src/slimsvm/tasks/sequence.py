@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.task import Augmented, Examples, Task, as_floats, pieces, unit_weights
+from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.task import Augmented, Task, as_floats, pieces
 
 Array = np.ndarray
 
@@ -90,7 +91,7 @@ class Chain(Task):
         )
 
     def core_loss(self, examples: Examples):
-        """See `Task.core_loss`."""
+        """The loss with labels and weights, as the core has it."""
         return core.SequenceLoss(
             code=CHAIN_LOSSES[self.loss],
             n_classes=self.n_labels,
@@ -100,7 +101,7 @@ class Chain(Task):
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`. Ties: the lowest label in the first row, then in the second, and so on."""
+        """Loss-augmented argmax. Ties: the lowest label in the first row, then in the second, and so on."""
         delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, self.n_labels))
         part = np.empty((examples.n_examples, self.n_plain))
         augment = core.augment_chains.prepare(
@@ -118,7 +119,7 @@ class Chain(Task):
         return Augmented(delta, coef, part)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
+        """The loss and its slope along a line, by a compiled pass."""
         along = core.chains_along.prepare(
             loss=CHAIN_LOSSES[self.loss],
             labels=examples.labels,

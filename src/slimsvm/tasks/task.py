@@ -10,147 +10,16 @@ plain parameters. The example's loss is ℓ_e = c_e − Σ coef · scores − �
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from slimsvm import core
-from slimsvm.lazy import made_once
+from slimsvm.tasks.examples import Examples
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Examples:
-    """What the loss counts: rows grouped into weighted examples.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-        One label per row, as the task's ``encode`` made it.
-    weights : ndarray of shape (n_examples,), float64
-        ω_e > 0.
-    offsets : int64 ndarray of shape (n_examples + 1,) or None
-        Example e owns rows ``offsets[e]:offsets[e + 1]``. None: every row is an example (nothing is stored).
-    per_row, per_example : mappings of name to ndarray
-        Further structure a task needs; cut up together with the labels or the weights.
-    shared : dict
-        What a task keeps for these examples and all parts of them; no part of what they are.
-    """
-
-    labels: Array
-    weights: Array
-    offsets: Array | None = None
-    per_row: Mapping[str, Array] = field(default_factory=dict)
-    per_example: Mapping[str, Array] = field(default_factory=dict)
-    shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows in all examples together."""
-        return len(self.labels)
-
-    @property
-    def n_examples(self) -> int:
-        """Number N of examples."""
-        return len(self.weights)
-
-    @property
-    def row_offsets(self) -> Array:
-        """``offsets``, written out where every row is an example."""
-        return np.arange(self.n_rows + 1) if self.offsets is None else self.offsets
-
-    @made_once
-    def made(self) -> dict[str, Any]:
-        """What tasks have made from these examples, to be used again."""
-        return {}
-
-    @made_once
-    def total_weight(self) -> float:
-        """Ω = Σ ω_e."""
-        return float(self.weights.sum())
-
-    @made_once
-    def are_alike(self) -> bool:
-        """Whether all weights are the same."""
-        return bool(np.all(self.weights == self.weights[0]))
-
-    @made_once
-    def _cumulative_weights(self) -> Array | None:
-        """Running sums of the weights; None when they are all alike."""
-        return None if self.are_alike else np.cumsum(self.weights)
-
-    @made_once
-    def lengths(self) -> Array:
-        """Rows of every example, where ``offsets`` says which."""
-        return np.diff(self.row_offsets)
-
-    @made_once
-    def _example_of_rows(self) -> Array:
-        """`example_of_rows`, where ``offsets`` says which."""
-        found = np.repeat(np.arange(self.n_examples), self.lengths)
-        found.flags.writeable = False
-        return found
-
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """``size`` examples with replacement, ∝ their weights."""
-        cumulative = self._cumulative_weights
-        if cumulative is None:
-            return rng.integers(0, self.n_examples, size)
-        return np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
-
-    def rows_of(self, index: Array) -> Array:
-        """Row numbers of the examples ``index``, in that order."""
-        if self.offsets is None:
-            return np.asarray(index, dtype=np.int64)
-        starts, lengths = self.offsets[index], self.lengths[index]
-        ends = np.cumsum(lengths)
-        return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
-
-    def example_of_rows(self) -> Array:
-        """Example number of every row."""
-        if self.offsets is None:
-            return np.arange(self.n_rows)
-        return self._example_of_rows
-
-    def take(self, index: Array) -> Examples:
-        """The examples ``index`` (repeats allowed) with their rows, in that order."""
-        rows = self.rows_of(index)
-        offsets = None
-        if self.offsets is not None:
-            offsets = np.concatenate([[0], np.cumsum(self.lengths[index])])
-        return replace(
-            self,
-            labels=self.labels[rows],
-            weights=self.weights[index],
-            offsets=offsets,
-            per_row={name: values[rows] for name, values in self.per_row.items()},
-            per_example={name: values[index] for name, values in self.per_example.items()},
-        )
-
-    def part(self, lo: int, hi: int) -> Examples:
-        """The examples lo, …, hi − 1 of one row each, whose arrays are not copied."""
-        return replace(
-            self,
-            labels=self.labels[lo:hi],
-            weights=self.weights[lo:hi],
-            per_row={name: values[lo:hi] for name, values in self.per_row.items()},
-            per_example={name: values[lo:hi] for name, values in self.per_example.items()},
-        )
-
-    def take_rows(self, rows: Array) -> Examples:
-        """One example made of some rows of a single example: the smaller problem of a loss over all rows."""
-        if self.n_examples != 1:
-            raise ValueError(f"take_rows needs exactly one example, found {self.n_examples}")
-        return replace(
-            self,
-            labels=self.labels[rows],
-            offsets=np.array([0, len(rows)], dtype=np.int64),
-            per_row={name: values[rows] for name, values in self.per_row.items()},
-        )
 
 
 @dataclass(frozen=True)
@@ -319,7 +188,7 @@ class Task:
         raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
 
     def row_dual(self, examples: Examples, price: Array) -> RowDual:
-        """The dual with one variable for each row, of the price C ω_i. Tasks may do without."""
+        """The dual with one variable for each row; ``price`` is C ω_i. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no dual with one variable for each row")
 
     @property
@@ -362,10 +231,10 @@ class Task:
 
 
 class RowLoss(Task):
-    """Base of the tasks whose examples are rows and whose loss the core has: a task says which one, no more."""
+    """Base of tasks whose examples are single rows and whose loss the core computes; a task names the loss."""
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """See `Task.augment`."""
+        """Loss-augmented argmax of every example."""
         scores, n = as_floats(scores), examples.n_rows
         augmented = Augmented(
             np.empty(n), np.empty(scores.shape), np.empty((n, self.n_plain)) if self.n_plain else None
@@ -377,7 +246,7 @@ class RowLoss(Task):
         return augmented
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """See `Task.along`."""
+        """The loss and its slope along a line, by a compiled pass."""
         plain = {}
         if self.n_plain:
             plain = {"base_plain": as_floats(base[1]), "direction_plain": as_floats(direction[1])}
@@ -391,7 +260,7 @@ class RowLoss(Task):
         )
 
     def _made_for(self, examples: Examples) -> core.Structure:
-        """`core_loss`, made once for examples that are used again and again."""
+        """The `core_loss` of these examples, made once."""
         task, loss = examples.made.get("loss", (None, None))
         if task is not self:
             loss = self.core_loss(examples)
@@ -400,10 +269,10 @@ class RowLoss(Task):
 
 
 class SmoothRowLoss(RowLoss):
-    """A `RowLoss` of which the core has a smoothed form, too."""
+    """A `RowLoss` whose smoothed form the core computes, too."""
 
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """See `Task.smooth`."""
+        """Smoothed losses, by a compiled pass."""
         scores = as_floats(scores)
         residual, curvature = np.empty(scores.shape), np.empty(scores.shape)
         share = np.empty(scores.shape) if self.has_share else None
@@ -422,7 +291,7 @@ class SmoothRowLoss(RowLoss):
 
 
 def as_floats(values: Array) -> Array:
-    """An array as compiled code has it."""
+    """A C-contiguous float64 array."""
     return np.ascontiguousarray(values, np.float64)
 
 
@@ -444,15 +313,3 @@ def losses(augmented: Augmented, scores: Array, plain: Array, examples: Examples
     if augmented.plain is not None:
         values = values - augmented.plain @ plain
     return values
-
-
-def unit_weights(sample_weight: Array | None, n: int) -> Array:
-    """Weights of n one-row examples: ones, or ``sample_weight`` checked for shape and sign."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), found {weights.shape}")
-    if len(weights) and not (weights.min() > 0 and weights.max() < np.inf):
-        raise ValueError("the weights of a task's examples must be positive and finite")
-    return weights

@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
+from slimsvm.editing import PATIENCE
 from slimsvm.kernels.far import Bulk
 from slimsvm.kernels.shift_invariant import KERNELS, RBF, Laplacian
 from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
@@ -48,8 +49,6 @@ SAMPLE_SHARE = 0.1
 MAX_CUTS_N = 300_000
 # Rows from which the number of vectors with a metric of their own is searched for.
 LEAST_SEARCH_N = 50
-# Values of C that are tried, from the lowest. The search ends after PATIENCE values in a row without a lower error.
-C_VALUES, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 # Errors up to this many times the lowest are near it. Further gammas are tried on a side as long as the last one's
 # error is near the lowest before; values of C with such errors are tried again with more rows.
 NEAR = 1.05
@@ -81,7 +80,7 @@ BLOCK_VALUES, APART = 1 << 20, 4.0
 # -- solver and multi_class -------------------------------------------------------------------------------------------
 
 
-def choose_solver(problem: Problem, max_basis: int | str | None, learns_metric: bool) -> Solver:
+def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solver:
     """The solver that ``solver="auto"`` stands for.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
+from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
 from slimsvm.estimators._shared.automatic import (
-    C_VALUES,
     choose,
     choose_solver,
     kernels_tried,
@@ -328,7 +328,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         if isinstance(judge, Compact):
             # Few vectors are looked for once, with the C that the exact SVM does best with, or 100 with their metric.
             judge = solvers.Refine(learn_metric=True) if judge.learn_metric else exact_solver(problem.task)
-        C_values = C_VALUES if is_chosen(self.C) else (problem.C,)
+        C_values = VALUES_OF_C if is_chosen(self.C) else (problem.C,)
         tried = kernels_tried(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
         problem, self.validation_ = choose(problem, judge, C_values, tried)
         self.kernel_ = problem.kernel

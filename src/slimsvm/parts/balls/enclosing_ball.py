@@ -85,7 +85,8 @@ class BallRun(Run):
         values = (sums[:, 0] + self.offset * coef.sum()) * self.y[of]
         order = np.argsort(rows)
         place = order[np.minimum(np.searchsorted(rows, of, sorter=order), len(rows) - 1)]
-        return values + np.where(rows[place] == of, self.ridge[of] * alpha[place], 0.0)
+        found: Array = values + np.where(rows[place] == of, self.ridge[of] * alpha[place], 0.0)
+        return found
 
     def all_products(self) -> Array:
         """(Qα)_i of all rows, in one fused pass."""
@@ -94,7 +95,8 @@ class BallRun(Run):
         values = self.kernel_rows.scores(self.kernel_rows.points(rows), coef)[:, 0].astype(np.float64)
         values = self.y * (values + self.offset * coef.sum())
         values[rows] += self.ridge[rows] * alpha
-        return values
+        found: Array = values
+        return found
 
     def excess(self, products: Array, radius_squared: float, epsilon: float) -> Array:
         """By how much squared distances exceed that of the ball widened by 1 + ε."""
@@ -153,7 +155,8 @@ class BallRun(Run):
         points, y, examples, share = kernel_rows.points(rows), self.y, problem.examples, 1.0
 
         def look(at: Array | None = None) -> Array:
-            return kernel_rows.scores(points, coef, rows=at).astype(np.float64) + intercept
+            found: Array = kernel_rows.scores(points, coef, rows=at).astype(np.float64) + intercept
+            return found
 
         scores: Any = reported(kernel_rows, status, len(rows), look)
         is_whole = scores is not None

@@ -20,7 +20,7 @@ from slimsvm.parts.checks import Need, no_free_intercept
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 
@@ -107,16 +107,19 @@ def signs(steps: Steps, index: Array, n_outputs: int) -> Array:
     if steps.loss == EPSILON_INSENSITIVE:
         return np.ones((len(index), 1))
     if steps.loss == HINGE:
-        return labels[:, None]
+        found: Array = labels[:, None]
+        return found
     return np.where(np.arange(n_outputs) == labels[:, None], 1.0, -1.0)
 
 
 def linear_part(steps: Steps, alpha: Array) -> Array:
     """What every row has in the dual objective's linear term, shape (n,)."""
     if steps.loss == EPSILON_INSENSITIVE:
-        return np.sum(steps.labels[:, None] * alpha - steps.epsilon * np.abs(alpha), axis=1)
+        found: Array = np.sum(steps.labels[:, None] * alpha - steps.epsilon * np.abs(alpha), axis=1)
+        return found
     sign = signs(steps, np.arange(len(alpha)), alpha.shape[1])
-    return np.sum(np.where(sign > 0, steps.cost_positive, steps.cost_negative) * alpha, axis=1)
+    found = np.sum(np.where(sign > 0, steps.cost_positive, steps.cost_negative) * alpha, axis=1)
+    return found
 
 
 def dual_point(steps: Steps, alpha: Array, value: float) -> DualPoint:
@@ -134,7 +137,8 @@ def row_losses(steps: Steps, index: Array, scores: Array) -> Array:
     else:
         sign = signs(steps, index, scores.shape[1])
         slack = np.where(sign > 0, steps.cost_positive, steps.cost_negative) - sign * scores
-    return steps.price[index] * np.maximum(slack, 0.0).sum(axis=1)
+    found: Array = steps.price[index] * np.maximum(slack, 0.0).sum(axis=1)
+    return found
 
 
 def relative_error(steps: Steps, alpha: Array, size: Array, scores: Array, model_scores: Array) -> float | None:

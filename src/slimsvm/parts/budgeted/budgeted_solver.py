@@ -43,18 +43,18 @@ class BudgetedSolver(Solver):
 
     def __init__(
         self,
-        max_basis=500,
+        max_basis: int = 500,
         *,
-        epochs=3,
-        maintenance="merge",
-        finish=True,
-        descent_epochs=0,
-        selection="permutation",
-        patience=None,
-        average=True,
-        reports="sample",
-        tol_relative=1e-3,
-    ):
+        epochs: int = 3,
+        maintenance: Any = "merge",
+        finish: bool = True,
+        descent_epochs: int = 0,
+        selection: str = "permutation",
+        patience: Any = None,
+        average: bool = True,
+        reports: str = "sample",
+        tol_relative: float = 0.001,
+    ) -> None:
         self.max_basis = max_basis
         self.epochs = epochs
         self.maintenance = maintenance

@@ -32,7 +32,7 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import finite
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import iterate
-from slimsvm.tasks.same_loss import same_fields
+from slimsvm.tasks.examples import same_fields
 
 
 def comes_again(digest: bytes, problem: Problem, state: BudgetState | None) -> bool:

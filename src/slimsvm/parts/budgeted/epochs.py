@@ -101,8 +101,9 @@ class BudgetedRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`."""
-        return self.epoch / self.n_epochs
+        """Share of the planned work that is done."""
+        found: float = self.epoch / self.n_epochs
+        return found
 
     def _go_on(self, state: BudgetState) -> None:
         """Start from an earlier model and its dual variables, shrunk into the box where C is smaller now."""

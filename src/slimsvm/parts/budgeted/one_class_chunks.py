@@ -88,7 +88,8 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
         fit.counters = fit.counters | {"kernel_evals": evals, "report_kernel_evals": rows.counter.n}
     fit.state = OneClassState(_divided(box, rho), total, *_kept(recent))
     fit.basis_rows = None  # of the rows of one chunk
-    return fit
+    found: Fit = fit
+    return found
 
 
 def one_class_after_fit(fit: AfterFit) -> OneClassState:

@@ -154,7 +154,8 @@ class PlainAscentRun(Run):
             most *= 1 if self.beta.shape[1] == 1 else 2  # of all classes together
             share = max(RANK_TOLERANCE[self.kernel_rows.dtype], Doubt(self.kernel_rows).share_of_diagonal)
             sure = max(sure, self.found.bound_in_basis - 0.5 * share * most**2)
-        return sure
+        found: float = sure
+        return found
 
     def allowed(self, objective: float) -> float:
         """The widest gap with which the fit has converged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,10 +36,11 @@ class Cut:
     @made_once
     def intercept(self) -> Array:
         """G's part over the constant feature of every output column."""
-        return self.coef.sum(axis=0)
+        found: Array = self.coef.sum(axis=0)
+        return found
 
 
-def weighted_sum(cuts, weights: Array) -> Cut:
+def weighted_sum(cuts: Sequence[Cut], weights: Array) -> Cut:
     """Σ_j weights_j (c_j, g_j) as one cut over the union of the rows."""
     rows = np.concatenate([cut.rows for cut in cuts])
     coef = np.concatenate([weight * cut.coef for cut, weight in zip(cuts, weights)])
@@ -49,7 +51,7 @@ def weighted_sum(cuts, weights: Array) -> Cut:
     return Cut(float(sum(weight * cut.c for cut, weight in zip(cuts, weights))), distinct, total, plain)
 
 
-def n_distinct_rows(cuts, n_rows: int) -> int:
+def n_distinct_rows(cuts: Sequence[Cut], n_rows: int) -> int:
     """How many rows the cuts lie on together."""
     n_listed = sum(len(cut.rows) for cut in cuts)
     if n_rows > 64 * n_listed:  # work that does not grow with the data where the cuts are small

@@ -99,7 +99,7 @@ class CuttingPlaneRun(Run):
 
     doing = "cutting planes"
 
-    def __init__(self, problem: Problem, oracle, plan: Plan, state: CutsState | None):
+    def __init__(self, problem: Problem, oracle: Any, plan: Plan, state: CutsState | None):
         self.problem, self.oracle, self.plan = problem, oracle, plan
         self.tol, self.tol_relative = problem.tol, plan.tol_relative
         if oracle.exact and plan.tol_relative is not None:
@@ -129,7 +129,7 @@ class CuttingPlaneRun(Run):
             self.restore(state)
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         objective, gap = record.get("objective"), record.get("gap")
         if objective is None or gap is None or self.warming_up:
             return None

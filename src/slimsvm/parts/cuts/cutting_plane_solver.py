@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from slimsvm.parts.checks import check_count, check_needs, no_free_intercept
 from slimsvm.parts.cuts import CutsState
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
@@ -16,7 +18,7 @@ class CuttingPlaneSolver(Solver):
     max_idle: int
     states: tuple[type, ...] = (CutsState,)
 
-    def oracle(self, problem: Problem):
+    def oracle(self, problem: Problem) -> Any:
         """The oracle with this solver's parameters."""
         raise TypeError(f"{type(self).__name__} must define oracle(problem)")
 

@@ -19,7 +19,7 @@ from slimsvm.parts.reports import reported
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.tasks import Augmented, Examples, Task, losses
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 
@@ -80,7 +80,7 @@ class PlanesRun(Run):
         self.judged: float | None = None
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """See `parts.progress`."""
+        """How many times the tolerance is left after an iteration."""
         objective, gap = record.get("objective"), record.get("gap")
         return None if objective is None or gap is None else gap / max(self.allowed(objective), 1e-300)
 
@@ -105,7 +105,8 @@ class PlanesRun(Run):
         run_tiles(answer, len(parts), self.kernel_rows.n_jobs)
         for index, (examples, augmented, _) in zip(parts, found):
             self.planes.add(index, examples, augmented)
-        return sum(loss for _, _, loss in found)
+        value: float = sum(loss for _, _, loss in found)
+        return value
 
     def answer(self, index: Array) -> tuple[Examples, Augmented, float]:
         """Loss-augmented argmax of some examples, with their weighted losses."""

@@ -206,7 +206,15 @@ def violated_units(task: Task, examples: Examples, augmented: Augmented) -> Unit
     return Units(index, None if alike else weights / total, total, by_row=False)
 
 
-def sampled_cut(task, examples, augmented, units: Units, c: float | None, size: int, rng) -> Cut:
+def sampled_cut(
+    task: Task,
+    examples: Examples,
+    augmented: Augmented,
+    units: Units,
+    c: float | None,
+    size: int,
+    rng: np.random.Generator,
+) -> Cut:
     """(Ω_I / (Ω r)) Σ_j (Δ, δΨ)_{S_j} with S drawn from the units, or with the constant c where it is given.
 
     Duplicated examples merge into one coefficient.

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.core.calls import in_calls
-from slimsvm.core.products import add_transposed
+from slimsvm.core.products import add_transposed, in_calls
 from slimsvm.kernels import FeatureRows, KernelRows
 from slimsvm.model import KernelExpansion, LinearModel
 from slimsvm.tasks import Augmented, Examples, Task
@@ -112,7 +111,10 @@ def blocks_of(examples: Examples, prices: Array) -> core.Structure:
     """A ``struct slimsvm_blocks``: the rows of each example, and what the weights of its planes may add up to."""
     starts = starts_of(examples)
     longest = int(np.diff(starts).max(initial=0))
-    return core.Blocks(n_rows=examples.n_rows, starts=starts, prices=prices, place=np.zeros(longest, np.int64))
+    found: core.Structure = core.Blocks(
+        n_rows=examples.n_rows, starts=starts, prices=prices, place=np.zeros(longest, np.int64)
+    )
+    return found
 
 
 @dataclass
@@ -185,7 +187,8 @@ class KernelBook:
 
     def scores_of(self, rows: Array) -> Array:
         """Scores of some rows."""
-        return self.scores[rows]
+        found: Array = self.scores[rows]
+        return found
 
     def step(self, planes: Planes, batch: Array, how: Step) -> None:
         """A step on each example of a batch."""

@@ -92,7 +92,7 @@ class ProjectedScores:
         """Whether the basis grows no more."""
         return self.n_basis >= self.max_basis
 
-    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
         """Let the basis grow by the new cut's residual; returns its projection's inner products (t + 1,).
 
         Where the basis has grown, so have all projections: then the inner products of all, (t + 1, t + 1).

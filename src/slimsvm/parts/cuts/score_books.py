@@ -66,7 +66,7 @@ class FullScores:
         """True when a further cut needs room made first."""
         return not self.free
 
-    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
         """Evaluate a cut over all rows; returns its inner products (t + 1,) with the live cuts and with itself.
 
         An ``exact`` cut differs from the one before it in the rows whose loss-augmented label changed: only those are
@@ -78,7 +78,8 @@ class FullScores:
         if self.intercept:
             out += cut.intercept.astype(out.dtype)
         self.slots = np.append(self.slots, slot)
-        return self._products_with(cut) + plain_products(cut, live)
+        found: Array = self._products_with(cut) + plain_products(cut, live)
+        return found
 
     def _products_with(self, cut: Cut) -> Array:
         """Inner products of a cut with the live cuts, (t,)."""
@@ -102,7 +103,8 @@ class FullScores:
         if self.matrix is None:
             return self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
         if self.n_outputs > 1:
-            return self.matrix[rows].T @ coef.astype(self.matrix.dtype)
+            found: Array = self.matrix[rows].T @ coef.astype(self.matrix.dtype)
+            return found
         # Lines of a symmetric matrix are added up where they lie: a copy of them takes longer than the product.
         out = np.empty(len(self.matrix))
         self._combine(self.matrix, rows, coef[:, 0], out)
@@ -184,8 +186,8 @@ class SampledScores:
             products += np.stack([cut.intercept for cut in live])
         return products.transpose(1, 0, 2)
 
-    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
-        """See `FullScores.add`; ``products`` (t,) are those with the live cuts where known already."""
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
+        """Add a cut; ``products`` (t,) are those with the live cuts where they are known already."""
         if products is None:
             products = np.einsum("juc,uc->j", self.evaluate(cut.rows, live), cut.coef)
         own = self.kernel_rows.scores(self.kernel_rows.points(cut.rows), cut.coef, rows=cut.rows)
@@ -194,7 +196,8 @@ class SampledScores:
             diagonal += float(cut.intercept @ cut.intercept)
         self.vectors.append(self.kernel_rows.basis(cut.rows))
         self.points = None
-        return np.append(products, diagonal) + plain_products(cut, live)
+        found: Array = np.append(products, diagonal) + plain_products(cut, live)
+        return found
 
     def combine(self, alpha: Array) -> None:
         """Nothing to do: scores are computed where they are sampled."""
@@ -209,4 +212,5 @@ def plain_products(cut: Cut, live: list[Cut]) -> Array:
     """Inner products of a new cut's plain part with those of the live cuts and with itself, (t + 1,)."""
     if not len(cut.plain):
         return np.zeros(len(live) + 1)
-    return np.stack([one.plain for one in [*live, cut]]) @ cut.plain
+    found: Array = np.stack([one.plain for one in [*live, cut]]) @ cut.plain
+    return found

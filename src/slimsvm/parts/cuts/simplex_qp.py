@@ -70,7 +70,7 @@ class SimplexQP:
         self._bind()
 
     @classmethod
-    def from_gram(cls, G, h, alpha=None, tol: float = 1e-10) -> "SimplexQP":
+    def from_gram(cls, G: Any, h: Any, alpha: Any = None, tol: float = 1e-10) -> "SimplexQP":
         """Return the problem with t cuts given at once.
 
         Parameters
@@ -146,7 +146,7 @@ class SimplexQP:
         alpha = self.alpha
         return float(alpha @ self.h - 0.5 * alpha @ (self.G @ alpha))
 
-    def append(self, row, diagonal: float, c: float, alpha: float = 0.0) -> None:
+    def append(self, row: Any, diagonal: float, c: float, alpha: float = 0.0) -> None:
         """Append a cut.
 
         Parameters
@@ -186,7 +186,7 @@ class SimplexQP:
         self._arrays = larger
         self._bind()
 
-    def keep(self, index) -> None:
+    def keep(self, index: Any) -> None:
         """Forget all cuts but `index`.
 
         Parameters
@@ -205,7 +205,7 @@ class SimplexQP:
         core.keep_on_simplex(qp=self._compiled, n=self._n, kept=kept)
         self._n = len(kept)
 
-    def merge(self, index) -> np.ndarray:
+    def merge(self, index: Any) -> np.ndarray:
         """Replace some cuts by one, their mean weighted by alpha, appended at the end: the value stays as it is.
 
         Parameters
@@ -268,7 +268,9 @@ def _arrays(capacity: int) -> dict[str, np.ndarray]:
     }
 
 
-def solve_simplex_qp(G, h, C: float, alpha=None, tol: float = 1e-10) -> tuple[np.ndarray, float, float, int]:
+def solve_simplex_qp(
+    G: Any, h: Any, C: float, alpha: Any = None, tol: float = 1e-10
+) -> tuple[np.ndarray, float, float, int]:
     """Solve one quadratic programme over cuts; `SimplexQP` solves a sequence of them faster.
 
     Parameters

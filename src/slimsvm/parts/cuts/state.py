@@ -10,7 +10,7 @@ import numpy as np
 from slimsvm.parts.cuts.cut import Cut
 from slimsvm.parts.cuts.oracles import Point
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 

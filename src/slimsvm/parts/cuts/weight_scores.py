@@ -43,11 +43,12 @@ class WeightScores:
         """⟨g, φ(x_i)⟩ of all rows."""
         return self.features.scores(self.weights(cut), cut.intercept if self.intercept else None)
 
-    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
-        """See `FullScores.add`."""
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
+        """Add a cut; return its inner products (t + 1,) with the live cuts and with itself."""
         scores = self._scores(cut)
         self.cuts.append(cut)
-        return np.array([np.vdot(one.coef, scores[one.rows]) for one in self.cuts]) + plain_products(cut, live)
+        found: Array = np.array([np.vdot(one.coef, scores[one.rows]) for one in self.cuts]) + plain_products(cut, live)
+        return found
 
     def combine(self, alpha: Array) -> None:
         """Set ``scores`` to those of Σ α_j g_j."""

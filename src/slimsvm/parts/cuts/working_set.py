@@ -35,7 +35,7 @@ class WorkingSet:
         Relative KKT residual of the last solution.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.cuts: list[Cut] = []
         self.qp = SimplexQP(tol=QP_TOLERANCE)
         self.alpha = np.zeros(0)
@@ -43,7 +43,7 @@ class WorkingSet:
         self.idle = np.zeros(0, dtype=np.int64)
         self.xi = self.kkt = 0.0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.cuts)
 
     def add(self, cut: Cut, products: Array, best_product: float = 0.0) -> None:
@@ -105,4 +105,5 @@ class WorkingSet:
     @property
     def plain(self) -> Array:
         """The plain parameters v = Σ α_j plain_j."""
-        return self.alpha @ np.stack([cut.plain for cut in self.cuts])
+        found: Array = self.alpha @ np.stack([cut.plain for cut in self.cuts])
+        return found

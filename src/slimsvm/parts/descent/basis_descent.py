@@ -191,8 +191,10 @@ class Descent:
         """The problem's kernel, with the learned scales."""
         kernel: Any = self.kernel_rows.kernel
         if not self.learn_metric:
-            return kernel
-        return replace(kernel, gamma=np.asarray(kernel.gamma) * np.exp(2.0 * log_scale))
+            found: Kernel = kernel
+            return found
+        found = replace(kernel, gamma=np.asarray(kernel.gamma) * np.exp(2.0 * log_scale))
+        return found
 
     def set(self, flat: Array) -> None:
         """Go to other parameters."""

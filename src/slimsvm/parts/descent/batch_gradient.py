@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.core.calls import CALL_MICROSECONDS, in_calls
+from slimsvm.core.products import CALL_MICROSECONDS, in_calls
 from slimsvm.kernels import Folding, KernelRows, kernels_with
 from slimsvm.parts.descent.adam import Adam
 from slimsvm.parts.problem import Problem
@@ -240,4 +240,5 @@ def _room_for_sums(n_groups: int, d: int, k: int, m: int, dtype: np.dtype) -> in
     """Numbers that the sums of all groups and of the norm take, every row padded to whole vectors."""
     lanes = core.library().slimsvm_vector_bytes() // dtype.itemsize
     width, rest = -(-k // lanes) * lanes, -(-(d + m) // lanes) * lanes
-    return (n_groups + 1) * ((d + m + 1) * width + rest) + 64 // dtype.itemsize
+    found: int = (n_groups + 1) * ((d + m + 1) * width + rest) + 64 // dtype.itemsize
+    return found

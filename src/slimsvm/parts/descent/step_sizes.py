@@ -96,13 +96,15 @@ def spread_of(block: Any, kernel_rows: KernelRows) -> Array:
     near = kernel_rows.bulk.holds(block)
     block = block if near.all() else block[near]
     square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
-    return np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+    found: Array = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+    return found
 
 
 def noise_of(problem: Problem, kernel_rows: KernelRows, solver: Any) -> float:
     """Standard deviation of the noise, in that of each feature."""
     if not isinstance(solver.noise, str):
-        return solver.noise
+        found: float = solver.noise
+        return found
     task = problem.task
     is_classes = task.is_compiled and task.has_class_scores and problem.examples.offsets is None
     is_wide = kernel_rows.n_features >= NOISE_FEATURES and not kernel_rows.rows.is_sparse

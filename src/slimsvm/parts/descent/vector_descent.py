@@ -70,7 +70,8 @@ class Learning:
 
     def auto_steps(self, k: int) -> float:
         """Steps that ``epochs="auto"`` makes with k vectors, but for its limits."""
-        return AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+        found: float = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
+        return found
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class VectorDescent(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`; the coefficients that are solved for at the end take FINISH_SHARE of the time."""
+        """Share of the planned work that is done; the closing coefficients take FINISH_SHARE of it."""
         return (1.0 - FINISH_SHARE) * self.schedule.progress
 
     # -- sweeps ---------------------------------------------------------------------------------------------------

@@ -91,7 +91,8 @@ class ActiveRows:
     @property
     def rows(self) -> Array:
         """Which rows of all are active."""
-        return self.cache.active
+        found: Array = self.cache.active
+        return found
 
     @property
     def others(self) -> Array:
@@ -121,7 +122,8 @@ class ActiveRows:
         """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
         n = len(self)
         if not self.by_rule:
-            return self.largest
+            found: int = self.largest
+            return found
         is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
         if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= ALL_IF_FREE * n):
             return n

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -130,7 +131,7 @@ class DualAscent:
         """Whether no pass can be worth it: D is close to the model's objective."""
         return self.objective - self.bound <= WORTH_A_PASS * abs(self.bound)
 
-    def bar(self, total: int, name: str):
+    def bar(self, total: int, name: str) -> Any:
         """A progress bar, if the problem asks for one."""
         return tqdm(total=total, desc=name, unit="block", disable=not self.problem.verbose)
 
@@ -294,22 +295,22 @@ class BoxAscent(DualAscent):
             self.bound = -0.5 * float(v @ np.sqrt(np.maximum(self.kernel_rows.diag(), 0.0))) ** 2
             self.value, self.has_parts = -np.inf, False  # V = 0 is no dual point
 
-    def scale(self, gain, curvature):
+    def scale(self, gain: float, curvature: float) -> float:
         """One class: 1, for Σ v is fixed."""
         return 1.0 if self.dual.total else super().scale(gain, curvature)
 
-    def linear(self, V):
+    def linear(self, V: Array) -> float:
         """Σ t_i v_i − ε Σ |v_i|."""
         return float(self.dual.target @ V[:, 0] - self.dual.epsilon * np.abs(V).sum())
 
-    def feasible(self, V):
+    def feasible(self, V: Array) -> Array:
         """Within the bounds, and balanced unless there is no intercept."""
         return self.level.feasible(V[:, 0])[:, None]
 
-    def evened(self, V):
+    def evened(self, V: Array) -> Array:
         """What Σ v has too much is taken off the rows that can give most, if a few do."""
         dual = self.dual
-        v = np.clip(V[:, 0], dual.lo, dual.hi)
+        v: Array = np.clip(V[:, 0], dual.lo, dual.hi)
         excess = float(v.sum()) - dual.total
         room = np.maximum(v, 0.0) if excess > 0 else dual.hi - v if dual.total else np.maximum(-v, 0.0)
         givers = np.argsort(-room, kind="stable")[:FEW]
@@ -319,7 +320,7 @@ class BoxAscent(DualAscent):
         v[givers] -= np.sign(excess) * given
         return v[:, None]
 
-    def order(self, V):
+    def order(self, V: Array) -> Array:
         """Random; with an intercept so that both sides have the same share of Σ |v| at any place."""
         order = super().order(V)
         if not self.level.balanced:
@@ -330,14 +331,14 @@ class BoxAscent(DualAscent):
             share[side] = np.cumsum(v[side]) / v[side].sum()
         return order[np.argsort(share, kind="stable")]
 
-    def of_vector(self, i, has, left):
+    def of_vector(self, i: int, has: Array, left: Array) -> Array:
         """As much as the bounds allow, and of one sign: parts of both would cancel, and D counts |v|."""
         v = has[0]
         least = self.dual.lo[i] - v if v <= 0 else 0.0
         most = self.dual.hi[i] - v if v >= 0 else 0.0
         return np.array([min(max(left[0], least), most)])
 
-    def of_scores(self, scores):
+    def of_scores(self, scores: Array) -> list[Array]:
         """v_i = C_i·clip(½ + slack_i/(2τ), 0, 1)."""
         dual = self.dual
         residual = dual.target - scores[:, 0]
@@ -347,11 +348,12 @@ class BoxAscent(DualAscent):
         top = np.where(sign > 0, dual.hi, dual.lo)
         return [(top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0))[:, None] for tau in TEMPERATURES]
 
-    def solve_block(self, rows, K):
+    def solve_block(self, rows: Array, K: Array) -> Array:
         """By pairs where they keep Σ v, which a free intercept asks for."""
         dual = self.dual
         lo, hi = dual.lo[rows], dual.hi[rows]
-        v, g = self.V[rows, 0], dual.target[rows] - self.F[rows, 0]
+        v: Array = self.V[rows, 0]
+        g = dual.target[rows] - self.F[rows, 0]
         highest, lowest = dual.extremes(*dual.slopes(v, g, lo, hi))
         if highest - lowest > 1e-12:
             solve_set(
@@ -378,18 +380,18 @@ class ClassAscent(DualAscent):
         self.price = problem.C * problem.examples.weights
         self.own = self.labels[:, None] == np.arange(self.task.n_classes)
 
-    def linear(self, V):
+    def linear(self, V: Array) -> float:
         """Σ_ic Δ(y_i, c) α_ic: the cost of a row's own class is 0."""
         return -float(np.sum(self.task.cost[self.labels] * V))
 
-    def feasible(self, V):
+    def feasible(self, V: Array) -> Array:
         """The other classes' part clipped, and scaled down to C_i."""
         alpha = np.where(self.own, 0.0, np.maximum(-V, 0.0))
         total = alpha.sum(axis=1)
         alpha *= np.minimum(1.0, self.price / np.maximum(total, TINY))[:, None]
         return np.where(self.own, alpha.sum(axis=1)[:, None], -alpha)
 
-    def of_vector(self, i, has, left):
+    def of_vector(self, i: int, has: Array, left: Array) -> Array:
         """As much as C_i allows; what the vector has for row i's class is the sum of what it has for the others."""
         y = self.labels[i]
         alpha = np.maximum(-left, 0.0)
@@ -398,18 +400,19 @@ class ClassAscent(DualAscent):
         if not (total > 0 and most > 0):
             return np.zeros_like(left)
         alpha *= min(1.0, most / total)
-        part = -alpha
+        part: Array = -alpha
         part[y] = alpha.sum()
         return part
 
-    def of_scores(self, scores):
+    def of_scores(self, scores: Array) -> list[Array]:
         """Soft argmaxes: C_i times the share of each class."""
         task, examples = self.task, self.problem.examples
         return [self.problem.C * task.smooth(scores, tau, examples).residual for tau in TEMPERATURES]
 
-    def solve_block(self, rows, K):
+    def solve_block(self, rows: Array, K: Array) -> Array:
         """By rows, each exactly."""
-        V, F = self.V[rows], self.F[rows]
+        V: Array = self.V[rows]
+        F = self.F[rows]
         ascend = core.ascend_classes.prepare(
             K=K,
             offset=self.offset,

@@ -17,7 +17,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 from slimsvm.tasks.task import RowDual
 
 Array = np.ndarray
@@ -246,7 +246,8 @@ class Dual(RowDual):
     def parts_of_value(self, v: Array, g: Array) -> Array:
         """What each row adds to D(v)."""
         parts = 0.5 * v * (self.target + g)
-        return parts - self.epsilon * np.abs(v) if self.epsilon else parts
+        found: Array = parts - self.epsilon * np.abs(v) if self.epsilon else parts
+        return found
 
     def point(self, v: Array, g: Array) -> DualPoint:
         """v, with what of D(v) is sure and what rests on kernel values."""
@@ -261,7 +262,8 @@ class Dual(RowDual):
     def losses(self, g: Array, intercept: Array | float) -> Array:
         """C ω ℓ of each row's score t − g + intercept."""
         off = g - intercept
-        return self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
+        found: Array = self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
+        return found
 
     def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""

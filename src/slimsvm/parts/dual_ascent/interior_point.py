@@ -166,7 +166,8 @@ class InteriorPoint:
 
     def _slopes(self) -> Array:
         """Derivatives of D by z, without the bounds' part."""
-        return self.sign * (self.g[self.row] - self.y) - self.dual.epsilon
+        found: Array = self.sign * (self.g[self.row] - self.y) - self.dual.epsilon
+        return found
 
     def _note(self) -> None:
         self.v = self._sums(self.sign * self.z)
@@ -280,7 +281,8 @@ class Inner:
             return False
         if self.newton is None:
             self.newton = Newton(values(), self.dual)
-        return work >= WAIT * (WORK + 2 * n * self.newton.rank**2)
+        found: bool = work >= WAIT * (WORK + 2 * n * self.newton.rank**2)
+        return found
 
     def solve(self, tol: float) -> Inside | None:
         """The dual point that violates least of those the method comes to; None where it finds none, or none in time.

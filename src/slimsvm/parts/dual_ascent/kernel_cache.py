@@ -52,7 +52,8 @@ def kernel_values(
     if not keeps_lines(kernel_rows):
         return Recomputed(kernel_rows, memory_limit, active, kept, room)
     if kept is not None:
-        return kept.once("lines", lambda: KernelCache(kernel_rows, memory_limit, active))
+        found: KernelCache | Recomputed = kept.once("lines", lambda: KernelCache(kernel_rows, memory_limit, active))
+        return found
     return KernelCache(kernel_rows, memory_limit, active, room)
 
 
@@ -65,7 +66,8 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
     """Features of dense rows whose folded copy is in memory, in units of float32; infinite otherwise."""
     if kernel_rows.rows.is_sparse or not kernel_rows.is_kept:
         return np.inf
-    return kernel_rows.n_features * kernel_rows.dtype.itemsize / 4
+    found: float = kernel_rows.n_features * kernel_rows.dtype.itemsize / 4
+    return found
 
 
 class Recomputed:
@@ -269,7 +271,8 @@ class KernelCache:
                     block = self._buffer[: len(part) * (hi - lo)].reshape(len(part), hi - lo)
                     self.values[slots[part], lo:hi] = self.kernel_rows.block(points, rows=rows[part], out=block)
                 self._valid[slots[part]] = hi
-        return slots
+        found: Array = slots
+        return found
 
     def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
         """Compute columns lo to hi of the lines of rows, and put them into their slots."""

@@ -18,7 +18,7 @@ from slimsvm.parts.dual_ascent.dual import Dual
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.same_loss import same_fields
+from slimsvm.tasks.examples import same_fields
 
 Array = np.ndarray
 

@@ -152,7 +152,8 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
         return None
 
     def solved(right: Array) -> Array:
-        return lapack.dpotrs(factor, right, lower=1)[0]
+        found: Array = lapack.dpotrs(factor, right, lower=1)[0]
+        return found
 
     pinned, goal = np.zeros(0, np.int64), np.zeros(0)
     plain = solved(slope)

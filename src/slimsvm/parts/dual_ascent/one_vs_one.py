@@ -18,7 +18,7 @@ from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Examples, Task
-from slimsvm.tasks.same_loss import check_same_loss
+from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 
@@ -118,7 +118,7 @@ class OneVsOneRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`."""
+        """Share of the planned work that is done."""
         return len(self.fits) / len(self.pairs)
 
     def rows_of(self, pair: tuple[int, int]) -> Array:

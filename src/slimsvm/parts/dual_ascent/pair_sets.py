@@ -208,7 +208,8 @@ class PairSets:
     def values(self, k: int) -> Array:
         """Kernel values of pair k."""
         places = self.places[self.part(k)]
-        return self.K[np.ix_(places, places)]
+        found: Array = self.K[np.ix_(places, places)]
+        return found
 
     def go_inside(self, k: int) -> None:
         """Solve for pair k by the interior-point method; its point is taken if it is better."""

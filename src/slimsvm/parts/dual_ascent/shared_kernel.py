@@ -96,7 +96,8 @@ class SharedKernelRun(OneVsOneRun):
         if not self.is_shared:
             return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
         everything = np.arange(self.kernel_rows.n_rows)
-        return self.kept.once("K", lambda: self.kernel_rows.block(self.kernel_rows.points(everything)))
+        found: Array = self.kept.once("K", lambda: self.kernel_rows.block(self.kernel_rows.points(everything)))
+        return found
 
     def sure_of(self, sets: PairSets, some: list[Array]) -> float:
         """What is sure of the pairs' bounds."""

@@ -137,7 +137,7 @@ class GrowingFinish(ConvexFinish):
         return 0.5 * float(np.sum(self.penalty * u * u))
 
     def tolerance(self) -> float:
-        """See `ConvexFinish.tolerance`."""
+        """The gap at which Newton's method ends."""
         return super().tolerance() if self.loss_share is None else self.loss_share * self.loss()
 
     def _enter(self, u: Array, share: float) -> None:
@@ -221,7 +221,7 @@ class PursuitRun(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`: of the vectors, after which there is little to do."""
+        """Share of the vectors that are found; little is left to do after them."""
         return self.space.rank / self.plan.max_basis
 
     def _new_space(self) -> GrowingSubspace:

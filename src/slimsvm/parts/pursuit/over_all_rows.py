@@ -54,7 +54,7 @@ class OverAllRows(Run):
 
     @property
     def share_done(self) -> float:
-        """See `parts.progress`."""
+        """Share of the planned work that is done."""
         return 0.9 * self.run.share_done if self.finished is None else 1.0
 
     def step(self) -> dict[str, Any]:

@@ -83,7 +83,8 @@ class Directions:
 
     def lifted(self, vectors: Array) -> Array:
         """Vectors (k, q + 1) as they are seen, in input space: float64 (k, d)."""
-        return self.centre + (vectors[:, :-1].astype(np.float64) @ self.V.T) / self.scale
+        found: Array = self.centre + (vectors[:, :-1].astype(np.float64) @ self.V.T) / self.scale
+        return found
 
 
 @dataclass(frozen=True)

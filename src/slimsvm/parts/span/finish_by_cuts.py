@@ -45,11 +45,12 @@ class SpannedScores:
         self.coordinates = np.zeros((space.rank + 1, n_outputs))
         self.scores = np.zeros((space.n_rows, n_outputs))
 
-    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact=False) -> Array:
-        """See `FullScores.add`."""
+    def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
+        """Add a cut; return its inner products (t + 1,) with the live cuts and with itself."""
         self.z.append(self.space.coordinates_of(cut.rows, cut.coef))
         inner = np.array([np.vdot(z, self.z[-1]) for z in self.z])
-        return inner + plain_products(cut, live)
+        found: Array = inner + plain_products(cut, live)
+        return found
 
     def combine(self, alpha: Array) -> None:
         """Set ``coordinates`` and ``scores`` to those of Σ α_j g_j."""

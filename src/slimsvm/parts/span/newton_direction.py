@@ -10,6 +10,7 @@ gradients on H, preconditioned by its diagonal blocks (one per output).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +128,8 @@ def direction(
         along = space.product(rows, v)
         mixed = share * along
         mixed = weight * (mixed - share * mixed.sum(axis=1, keepdims=True))
-        return penalty * v + space.product_transposed(rows, mixed)
+        found: Array = penalty * v + space.product_transposed(rows, mixed)
+        return found
 
     return _conjugate_gradients(apply, solve_blocks, -gradient, accuracy.cg_tolerance)
 
@@ -135,7 +137,8 @@ def direction(
 def _row_weights(curvature: Array, share: Array) -> Array:
     """ω C / τ of every row (b, 1), from the curvature ω C a (1 − a) / τ of its largest entry."""
     at = np.arange(len(share)), np.argmax(curvature, axis=1)
-    return (curvature[at] / np.maximum(share[at] * (1 - share[at]), 1e-300))[:, None]
+    found: Array = (curvature[at] / np.maximum(share[at] * (1 - share[at]), 1e-300))[:, None]
+    return found
 
 
 def _solve_whole(
@@ -151,7 +154,8 @@ def _solve_whole(
             gram = np.tril(space.gram(rows, values))
             H[c * width : (c + 1) * width, d * width : (d + 1) * width] = gram + np.tril(gram, -1).T
     factor = _factor(H, np.tile(penalty[:, 0], m))
-    return -lapack.dpotrs(factor, gradient.T.ravel(), lower=1)[0].reshape(m, width).T
+    found: Array = -lapack.dpotrs(factor, gradient.T.ravel(), lower=1)[0].reshape(m, width).T
+    return found
 
 
 def _factor(gram: Array, penalty: Array) -> Array:
@@ -162,13 +166,16 @@ def _factor(gram: Array, penalty: Array) -> Array:
     while True:
         factor, info = lapack.dpotrf(gram, lower=1)
         if info == 0:
-            return factor
+            found: Array = factor
+            return found
         raise_by = max(10 * raised, 1e-14 * diagonal.max())
         diagonal += raise_by - raised
         raised = raise_by
 
 
-def _conjugate_gradients(apply, precondition, right: Array, tolerance: float) -> Array:
+def _conjugate_gradients(
+    apply: Callable[[Array], Array], precondition: Callable[[Array], Array], right: Array, tolerance: float
+) -> Array:
     """Approximate solution of apply(x) = right."""
     x, residual = np.zeros_like(right), right.copy()
     z = precondition(residual)

@@ -111,7 +111,8 @@ class _Rows:
 
 
 def _squares(Z: Array) -> Array:
-    return np.maximum(np.einsum("ij,ij->i", Z, Z, dtype=np.float64), 1e-12)
+    found: Array = np.maximum(np.einsum("ij,ij->i", Z, Z, dtype=np.float64), 1e-12)
+    return found
 
 
 def _two_classes(

@@ -163,7 +163,8 @@ class RowPasses:
         if smoothed.largest is not None:
             return smoothed.largest
         work = partial(_largest, self.task, smoothed.tau)
-        return max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
+        found: float = max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
+        return found
 
     def near_margin(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
         """Rows whose curvature is above the least, drawn from these where they are more than ``limit``."""
@@ -195,7 +196,8 @@ class RowPasses:
         """The task's error of what the scores predict."""
         found = self.space.each(partial(_error, self.task), scores, self.examples)
         if len(found) == 1:
-            return found[0][0]
+            value: float = found[0][0]
+            return value
         errors, weights = np.array(found).T
         return float(errors @ weights / weights.sum())
 
@@ -264,7 +266,8 @@ def _product(a: Array, b: Array) -> float:
 
 
 def _total(task: Task, tau: float, n_threads: int, shift: float, scores: Array, examples: Examples) -> float:
-    return task.smooth(scores + shift, tau, examples, n_threads).residual.sum()
+    found: float = task.smooth(scores + shift, tau, examples, n_threads).residual.sum()
+    return found
 
 
 def _slope(

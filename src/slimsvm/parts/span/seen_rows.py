@@ -62,13 +62,15 @@ class SeenHere(Seen):
         self.n_rows, self.rank, self.n_threads = hi - lo, space.rank, space.n_threads
 
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
-        """See `Seen.pieces`."""
-        return self._space.pieces(*self._bounds)
+        """Yield the rows piece by piece: first row, end, values."""
+        found: Iterator[tuple[int, int, Array]] = self._space.pieces(*self._bounds)
+        return found
 
     def take(self, index: Array) -> Block:
-        """See `Seen.take`."""
+        """Return some of the rows."""
         rows = self._space.kernel_rows.rows
-        return rows.take(index + self._bounds[0], rows.exact_dtype)
+        found: Block = rows.take(index + self._bounds[0], rows.exact_dtype)
+        return found
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ class SeenElsewhere(Seen):
         self.n_rows, self.rank, self.n_threads = rows.n_rows, len(self._points), 1
 
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
-        """See `Seen.pieces`: all in the same memory, since workers of Dask give it back to the system at once, and new
-        memory takes longer than the values.
+        """Yield the rows piece by piece, all in the same memory, since workers of Dask give it back to the system at
+        once, and new memory takes longer than the values.
         """
         size = min(self.n_rows, self._block_rows if self.rank else self.n_rows)
         values = _memory(size * self.rank, self._rows.dtype).reshape(size, self.rank)
@@ -101,7 +103,7 @@ class SeenElsewhere(Seen):
             yield part.start, part.stop, self._rows.block(self._points, rows=(part.start, part.stop), out=out)
 
     def take(self, index: Array) -> Block:
-        """See `Seen.take`."""
+        """Return some of the rows."""
         return self._rows.rows.take(index, self._rows.rows.exact_dtype)
 
 
@@ -113,7 +115,8 @@ def _memory(n: int, dtype: Any) -> Array:
     n_bytes = n * np.dtype(dtype).itemsize
     if len(getattr(_of_thread, "memory", ())) < n_bytes:
         _of_thread.memory = np.empty(n_bytes, np.uint8)
-    return _of_thread.memory[:n_bytes].view(dtype)
+    found: Array = _of_thread.memory[:n_bytes].view(dtype)
+    return found
 
 
 def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:

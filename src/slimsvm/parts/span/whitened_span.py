@@ -220,7 +220,7 @@ class Subspace:
         for lo, hi, values in self._blocks():
             right = coef.astype(values.dtype)
 
-            def fill(a, b, values=values, part=out[lo:hi], right=right):
+            def fill(a: int, b: int, values: Array = values, part: Array = out[lo:hi], right: Array = right) -> None:
                 for tile in range(a, b):
                     rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
                     part[rows] = values[rows, : self.rank] @ right
@@ -239,7 +239,7 @@ class Subspace:
             if values is None:
                 values, rows = self.values(rows), slice(None)
 
-            def add(a, b, values=values, rows=rows, right=right):
+            def add(a: int, b: int, values: Array = values, rows: Any = rows, right: Array = right) -> None:
                 for panel in range(a, b):
                     columns = slice(panel * TILE_COLUMNS, min(self.rank, (panel + 1) * TILE_COLUMNS))
                     out[columns] += values[rows, columns].T @ right
@@ -285,7 +285,8 @@ class Subspace:
     def values(self, index: Array) -> Array:
         """Kernel values (b, r) of the rows at ``index`` with the kept vectors."""
         if self._values is not None:
-            return self._values[index]
+            found: Array = self._values[index]
+            return found
         return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
 
     def _values_of(self, raw: Any) -> Array:
@@ -306,7 +307,7 @@ class Subspace:
         """Kernel values of n rows with no vectors."""
         return np.empty((n, 0), self.kernel_rows.dtype)
 
-    def _run(self, function, n_tiles: int, work: int) -> None:
+    def _run(self, function: Callable[[int, int], None], n_tiles: int, work: int) -> None:
         """A function of Python by threads, who are woken for it; ``work`` are multiplications of values in memory."""
         threads = work // (WORK_PER_MICROSECOND * MICROSECONDS_PER_THREAD)
         run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, threads)))

@@ -1,4 +1,4 @@
-"""Blocks that come with their labels, and perhaps with weights: what they are called, made from and checked for."""
+"""Labels: those that blocks come with, perhaps with weights, and which label is missing."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from typing import Any
 import numpy as np
 
 from slimsvm.rows.arrays import is_sparse
-from slimsvm.rows.missing import first_missing
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Blocks of rows alone, their sizes and names, and the labels and weights that came with them."""
+    """What `Blocks` are made of, and the labels and weights of their rows.
 
-    blocks: list[Any]
+    Parameters
+    ----------
+    blocks, n_rows, options
+        Arguments of `Blocks`; the options by name.
+    labels, weights : ndarray of shape (n,) or None
+    """
+
+    blocks: Sequence[Any]
     n_rows: list[int]
-    n_stored: int
-    labels: np.ndarray
+    options: dict[str, Any]
+    labels: np.ndarray | None
     weights: np.ndarray | None
 
-    def of(self, blocks: Any) -> Any:
+    def beside(self, blocks: Any) -> Any:
         """The blocks, with the labels and weights that there are."""
-        return (blocks, self.labels) if self.weights is None else (blocks, self.labels, self.weights)
+        others = [values for values in (self.labels, self.weights) if values is not None]
+        return (blocks, *others) if others else blocks
 
 
 def where_is(i: int, names: Sequence[str] | None) -> str:
@@ -85,11 +92,12 @@ def read_labels(sources: Sequence[Any], names: Sequence[str] | None) -> Labelled
         blocks.append(partial(_rows_of, source) if callable(source) else X)
         n_rows.append(n)
         n_stored += X.nnz if is_sparse(X) else 0
-    return Labelled(blocks, n_rows, n_stored, _joined(read[0]), _joined(read[1]) if n_parts == 3 else None)
+    options = {"names": names, "n_stored": n_stored}
+    return Labelled(blocks, n_rows, options, _joined(read[0]), _joined(read[1]) if n_parts == 3 else None)
 
 
 def _joined(read: list[np.ndarray]) -> np.ndarray:
-    """Labels of all blocks, whose type those of blocks without rows have no part in."""
+    """Labels of all blocks in one array; blocks without rows do not decide its type."""
     return np.concatenate([values for values in read if len(values)] or read)
 
 
@@ -116,3 +124,49 @@ def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray
             f"expected is {(n, *like.shape[1:])} of {like.dtype}"
         )
     return values
+
+
+def first_missing(y: Any) -> tuple[int, str] | None:
+    """The row of the first label that is missing, and what stands there; None if none is."""
+    if y is None or is_sparse(y):
+        return None
+    if hasattr(y, "isna"):
+        mask, values = np.asarray(y.isna(), dtype=bool), np.asarray(y, dtype=object)
+    else:
+        # An array of a list's own type would have the text "nan" for a NaN among texts.
+        values = y if isinstance(y, np.ndarray) else _of_objects(y)
+        mask = _missing(values)
+    if not mask.any():
+        return None
+    at = tuple(np.argwhere(mask)[0])
+    value = values[at]
+    is_nan = isinstance(value, float | np.floating)
+    return int(at[0]), "NaN" if is_nan else str(value)
+
+
+def _of_objects(y: Any) -> np.ndarray:
+    try:
+        return np.array(y, dtype=object)
+    except (TypeError, ValueError):  # rows of several lengths, which others refuse
+        return np.zeros(0)
+
+
+def _missing(values: np.ndarray) -> np.ndarray:
+    """Which of the values are missing."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, bool)
+    return np.array([_is_missing(value) for value in values.ravel()], bool).reshape(values.shape)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, pandas' NA (which answers no comparison), and what is not equal to itself."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    if isinstance(value, str | int):
+        return False
+    differs = value != value  # NumPy's own type of truth value, where the value is of NumPy
+    return isinstance(differs, bool | np.bool_) and bool(differs)

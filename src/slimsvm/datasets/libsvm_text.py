@@ -2,31 +2,33 @@
 Blanks may follow a colon, as LIBSVM itself has it.
 
 scikit-learn's compiled parser does the reading. When it fails, or something looks wrong with what it read, the lines
-are gone through again, first in blocks by the same parser, then those of the block at fault one by one, to say which
-line it is and what was found there.
+are read again, first in blocks by the same parser, then the lines of the block at fault one by one, to say which line
+it is and what was found there. `read_libsvm_blocks` reads text of any size block by block.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from slimsvm.datasets.files import DataError, quote
-from slimsvm.datasets.header import warn
+from slimsvm.datasets.files import DataError, open_content, quote, warn
 from slimsvm.datasets.label_texts import EXACT, are_texts, as_whole
+from slimsvm.rows import Blocks
+from slimsvm.rows.files import Stamp
 
 ZeroBased = Literal["auto"] | bool
 
 _PARSER_ERRORS = (ValueError, OverflowError, IndexError, TypeError)
-# Lines per block in the search for a fault.
-_BLOCK = 4096
 # Indices are int32 in sparse rows, queries int64.
 _LAST_INDEX, _QUERIES = 2**31 - 1, range(-(2**63), 2**63)
 
@@ -109,7 +111,7 @@ def label_tokens(content: bytes) -> list[bytes]:
 def labels_of_rows(
     y: np.ndarray, different: Iterable[bytes], tokens: Callable[[], Iterable[bytes]], name: str
 ) -> np.ndarray:
-    """Labels as int64 where all are whole numbers, as texts where numbers would not say what the texts do.
+    """Labels as int64 where all are whole numbers, as texts where numbers would lose what the texts say.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def _parse_fast(content: bytes) -> tuple[csr_array, np.ndarray, np.ndarray]:
 def _is_doubtful(
     content: bytes, X: csr_array, y: np.ndarray, qid: np.ndarray | None, n_features: int | None, first: int
 ) -> bool:
-    """Whether what the parser accepted still has to be looked at: `first` is the first index there may be."""
+    """Whether the text that the parser accepted may still be wrong; `first` is the lowest valid index."""
     return bool(
         b"_" in content  # Python reads 1_000 as a number, other programs do not; in a comment it is no fault
         or not (np.isfinite(X.data).all() and np.isfinite(y).all())
@@ -161,12 +163,12 @@ def _is_doubtful(
 
 
 def _raise_first_fault(
-    content: bytes, name: str, n_features: int | None, zero_based: ZeroBased, query_id: bool
+    content: bytes, name: str, n_features: int | None, zero_based: ZeroBased, query_id: bool, block_lines: int = 4096
 ) -> None:
     """Raise a DataError for the first line with a fault: find the block that has one, then the line in it."""
     lines = io.BytesIO(content)
     n_before = 0
-    while block := list(islice(lines, _BLOCK)):
+    while block := list(islice(lines, block_lines)):
         text = b"".join(block)
         try:
             X, y, qid = _parse_fast(text)
@@ -239,3 +241,218 @@ def _integer(text: bytes) -> int | None:
         return None if b"_" in text else int(text)
     except ValueError:
         return None
+
+
+# ---- text that need not fit in memory
+
+
+# Rows with at least this share of nonzeros are faster to multiply as dense ones.
+DENSE_FROM = 1 / 20
+BLOCK_BYTES, CACHE_BYTES = 1 << 24, 256_000_000
+# Columns that are allowed for while the number of features is not known.
+MOST_FEATURES = np.iinfo(np.int32).max
+
+
+class _TextFile:
+    """A file that stays open, so that reading on need not decompress its beginning again."""
+
+    def __init__(self, path: str | os.PathLike):
+        self.name = os.fspath(path)
+        self._file: IO[bytes] | None = None
+        self._stamp: Stamp | None = None
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def pieces(self, n_bytes: int) -> Iterator[tuple[int, bytes]]:
+        """Offset and content of pieces of about that size, which end with a line."""
+        with open_content(self.name) as file:
+            self._stamp, offset = Stamp.of(self.name), 0
+            while content := file.read(n_bytes):
+                content += file.readline()
+                yield offset, content
+                offset += len(content)
+
+    def read(self, offset: int, n_bytes: int) -> bytes:
+        """The content from there on."""
+        if self._file is None:
+            self._file = open_content(self.name)
+        self._file.seek(offset)
+        content = self._file.read(n_bytes)
+        if len(content) < n_bytes:
+            raise DataError(f"{self.name}: ends after {offset + len(content)} bytes of text, had {offset + n_bytes}")
+        if self._stamp is not None:
+            self._stamp.check()
+        return content
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """The place of some lines in a file, and the counts and indices found in them."""
+
+    file: _TextFile
+    offset: int
+    n_bytes: int
+    line: int
+    n_rows: int
+    n_stored: int
+    first_index: int
+    last_index: int
+
+    @property
+    def name(self) -> str:
+        return self.file.name if self.line == 0 else f"{self.file.name} from line {self.line + 1} on"
+
+    def content(self) -> bytes:
+        """The lines, read once more."""
+        return _unmarked(self.file.read(self.offset, self.n_bytes), self.offset)
+
+    def rows(self, n_features: int, zero_based: bool, dense: bool) -> Any:
+        """The rows, read once more."""
+        X, _ = _parsed(self.content(), self.offset, self.line, self.file.name, n_features, zero_based)
+        return X.toarray() if dense else X
+
+
+def _unmarked(content: bytes, offset: int) -> bytes:
+    """The text without a mark of its byte order."""
+    return content.removeprefix(b"\xef\xbb\xbf") if offset == 0 else content
+
+
+def _parsed(
+    content: bytes, offset: int, line: int, name: str, n_features: int, zero_based: ZeroBased
+) -> tuple[csr_array, np.ndarray]:
+    """Rows and labels of a piece that begins after ``line`` lines."""
+    if b"\x00" in content:
+        raise DataError(f"{name}: found a zero byte, which no LIBSVM text has")
+    text = _unmarked(content, offset)
+    try:
+        X, y, _ = parse_svmlight(text, name, n_features, zero_based, False)
+    except DataError:
+        parse_svmlight(b"\n" * line + text, name, n_features, zero_based, False)  # counts from the file's first line
+        raise
+    return X, y
+
+
+def _has_rows(content: bytes) -> bool:
+    return any(line.removeprefix(b"\xef\xbb\xbf").split(b"#", 1)[0].strip() for line in content.splitlines())
+
+
+def read_libsvm_blocks(
+    paths: str | os.PathLike | Iterable[str | os.PathLike],
+    n_features: int | None = None,
+    zero_based: ZeroBased = "auto",
+    *,
+    dense: bool | Literal["auto"] = False,
+    block_bytes: int = BLOCK_BYTES,
+    cache_bytes: int = CACHE_BYTES,
+) -> tuple[Blocks, np.ndarray]:
+    r"""Rows and labels of LIBSVM text that need not fit in memory.
+
+    The text is read once to find the labels, the number of features and where blocks begin, and again in every pass
+    over the rows. Compressed text is decompressed from the start of its file whenever a block lies before the last
+    one read.
+
+    Parameters
+    ----------
+    paths : str or path-like, or several
+        Files, one after another; compressed (gzip, bzip2, xz) or not.
+    n_features : int or None, default=None
+        Number of columns, if the files may lack the last ones.
+    zero_based : {"auto", True, False}
+        Whether indices count from 0. "auto": they do if index 0 occurs in any of the files.
+    dense : {False, True, "auto"}
+        Whether blocks are arrays instead of CSR; "auto": if at least one value in 20 is non-zero.
+    block_bytes : int, default=16_777_216
+        Size of the text of one block, about.
+    cache_bytes : int, default=256_000_000
+        See `slimsvm.Blocks`.
+
+    Returns
+    -------
+    X : Blocks
+        float64.
+    y : ndarray of shape (n,)
+        int64 if all labels are whole numbers, otherwise float64.
+
+    Raises
+    ------
+    DataError
+        A ValueError; names the file, the line and what was found.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from slimsvm.datasets import read_libsvm_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tiny.txt"
+    ...     _ = path.write_text("+1 1:0.5 3:2\n-1 2:1\n")
+    ...     X, y = read_libsvm_blocks(path)
+    ...     block = X.slice(0, 2, float)
+    >>> X, y.tolist()
+    (Blocks(2 rows, 3 features, 1 CSR blocks of float64), [1, -1])
+    """
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    pieces, labels, different = _gone_through(
+        [_TextFile(path) for path in several], n_features, zero_based, block_bytes
+    )
+    if not pieces:
+        raise DataError(f"{', '.join([os.fspath(path) for path in several])}: hold no rows")
+    stored = [piece for piece in pieces if piece.n_stored]
+    if zero_based == "auto":
+        zero_based = any(piece.first_index == 0 for piece in stored)
+    first = 0 if zero_based else 1
+    width = max((piece.last_index for piece in stored), default=first - 1) + 1 - first
+    if n_features is None and width == 0:
+        raise DataError(f"{pieces[0].file.name}: holds labels but not one feature")
+    n, n_stored = sum(piece.n_rows for piece in pieces), sum(piece.n_stored for piece in pieces)
+    d = n_features or width
+    for piece in stored:
+        if piece.last_index - first >= d:
+            piece.rows(d, zero_based, False)  # says in which line
+    is_dense = dense is True or (dense == "auto" and n_stored >= DENSE_FROM * n * d)
+    X = Blocks(
+        [partial(piece.rows, d, zero_based, is_dense) for piece in pieces],
+        n_rows=[piece.n_rows for piece in pieces],
+        names=[piece.name for piece in pieces],
+        n_stored=n_stored,
+        cache_bytes=cache_bytes,
+    )
+    X.files = tuple(str(os.fspath(path)) for path in several)
+    y = np.concatenate(labels)
+    tokens = partial(_label_tokens, pieces)
+    return X, y if different is None else labels_of_rows(y, different, tokens, pieces[0].file.name)
+
+
+def _label_tokens(pieces: list[_Piece]) -> Iterator[bytes]:
+    """The label of every row as the text has it, read once more."""
+    for piece in pieces:
+        yield from label_tokens(piece.content())
+
+
+def _gone_through(
+    files: list[_TextFile], n_features: int | None, zero_based: ZeroBased, block_bytes: int
+) -> tuple[list[_Piece], list[np.ndarray], set[bytes] | None]:
+    """All pieces with rows, and their labels; if these are whole numbers, also the set of their spellings."""
+    pieces, labels = [], []
+    different: set[bytes] | None = set()
+    columns = MOST_FEATURES if n_features is None or zero_based == "auto" else n_features
+    for file in files:
+        line = 0
+        for offset, content in file.pieces(block_bytes):
+            if _has_rows(content):
+                X, y = _parsed(content, offset, line, file.name, columns, zero_based is not False)
+                indices = _indices(X, zero_based)
+                pieces.append(_Piece(file, offset, len(content), line, len(y), X.nnz, *indices))
+                labels.append(y)
+                if different is not None:
+                    is_whole = (y == np.floor(y)).all()
+                    different = different.union(label_tokens(_unmarked(content, offset))) if is_whole else None
+            line += content.count(b"\n")
+    return pieces, labels, different
+
+
+def _indices(X: csr_array, zero_based: ZeroBased) -> tuple[int, int]:
+    """The smallest and the largest index as the text has them."""
+    first = 0 if zero_based is not False else 1
+    return (int(X.indices.min()) + first, int(X.indices.max()) + first) if X.nnz else (0, 0)

@@ -1,15 +1,196 @@
-"""Whether the first line of a CSV file names its columns or is a row, and which column holds the labels."""
+"""CSV: which columns hold the labels and the features, with or without a header, and the rows."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from slimsvm.datasets.files import DataError, DataWarning, quote
+import numpy as np
+
+from slimsvm.datasets.files import DataError, quote, warn
+from slimsvm.datasets.label_texts import EXACT, labels_of, number, strict_float
+
+
+class Table(NamedTuple):
+    """Rows as they were read, their labels, and what the columns are called.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+    y : ndarray of shape (n,) or None
+    names : list of str or None
+        The features, where they have names.
+    label : str or None
+        The column of the labels, where it has a name.
+    qid : ndarray of shape (n,), int64, or None
+    """
+
+    X: Any
+    y: np.ndarray | None
+    names: list[str] | None = None
+    label: str | None = None
+    qid: np.ndarray | None = None
+
+
+def parse_csv(content: bytes, name: str, asked: Asked) -> Table:
+    """Parse CSV (commas, semicolons or tabs), with or without a header.
+
+    Parameters
+    ----------
+    content : bytes
+        The text, UTF-8.
+    name : str
+        The file's name, for messages.
+    asked : Asked
+
+    Returns
+    -------
+    Table
+        Of float64; labels as `labels_of` gives them.
+
+    Raises
+    ------
+    DataError
+        For any other text; names the line and the column.
+    """
+    text = _decoded(content, name)
+    reader, rows = _rows_of(text, name)
+    first = [field.strip() for field in next(rows)]
+    layout = layout_of(first, lambda: _rows_after_first(text, name), asked, name, reader.line_num)
+    if layout.names is None:
+        reader, rows = _rows_of(text, name)
+    X, labels, line_of_row = _read(reader, rows, layout, len(first), "_" in text, name)
+    layout, X = _without_index(layout, X, asked, name)
+    if asked.n_features is not None and len(layout.features) != asked.n_features:
+        raise DataError(f"{name}: found {len(layout.features)} feature columns, {asked.n_features} are expected")
+    if not layout.features:
+        raise DataError(f"{name}: holds the label's column {layout.called(layout.label_at or 0)} but not one feature")
+    if not np.isfinite(X).all():
+        row_at, at = np.argwhere(~np.isfinite(X))[0]
+        where = f"{name}, line {line_of_row[row_at]}, column {layout.called(layout.features[at])}"
+        raise DataError(f"{where}: found {X[row_at, at]}, values must be finite")
+    if np.abs(X).max() >= EXACT:
+        _warn_of_rounding(text, layout, name)
+    y = None if labels is None else labels_of(labels, name, line_of_row)
+    names = layout.names
+    if names is None:
+        return Table(X, y)
+    label = None if layout.label_at is None else names[layout.label_at]
+    return Table(X, y, [names[at] for at in layout.features], label)
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{name}, line {line}: found the byte {content[error.start]:#04x}, not UTF-8 text") from None
+
+
+def _rows_of(text: str, name: str) -> tuple[Any, Iterator[list[str]]]:
+    """A csv.reader, and its rows without blank lines."""
+    first = text.lstrip("\r\n").partition("\n")[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
+    return reader, _filled_rows(reader, name)
+
+
+def _filled_rows(reader: Any, name: str) -> Iterator[list[str]]:
+    """Yield the rows of a csv.reader, blank lines left out."""
+    try:
+        yield from (row for row in reader if row)
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: not CSV: {error}") from None
+
+
+def _rows_after_first(text: str, name: str) -> Iterator[list[str]]:
+    rows = _rows_of(text, name)[1]
+    next(rows)
+    return rows
+
+
+def _read(
+    reader: Any, rows: Iterator[list[str]], layout: Layout, n_columns: int, has_underscores: bool, name: str
+) -> tuple[np.ndarray, list[str] | None, array]:
+    """Features, texts of the labels, and the line that each row ends in."""
+    values, line_of_row, labels = array("d"), array("q"), []
+    # Python reads 1_000 as a number, other programs do not: look closer only if a row may have an underscore.
+    convert: Callable[[str], float] = strict_float if has_underscores else float
+    label_at, features = layout.label_at, layout.features
+    for row in rows:
+        line = reader.line_num
+        if len(row) != n_columns:
+            known = "the first line" if layout.names is None else "the header"
+            raise DataError(f"{name}, line {line}: found {len(row)} fields, {known} has {n_columns}")
+        if label_at is not None:
+            label = row[label_at].strip()
+            if not label:
+                raise DataError(f"{name}, line {line}: the label is missing (column {layout.called(label_at)})")
+            labels.append(label)
+        try:
+            values.extend([convert(row[at]) for at in features])
+        except ValueError:
+            at = next(at for at in features if number(row[at]) is None)
+            found = quote(row[at]) if row[at].strip() else "an empty field"
+            where = f"{name}, line {line}, column {layout.called(at)}"
+            raise DataError(f"{where}: found {found} where a number belongs") from None
+        line_of_row.append(line)
+    if not line_of_row:
+        raise DataError(f"{name}: holds a header but no rows")
+    X = np.frombuffer(values, dtype=np.float64).reshape(len(line_of_row), len(features))
+    return X, None if label_at is None else labels, line_of_row
+
+
+def _without_index(layout: Layout, X: np.ndarray, asked: Asked, name: str) -> tuple[Layout, np.ndarray]:
+    """The features without columns that number the rows and have no name, which pandas writes where nobody asked for
+    them; where the number of features is known, only if there are too many.
+    """
+    if layout.names is None or asked.columns is not None or len(layout.features) == asked.n_features:
+        return layout, X
+    kept = [k for k, at in enumerate(layout.features) if not is_index(layout.names[at], X[:, k])]
+    if len(kept) < len(layout.features):
+        say_index(name, [layout.names[at] for at in layout.features if at not in [layout.features[k] for k in kept]])
+        layout = layout._replace(features=[layout.features[k] for k in kept])
+        X = np.ascontiguousarray(X[:, kept])
+    return layout, X
+
+
+def is_index(column: str, values: np.ndarray) -> bool:
+    """Whether a column has no name and a whole number of its own in each row."""
+    if UNNAMED.fullmatch(column) is None or not (np.isfinite(values) & (values == np.floor(values))).all():
+        return False
+    return len(np.unique(values)) == len(values)
+
+
+def say_index(name: str, columns: list[str]) -> None:
+    """Say that columns are ignored."""
+    shown = " and ".join(map(quote, columns))
+    warn(f"{name}: the column {shown} without a name numbers the rows and is ignored; a name makes it a feature")
+
+
+def _warn_of_rounding(text: str, layout: Layout, name: str) -> None:
+    """Say which whole number is not one of float64."""
+    reader, rows = _rows_of(text, name)
+    if layout.names is not None:
+        next(rows)
+    for row in rows:
+        for at in layout.features:
+            value = row[at].strip()
+            if value.lstrip("+-").isdecimal() and int(float(value)) != int(value):
+                warn(
+                    f"{name}, line {reader.line_num}, column {layout.called(at)}: {value} is rounded to "
+                    f"{int(float(value))}: features have 53 binary digits. Leave out numbers that only name rows"
+                )
+                return
+
+
+# ---- the header, and what the columns are
+
 
 LABEL_NAMES = ("label", "target", "y", "class")
 # What pandas calls the column of an index: nothing where it writes it, by its place where it reads it again.
@@ -19,7 +200,7 @@ _WHOLE = re.compile(r"0|[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a file of rows.
+    """The columns that a file of rows must have.
 
     Parameters
     ----------
@@ -46,19 +227,19 @@ class Asked:
 
 
 class Layout(NamedTuple):
-    """Which columns of a file are what: names of all, where there are any, places of features and of the label."""
+    """The columns of a file: all names (if it has names), places of the features and of the label."""
 
     names: list[str] | None
     features: list[int]
     label_at: int | None
 
     def called(self, at: int) -> str:
-        """What messages call a column: its name, or its number."""
+        """The name or the number by which messages call a column."""
         return str(at + 1) if self.names is None else quote(self.names[at])
 
 
 def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: Asked, name: str, line: int) -> Layout:
-    """The columns of a file, of which ``first`` is the first line.
+    """The columns of a file, from its first line.
 
     Parameters
     ----------
@@ -235,26 +416,6 @@ def _ascend_evenly(cells: list[str]) -> bool:
 def _ascend(cells: list[str]) -> bool:
     values = [float(cell) for cell in cells]
     return all(before < after for before, after in pairwise(values))
-
-
-def number(field: str) -> float | None:
-    """The number that a field holds; None where it holds none."""
-    try:
-        return strict_float(field)
-    except ValueError:
-        return None
-
-
-def strict_float(field: str) -> float:
-    """A number as every program reads it: Python takes 1_000, too."""
-    if "_" in field:
-        raise ValueError
-    return float(field)
-
-
-def warn(text: str) -> None:
-    """Say what was done with a file that could have been meant otherwise."""
-    warnings.warn(text, DataWarning, stacklevel=2)
 
 
 def _listed(noun: str, names: Sequence[str]) -> str:

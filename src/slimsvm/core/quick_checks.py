@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.core.header import Field, Layout
-from slimsvm.core.library import library
+from slimsvm.core.library import Field, Layout, library
 
 # Of ``flags.num`` of an array: bits of what it must be.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
@@ -132,7 +131,7 @@ def _array_lines(field: Field, bound: set[str]) -> list[str]:
 
 
 def _step_lines(name: str) -> list[str]:
-    """From one row to the next, in numbers, of rows that are C-contiguous but lie apart."""
+    """Find the step from one row to the next, in numbers, where rows are C-contiguous but lie apart."""
     return [
         f"    size, (outer, inner) = {name}.itemsize, {name}.strides",
         f"    if outer % size or outer < s1_{name} * size or not {name}.size: return False",
@@ -149,7 +148,7 @@ def _bind(name: str, value: str, bound: set[str]) -> list[str]:
 
 
 def _bound_lines(field: Field, bound: set[str]) -> list[str]:
-    """Lengths that are sums of others, and whole numbers within bounds."""
+    """Check lengths that are sums of others, and whole numbers within bounds."""
     name = field.name
     texts = [*(axis.text for axis in field.axes if not axis.name), *(field.bounds or ()), field.last or ""]
     if any(owner not in bound for text in texts for owner in re.findall(r"([A-Za-z_]\w*)\.", text)):

@@ -1,0 +1,496 @@
+"""The two stages of cross-training: SVMs of random subsets, and an SVM of few vectors.
+
+First stage, steps 1 and 2 of algorithm 3 and section 4.3 of Bakır, Bottou, Weston (2004):
+
+    validation rows V, a share of each class; from the rows that are left
+    S_1 … S_s: subsets of r rows, r/2 of each class
+    C: of VALUES_OF_C the one at which the SVMs err least on rows that they have not seen
+    every SVM's threshold: the one with the lowest error on V, where that is fewer errors by more than chance
+
+The SVMs of one C are trained side by side, each on one thread.
+
+Second stage with few vectors, not in the paper. Where labels are right an SVM still has more vectors the more rows it
+sees (on MNIST 3 against 8 as n^0.7). Hart's rule, by the SVM itself:
+
+    train on a sample
+    repeat  rows that are no vectors go; some rows with y_i f(x_i) < 0 come (where there are none, below ½, then 1)
+            train
+    until the limit of vectors is reached or no row is left to come
+
+The limit follows from the data: with "auto" the sample is what is kept of 2,000 rows, and as many vectors are wanted as
+the sample has rows. So their number hardly depends on n. That SVM saw few rows, and none that the first SVMs call
+wrong. So only its vectors are taken; their coefficients are the best over all rows, those with wrong labels too
+(`LowRank`: a convex problem of few numbers). Hence it matters little at which C the vectors were found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slimsvm.core.clock import OutOfTimeError, time_limit
+from slimsvm.core.threads import resolve_n_jobs, run_tiles
+from slimsvm.editing import PATIENCE, VALUES_OF_C
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Solver
+from slimsvm.rows import Rows, as_rows
+from slimsvm.solvers import LowRank
+from slimsvm.solvers.low_rank import LowRankState
+
+Array = np.ndarray
+
+# Least number of rows in a subset whose size is not given; half of all rows if that is more.
+LEAST_SIZE = 1000
+# Share of a class that some SVM has not seen, below which only the validation rows judge.
+LEAST_UNSEEN = 0.75
+# Rows a class must have at least: two to learn from and one to validate by.
+MIN_ROWS = 3
+# Standard errors by which a threshold has to be better than none, and a C than one with fewer vectors, unless the
+# user says otherwise: they are the best of many.
+SURE = 2.0
+# Rows scored at a time.
+BLOCK = 1 << 16
+# Of a time limit, the share of the first stage. A C that it does not suffice for is not tried.
+FIRST_SHARE = 0.5
+# A given number of vectors: the first sample has this share of it in rows.
+SAMPLE_SHARE = 0.25
+# Most rows that come in one round, as a share of the vectors there are.
+GROWTH = 0.3
+# Rows below these margins come, below a later one only where there are none below those before it.
+COMING = 0.0, 0.5, 1.0
+# The rounds end within this share of the limit.
+NEAR = 0.02
+MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers of rows that the paper leaves open.
+
+    Parameters
+    ----------
+    enough : int
+        With fewer validation rows, every part of the rows judges the values of C of the second stage in its turn.
+    reference_rows, least_rows : int
+        ``max_basis="auto"`` is the number of rows kept of ``reference_rows``, if at least ``least_rows`` can be used
+        (what 2,000 rows leave beside validation rows).
+    """
+
+    enough: int = 300
+    reference_rows: int = 2000
+    least_rows: int = 1500
+
+
+SETTINGS = Settings()
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows that validate, rows that are edited, and subsets of the rows that are edited.
+
+    Parameters
+    ----------
+    validating, training : int64 ndarray
+        Positions of rows, ascending; together all of them.
+    subsets : list of int64 ndarray
+        Positions of rows, ascending.
+    """
+
+    validating: Array
+    training: Array
+    subsets: list[Array]
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """The SVMs of the subsets.
+
+    Parameters
+    ----------
+    machines : list of KernelExpansion
+        Their thresholds are in their intercepts.
+    support : list of int64 ndarray
+        Positions of the rows that are their vectors.
+    margins : float64 ndarray of shape (n_subsets, n)
+        y f(x) of all rows.
+    C : float
+    trials : list of dict
+        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried.
+    kernel_evals : int
+    """
+
+    machines: list[KernelExpansion]
+    support: list[Array]
+    margins: Array
+    C: float
+    trials: list[dict[str, Any]]
+    kernel_evals: int
+
+
+def split(labels: Array, n_subsets: int, subset_size: int | None, validation_size: int | None, rng) -> Split:
+    """Draw validation rows and subsets of rows with labels −1 and +1.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    n_subsets : int
+    subset_size : int or None
+        The paper's r. None: the share 1/n_subsets of all rows, but at least 1,000 or half of them.
+    validation_size : int or None
+        None: a third of the subsets' size.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ValueError
+        A class has fewer than three rows, or validation rows and subsets are more than there are.
+    """
+    n = len(labels)
+    classes = [rng.permutation(np.flatnonzero(labels == sign)) for sign in (-1, 1)]
+    if min(map(len, classes)) < MIN_ROWS:
+        raise ValueError(f"cross-training needs at least {MIN_ROWS} rows of each class, found {min(map(len, classes))}")
+    if subset_size is None:
+        subset_size = max(n // n_subsets, min(n // 2, LEAST_SIZE))
+    if validation_size is None:
+        validation_size = subset_size // 3
+    if validation_size + subset_size > n and validation_size:
+        raise ValueError(
+            f"validation_size={validation_size} and subset_size={subset_size} are more than the {n} rows there are"
+        )
+    validating, training = [], []
+    for rows in classes:
+        share = round(validation_size * len(rows) / n)
+        share = min(max(share, 1), len(rows) - 2) if validation_size else 0
+        validating.append(rows[:share])
+        training.append(rows[share:])
+    subsets = []
+    for _ in range(n_subsets):
+        drawn = [rng.choice(rows, min(max(subset_size // 2, 1), len(rows)), replace=False) for rows in training]
+        subsets.append(np.sort(np.concatenate(drawn)))
+    return Split(np.sort(np.concatenate(validating)), np.sort(np.concatenate(training)), subsets)
+
+
+def some_rows(problem: Problem, index: Array, **changes: Any) -> Problem:
+    """The problem of some of its rows, with the same C."""
+    rows = problem.rows
+    part = as_rows(rows.take(index, rows.exact_dtype))
+    return replace(problem, rows=part, examples=problem.examples.take(index), verbose=0, **changes)
+
+
+def scores_of(model: KernelExpansion, rows: Rows, n_jobs: int | None) -> Array:
+    """Scores (n,) of rows, block by block."""
+    parts = [model.scores(rows.slice(lo, hi, rows.exact_dtype), n_jobs)[:, 0] for lo, hi in rows.blocks(BLOCK)]
+    return np.concatenate(parts)
+
+
+def best_threshold(scores: Array, labels: Array) -> tuple[float, float]:
+    """Threshold above which rows are called positive, and the share of errors it leaves.
+
+    Of thresholds with equally many errors the one nearest to 0 is taken.
+
+    Parameters
+    ----------
+    scores : float64 ndarray of shape (n,)
+    labels : ndarray of shape (n,)
+        -1 and +1.
+
+    Returns
+    -------
+    threshold, error : float
+    """
+    order = np.argsort(scores, kind="stable")
+    ascending, positive = scores[order], labels[order] > 0
+    # Cut k calls the k lowest rows negative.
+    errors = np.concatenate([[0], np.cumsum(positive)]) + np.concatenate([np.cumsum(~positive[::-1])[::-1], [0]])
+    below = np.concatenate([[-np.inf], ascending])
+    above = np.concatenate([ascending, [np.inf]])
+    middle = np.where(np.isinf(below), above - 1.0, np.where(np.isinf(above), below + 1.0, 0.5 * (below + above)))
+    threshold = np.where((below <= 0) & (above > 0), 0.0, middle)
+    possible = below < above
+    best = np.lexsort((np.abs(threshold), errors, ~possible))[0]
+    return float(threshold[best]), float(errors[best] / len(scores))
+
+
+def is_worse(wrong: Array, other: Array, deviations: float = 1.0) -> bool:
+    """Whether one mask of rows has more errors than another, by ``deviations`` standard errors of the difference."""
+    return bool(np.sum(wrong) - np.sum(other) > deviations * np.sqrt(np.sum(wrong != other)))
+
+
+class Clock:
+    """The seconds that are left of a limit; the stages have shares of it.
+
+    Attributes
+    ----------
+    status : Status
+        Why work was left out, if it was.
+    """
+
+    def __init__(self, limit: float | None):
+        self._begun, self._limit = time.perf_counter(), limit
+        self.status = Status.CONVERGED
+
+    def left(self, share: float = 1.0) -> float | None:
+        """Seconds left of that share of the limit, a moment at least; None without a limit."""
+        return None if self._limit is None else max(1e-3, self._begun + share * self._limit - time.perf_counter())
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether that share of the limit is over, so that what would come next is left out."""
+        is_over = self._limit is not None and time.perf_counter() >= self._begun + share * self._limit
+        if is_over and self.status is Status.CONVERGED:
+            self.status = Status.TIME_LIMIT
+        return is_over
+
+    def stop(self) -> None:
+        """Ctrl-C: all time is over, and what there is goes into a model."""
+        self._limit, self.status = 0.0, Status.INTERRUPTED
+
+
+def train_on_subsets(
+    problem: Problem,
+    solver: Solver,
+    parts: Split,
+    C: float | None,
+    seed: int,
+    clock: Clock,
+    deviations: float = SURE,
+) -> FirstStage:
+    """Train an SVM on each subset, for the given C or the best of `VALUES_OF_C`.
+
+    The best is the highest C at which the mean of the SVMs that have not seen a row errs least, within ``deviations``
+    standard errors; thresholds have to be better than none by as many.
+    """
+    memory, labels = problem.memory_limit // len(parts.subsets), problem.examples.labels
+    subsets = [
+        some_rows(problem, index, n_jobs=1, memory_limit=memory, random_state=seed + j)
+        for j, index in enumerate(parts.subsets)
+    ]
+    unseen, judging = _rows_that_judge(parts, labels)
+    if C is None and not judging.any():
+        raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
+    least = gained = np.zeros(0, bool)
+    chosen, latest, trials, kernel_evals = None, 0, [], 0
+    values = VALUES_OF_C if C is None else (C,)
+    for value in one_by_one(values, "values of C of the machines of subsets", problem.verbose):
+        begun = time.perf_counter()
+        tried = _tried(problem, subsets, solver, value, clock, may_end=chosen is not None)
+        if tried is None:
+            break
+        fits, scores = tried
+        models = _with_thresholds(fits, scores, labels, parts.validating, deviations)
+        margins = labels * scores
+        wrong = np.sum(margins * unseen, axis=0)[judging] <= 0
+        error = float(np.mean(wrong)) if len(wrong) else np.nan
+        kernel_evals += sum(fit.counters["kernel_evals"] + len(labels) * fit.model.n_basis for fit in fits)
+        vectors = float(np.mean([model.n_basis for model in models]))
+        trials.append({"C": value, "error": error, "n_basis": vectors, "seconds": time.perf_counter() - begun})
+        if chosen is None or wrong.sum() < least.sum():
+            least = wrong
+        # What is no more than chance is no reason to go on: at a high C overlapping classes take very long.
+        if chosen is None or is_worse(gained, wrong):
+            gained, latest = wrong, len(trials) - 1
+        # The highest of values that err alike: its SVMs tell right from wrong most clearly.
+        if chosen is None or not is_worse(wrong, least, deviations):
+            chosen = value, models, fits, margins
+        # One value is too few: at the lowest an SVM that calls all rows the larger class may seem good.
+        if len(trials) - 1 - latest >= PATIENCE:
+            break
+    assert chosen is not None
+    value, models, fits, margins = chosen
+    support = [
+        index[fit.basis_rows] if fit.basis_rows is not None else np.zeros(0, np.int64)
+        for index, fit in zip(parts.subsets, fits, strict=True)
+    ]
+    return FirstStage(models, support, margins, value, trials, kernel_evals)
+
+
+def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
+    """Which rows (n_subsets, n) each SVM has not seen, and which rows (n,) judge the values of C."""
+    unseen = np.ones((len(parts.subsets), len(labels)), bool)
+    for mask, index in zip(unseen, parts.subsets, strict=True):
+        mask[index] = False
+    judging: Array = np.asarray(unseen.any(axis=0))
+    if len(parts.validating) and min(judging[labels == sign].mean() for sign in (-1, 1)) < LEAST_UNSEEN:
+        # Subsets have nearly all rows of the smaller class: without them the larger class alone would judge.
+        judging = np.isin(np.arange(len(labels)), parts.validating)
+    return unseen, judging
+
+
+def _tried(
+    problem: Problem, subsets: list[Problem], solver: Solver, C: float, clock: Clock, may_end: bool
+) -> tuple[list[Fit], Array] | None:
+    """Fits of the subsets at this C, and their scores of all rows; None where ``may_end`` and the time was over."""
+    fits: list[Any] = [None] * len(subsets)
+
+    def is_over() -> bool:
+        return may_end and clock.is_over(FIRST_SHARE)
+
+    def fit_range(lo: int, hi: int) -> None:
+        for j in range(lo, hi):
+            if not is_over():
+                fits[j] = solver.solve(replace(subsets[j], C=C, max_seconds=clock.left(FIRST_SHARE)))
+
+    try:
+        with time_limit(clock.left(FIRST_SHARE) if may_end else None):
+            run_tiles(fit_range, len(subsets), resolve_n_jobs(problem.n_jobs))
+            if any(fit is not None and fit.status is Status.INTERRUPTED for fit in fits):
+                raise KeyboardInterrupt
+            scores = []
+            for fit in fits:
+                if fit is None or is_over():
+                    return None
+                scores.append(scores_of(fit.model, problem.rows, problem.n_jobs))
+            return fits, np.stack(scores)
+    except OutOfTimeError:
+        clock.is_over(FIRST_SHARE)
+    except KeyboardInterrupt:
+        if not may_end:
+            raise
+        clock.stop()
+    return None
+
+
+def _with_thresholds(
+    fits: list[Fit], scores: Array, labels: Array, validating: Array, deviations: float
+) -> list[KernelExpansion]:
+    """The models with the thresholds that validation rows choose, which are taken off the scores, too."""
+    models = []
+    for fit, own in zip(fits, scores, strict=True):
+        threshold = worthwhile_threshold(own[validating], labels[validating], deviations)
+        own -= threshold
+        models.append(replace(fit.model, intercept=fit.model.intercept - threshold))
+    return models
+
+
+def worthwhile_threshold(scores: Array, labels: Array, deviations: float = SURE) -> float:
+    """The best threshold; 0 where that has no fewer errors than chance saves, or without rows to judge by."""
+    if not len(labels):
+        return 0.0
+    threshold, _ = best_threshold(scores, labels)
+    as_it_is, moved = ((scores > t) != (labels > 0) for t in (0.0, threshold))
+    return threshold if is_worse(as_it_is, moved, deviations) else 0.0
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Rows to begin with, and the most vectors there may be.
+
+    ``filled``: rows that are no support vectors make up for missing ones.
+    """
+
+    sample: Array
+    most: int
+    filled: bool
+
+    @classmethod
+    def of(
+        cls, max_basis: int | str, kept: Array, usable: Array, labels: Array, rng, settings: Settings
+    ) -> Limit | None:
+        """The limit that ``max_basis`` stands for; None where it allows all rows that are kept."""
+        if isinstance(max_basis, str):
+            if len(usable) < settings.least_rows:
+                return None
+            drawn = rng.choice(usable, min(settings.reference_rows, len(usable)), replace=False)
+            most = max(2, int(settings.reference_rows * len(kept) / len(usable)))
+            return cls(_of_both(np.intersect1d(kept, drawn), kept, labels, 1, rng), most, filled=True)
+        if len(kept) <= max_basis:
+            return None
+        size = max(2, int(SAMPLE_SHARE * max_basis))
+        return cls(_of_both(np.zeros(0, np.int64), kept, labels, size // 2, rng), max_basis, filled=False)
+
+
+class Found(NamedTuple):
+    """Vectors, the rows that they are (None: they are no rows), and the kernel evaluations that they took."""
+
+    basis: Any
+    basis_rows: Array | None
+    kernel_evals: int
+
+    @classmethod
+    def of(cls, rows: Array, fit: Fit, kernel_evals: int) -> Found:
+        """The vectors of an SVM that was trained on ``rows``."""
+        return cls(fit.model.basis, None if fit.basis_rows is None else rows[fit.basis_rows], kernel_evals)
+
+
+class Spanned:
+    """The best coefficients of vectors that were found, over some rows and at any C.
+
+    Parameters
+    ----------
+    problem : Problem
+    index : int64 ndarray
+        Positions of the rows that count, ascending; vectors that are rows are among them.
+    found : Found
+    clock : Clock
+    verbose : int, default=0
+    """
+
+    def __init__(self, problem: Problem, index: Array, found: Found, clock: Clock, verbose: int = 0):
+        part, self.index, self.clock = replace(some_rows(problem, index), verbose=verbose), index, clock
+        # Few rows are not solved to rounding as elsewhere: the threshold moves afterwards, for many values of C.
+        self.part = replace(part, precision="float64") if part.is_small else part
+        rows, n_basis = found.basis_rows, found.basis.shape[0]
+        dtype = np.dtype(self.part.bind().dtype).name
+        start = KernelExpansion(found.basis, np.zeros((n_basis, 1)), np.zeros(1), np.zeros(0), problem.kernel, dtype)
+        self.solver = LowRank(max_basis=n_basis)
+        self.start = LowRankState(start, None if rows is None else np.searchsorted(index, rows))
+
+    def fit(self, C: float, callbacks: tuple = ()) -> Fit:
+        """The SVM of these vectors and this C; `Fit.basis_rows` are positions in the whole problem."""
+        part = replace(self.part, C=C, max_seconds=self.clock.left())
+        fit = self.solver.solve(part, self.start, callbacks)
+        fit.basis_rows = None if fit.basis_rows is None else self.index[fit.basis_rows]
+        return fit
+
+
+def grow(
+    problem: Problem, offered: Array, limit: Limit, fit_to: Callable[[Array], Fit], rng: np.random.Generator
+) -> Found:
+    """Find vectors by training, with ``fit_to``, on more and more of the offered rows (positions, ascending)."""
+    everything, labels = some_rows(problem, offered).rows, problem.examples.labels
+    rows, fit = limit.sample, fit_to(limit.sample)
+    kernel_evals = fit.counters["kernel_evals"]
+    for _ in range(MOST_ROUNDS):
+        vectors = fit.model.n_basis
+        room = min(limit.most - vectors, max(1, int(GROWTH * vectors)))
+        if fit.status in (Status.INTERRUPTED, Status.TIME_LIMIT) or room <= NEAR * limit.most:
+            break
+        margins = labels[offered] * scores_of(fit.model, everything, problem.n_jobs)
+        kernel_evals += len(offered) * vectors
+        margins[np.isin(offered, rows)] = np.inf
+        coming = next((below for margin in COMING if len(below := offered[margins < margin])), None)
+        if coming is None:
+            break
+        stay = rows if fit.basis_rows is None else rows[fit.basis_rows]
+        tried = np.union1d(stay, rng.choice(coming, min(room, len(coming)), replace=False))
+        if len(np.unique(labels[tried])) < 2:
+            break
+        larger = fit_to(tried)
+        kernel_evals += larger.counters["kernel_evals"]
+        if larger.model.n_basis > limit.most:
+            break
+        rows, fit = tried, larger
+    found = Found.of(rows, fit, kernel_evals)
+    if limit.filled and found.basis_rows is not None and found.basis.shape[0] < limit.most:
+        others = np.setdiff1d(offered, found.basis_rows)
+        others = rng.choice(others, min(limit.most - len(found.basis_rows), len(others)), replace=False)
+        joined = np.union1d(found.basis_rows, others)
+        found = Found(problem.rows.take(joined, problem.rows.exact_dtype), joined, kernel_evals)
+    return found
+
+
+def _of_both(rows: Array, kept: Array, labels: Array, least: int, rng: np.random.Generator) -> Array:
+    """Rows with at least that number of kept ones of either class, where there are enough."""
+    for sign in (-1, 1):
+        own = kept[labels[kept] == sign]
+        lacking = least - int(np.sum(labels[rows] == sign))
+        if lacking > 0:
+            more = np.setdiff1d(own, rows)
+            rows = np.union1d(rows, rng.choice(more, min(lacking, len(more)), replace=False))
+    return rows
