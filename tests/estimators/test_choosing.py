@@ -10,6 +10,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
+from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import evenly
 from slimsvm.kernels import Laplacian
@@ -319,7 +320,6 @@ def test_whole_examples_are_held_out(machine, error, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr(automatic, "_parts", parts)
-    monkeypatch.setattr(automatic, "C_VALUES", (0.01, 1.0))
     common = {"gamma": 0.5, "solver": "exact-cuts", "tol": 0.01} | ({"task": Bit()} if machine is StructuredSVM else {})
 
     def fitted(C, rows, lengths):
@@ -354,7 +354,7 @@ def test_examples_that_can_have_no_loss_are_not_counted():
 def test_a_loss_over_all_rows_of_ones_own_holds_rows_out():
     X, y, _ = chains(40, 5, np.random.default_rng(0))
     clf = StructuredSVM(FBeta(), C="validate", gamma=0.5).fit(X, 2 * y - 1)
-    assert clf.C_ in automatic.C_VALUES
+    assert clf.C_ in VALUES_OF_C
     assert -clf.score(X, 2 * y - 1) < 0.5
 
 
