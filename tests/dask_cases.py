@@ -14,7 +14,7 @@ SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
 def in_small_parts(monkeypatch):
     monkeypatch.setattr("slimsvm.rows.arrays.PASS_ROWS", 700)
     monkeypatch.setattr("slimsvm.parts.span.row_passes.KEPT_ROWS", 0)
-    monkeypatch.setattr("slimsvm.parts.descent.learning_rows.LEARNING_ROWS", 900)
+    monkeypatch.setattr("slimsvm.parts.descent.first_basis.LEARNING_ROWS", 900)
     monkeypatch.setattr("slimsvm.parts.descent.vector_descent.NEAR_ROWS", (300, 900))
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
 from slimsvm import Exact, OneClassSVM
-from slimsvm.parts.dual_ascent import kernel_cache
+from slimsvm.parts.dual_ascent import kernel_values
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.solvers import exact
@@ -79,7 +79,7 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept, monkeypatch):
     whole = Exact().solve(problem)
     monkeypatch.setattr(exact, "FIRST_ROWS", 100)
     monkeypatch.setattr(exact, "ALL_LINES_SHARE", 0.0)
-    monkeypatch.setattr(kernel_cache, "NEVER_KEPT", kept)
+    monkeypatch.setattr(kernel_values, "NEVER_KEPT", kept)
     fit = Exact(64).solve(problem)
     assert fit.history[0]["n_active"] < 1000
     assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)

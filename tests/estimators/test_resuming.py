@@ -82,7 +82,7 @@ def bits_of(machine):
 @pytest.fixture(autouse=True)
 def a_sample(monkeypatch):
     """Vectors are learned from a sample, as of very many rows."""
-    monkeypatch.setattr("slimsvm.parts.descent.learning_rows.LEARNING_ROWS", 4_000)
+    monkeypatch.setattr("slimsvm.parts.descent.first_basis.LEARNING_ROWS", 4_000)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -115,7 +115,7 @@ def test_vectors_of_all_rows_and_cut_off_twice(tmp_path, monkeypatch):
 CHILD = """
 import os, signal, sys
 from test_resuming import *
-import slimsvm.parts.descent.learning_rows as learning
+import slimsvm.parts.descent.first_basis as learning
 learning.LEARNING_ROWS = 4_000
 name, path, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
 X, y = data_of(name)

@@ -11,8 +11,8 @@ from kernel_cases import with_metric
 from slimsvm import KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
 from slimsvm.parts.descent import basis_descent, batch_gradient
-from slimsvm.parts.descent.adam import BETAS, Rates
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.descent.batch_gradient import BETAS, Rates
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Multiclass, Regression

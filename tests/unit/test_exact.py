@@ -18,7 +18,7 @@ import naive
 from pairwise import pairs_or_all
 from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM
 from slimsvm.kernels import RBF, Linear, Sigmoid
-from slimsvm.parts.dual_ascent import active_rows, kernel_cache
+from slimsvm.parts.dual_ascent import active_rows, kernel_values
 from slimsvm.parts.dual_ascent.dual import Dual
 from slimsvm.parts.dual_ascent.leap import Leaps
 from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
@@ -139,9 +139,9 @@ def by_levels(monkeypatch, first=60, kept="never"):
 
 def keep_values(monkeypatch, kept):
     if kept != "never":
-        monkeypatch.setattr(kernel_cache, "NEVER_KEPT", 0)
+        monkeypatch.setattr(kernel_values, "NEVER_KEPT", 0)
     if kept == "blocks too":
-        monkeypatch.setattr(kernel_cache, "NEVER_GATHERED", 0)
+        monkeypatch.setattr(kernel_values, "NEVER_GATHERED", 0)
 
 
 AXES = {
@@ -174,9 +174,9 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, p
 @pytest.mark.parametrize("step_time", [0.0, 1e9])
 def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(step_time, monkeypatch):
     for size in ("COMPUTED_SET", "LARGEST_SET"):
-        monkeypatch.setattr(kernel_cache, size, 64)
-    monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
-    monkeypatch.setattr(kernel_cache, "STEP_TIME", step_time)
+        monkeypatch.setattr(kernel_values, size, 64)
+    monkeypatch.setattr(kernel_values, "WHOLE_SET", 0)
+    monkeypatch.setattr(kernel_values, "STEP_TIME", step_time)
     monkeypatch.setattr(active_rows, "ALL_IF_FREE", 2.0)
     X, y = classes(500, d=10)
     problem = problem_of(X, y, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1), n_jobs=1)
@@ -189,9 +189,9 @@ def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(ste
 
 def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monkeypatch):
     for size in ("COMPUTED_SET", "LARGEST_SET"):
-        monkeypatch.setattr(kernel_cache, size, 64)
-    monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
-    monkeypatch.setattr(kernel_cache.Recomputed, "is_dearer", lambda *costs: True)
+        monkeypatch.setattr(kernel_values, size, 64)
+    monkeypatch.setattr(kernel_values, "WHOLE_SET", 0)
+    monkeypatch.setattr(kernel_values.Recomputed, "is_dearer", lambda *costs: True)
     monkeypatch.setattr(active_rows, "ALL_IF_FREE", 2.0)
     sizes, solve = [], active_rows.ActiveRows.solve
     monkeypatch.setattr(
@@ -218,7 +218,7 @@ def test_regression_takes_few_working_sets():
 @pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "lines"), ("targets", "never")])
 def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept, monkeypatch):
     by_levels(monkeypatch, first=200, kept=kept)
-    monkeypatch.setattr(kernel_cache, "COMPUTED_SET", 64)
+    monkeypatch.setattr(kernel_values, "COMPUTED_SET", 64)
     monkeypatch.setattr(exact, "STEP_WORK", 20_000)
     task, (X, y) = (Binary(), classes(1500)) if kind == "classes" else (Regression(0.1), targets(700))
     problem = problem_of(X, y, task, intercept=intercept, precision="float64", C=100.0, tol=1e-4, kernel=RBF(5.0))

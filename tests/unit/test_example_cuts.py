@@ -12,7 +12,7 @@ from block_cases import DECOMPOSING, check_warm_start, optimum
 from slimsvm import BCFW, ExactCuts, SequenceSVM
 from slimsvm.kernels import RBF, Linear
 from slimsvm.model import LinearModel
-from slimsvm.parts.cuts.example_slacks import ExampleCutsRun
+from slimsvm.parts.cuts.example_planes import ExampleCutsRun
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows

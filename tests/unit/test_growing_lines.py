@@ -6,8 +6,8 @@ import pytest
 import naive
 from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.dual_ascent import growing_lines, kernel_cache
-from slimsvm.parts.dual_ascent.growing_lines import GrowingLines
+from slimsvm.parts.dual_ascent import kernel_values
+from slimsvm.parts.dual_ascent.kernel_values import GrowingLines
 from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem, Room
 from slimsvm.rows import as_rows
@@ -21,7 +21,7 @@ def rows_of(n=60, d=3, seed=0):
 
 @pytest.fixture(autouse=True)
 def no_rows_are_few(monkeypatch):
-    monkeypatch.setattr(growing_lines, "FEW_ROWS", 0)
+    monkeypatch.setattr(kernel_values, "FEW_ROWS", 0)
 
 
 def lines_of(X, rows=None, dtype=np.float64):
@@ -43,7 +43,7 @@ def test_lines_are_kernel_values_and_are_made_once():
 
 
 def test_of_few_rows_all_lines_are_made_at_once(monkeypatch):
-    monkeypatch.setattr(growing_lines, "FEW_ROWS", 60)
+    monkeypatch.setattr(kernel_values, "FEW_ROWS", 60)
     X = rows_of()
     lines, kernel_rows = lines_of(X)
     assert kernel_rows.counter.n == 60 * 60
@@ -52,7 +52,7 @@ def test_of_few_rows_all_lines_are_made_at_once(monkeypatch):
 
 
 def test_rows_that_violate_most_get_lines(monkeypatch):
-    monkeypatch.setattr(growing_lines, "LEAST_LINES", 6)
+    monkeypatch.setattr(kernel_values, "LEAST_LINES", 6)
     lines, _ = lines_of(rows_of())
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
     assert lines.make_worst(up, down, 1.0, -0.9) == 6
@@ -132,8 +132,8 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatc
         as_rows(X), task.encode(y), task, RBF(0.5), intercept=intercept, tol=1e-5, precision="float64", n_jobs=1
     )
     grown = Exact().solve(problem)
-    monkeypatch.setattr(kernel_cache, "WHOLE_SET", 0)
-    monkeypatch.setattr(kernel_cache.Recomputed, "is_dearer", lambda *costs: False)
+    monkeypatch.setattr(kernel_values, "WHOLE_SET", 0)
+    monkeypatch.setattr(kernel_values.Recomputed, "is_dearer", lambda *costs: False)
     parted = Exact().solve(problem)
     assert sum(record["objective"] is None for record in grown.history) < 4
     assert grown.counters["kernel_evals"] < 0.5 * 2500**2 < parted.counters["kernel_evals"]

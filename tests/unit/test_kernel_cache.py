@@ -6,15 +6,15 @@ import scipy.sparse as sp
 
 import naive
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.dual_ascent import kernel_cache
-from slimsvm.parts.dual_ascent.kernel_cache import KernelCache, Recomputed
+from slimsvm.parts.dual_ascent import kernel_values
+from slimsvm.parts.dual_ascent.kernel_values import KernelCache, Recomputed
 from slimsvm.parts.problem import Room
 
 
 @pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])
 def test_lines_are_kernel_values_whatever_became_of_the_columns(form, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "LINES_AT_ONCE", 7)
-    monkeypatch.setattr(kernel_cache, "COLUMNS_AT_ONCE", 16)
+    monkeypatch.setattr(kernel_values, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(kernel_values, "COLUMNS_AT_ONCE", 16)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     memory = {"memory_limit": 0} if form == "folded on the way" else {}

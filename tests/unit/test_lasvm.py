@@ -249,7 +249,7 @@ def test_bad_parameters_are_named(params, message):
 
 def test_the_table_grows_with_the_rows(monkeypatch):
     """More vectors than slots at first, in float32: the same machine as the exact solver's."""
-    monkeypatch.setattr("slimsvm.parts.dual_ascent.kernel_table.FIRST_SLOTS", 8)
+    monkeypatch.setattr("slimsvm.parts.dual_ascent.kernel_values.FIRST_SLOTS", 8)
     X, y = data(300)
     model = svc(LASVM(), precision="float32").fit(X, y)
     exact = svc(Exact(), tol=1e-5).fit(X, y)

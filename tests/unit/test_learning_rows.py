@@ -11,8 +11,8 @@ import naive
 from block_rows_cases import in_blocks
 from slimsvm import CPSP, SVC, SVR, Refine, SequenceSVM
 from slimsvm.kernels import RBF
-from slimsvm.parts.descent import learning_rows
-from slimsvm.parts.descent.learning_rows import learning_part, most_rows
+from slimsvm.parts.descent import first_basis
+from slimsvm.parts.descent.first_basis import learning_part, most_rows
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary
@@ -23,7 +23,7 @@ N = 3_000
 @pytest.fixture(autouse=True)
 def few_learning_rows(monkeypatch):
     monkeypatch.setattr("slimsvm.parts.descent.vector_descent.NEAR_ROWS", (300, 800))
-    monkeypatch.setattr(learning_rows, "LEARNING_ROWS", 800)
+    monkeypatch.setattr(first_basis, "LEARNING_ROWS", 800)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def test_the_sample_is_of_the_number_of_rows_and_their_size(data):
 
 def test_wide_rows_are_fewer(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr(learning_rows, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(first_basis, "FEWEST_ROWS", 100)
     problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(0.4), memory_limit=400 * 16 * 4)
     assert most_rows(problem) == 400
     problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(0.4), memory_limit=1)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from slimsvm import SVC, core
-from slimsvm.parts.dual_ascent import pair_sets, shared_kernel
+from slimsvm.parts.dual_ascent import pair_sets
 from slimsvm.parts.dual_ascent.dual import DualState
 
 SIZES = (7, 40, 19)
@@ -96,7 +96,7 @@ def classes():
 def test_pairs_in_groups_are_those_side_by_side(classes, monkeypatch):
     X, y = classes
     together = SVC(C=10.0, tol=1e-6).fit(X, y)
-    monkeypatch.setattr(shared_kernel, "ROWS_SIDE_BY_SIDE", 1)
+    monkeypatch.setattr(pair_sets, "ROWS_SIDE_BY_SIDE", 1)
     apart = SVC(C=10.0, tol=1e-6).fit(X, y)
     np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X), atol=1e-3)
     assert together.objective_ == pytest.approx(apart.objective_, rel=1e-6)

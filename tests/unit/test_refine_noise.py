@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from slimsvm import Refine
 from slimsvm.kernels import RBF, Linear
 from slimsvm.parts.descent import batch_gradient
-from slimsvm.parts.descent.adam import Rates
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.descent.batch_gradient import Rates
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Multiclass, Regression

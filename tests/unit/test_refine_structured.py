@@ -13,11 +13,11 @@ import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
 from slimsvm.kernels import RBF, Linear
 from slimsvm.parts.descent import batch_gradient, step_sizes
-from slimsvm.parts.descent.adam import Rates
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.descent.batch_gradient import Rates
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.span import whitened_span as subspace_module
-from slimsvm.parts.span.finish_by_cuts import FinishByCuts, finish_by_cuts
+from slimsvm.parts.span import whitened_span
+from slimsvm.parts.span.best_coefficients import FinishByCuts, finish_by_cuts
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Augmented, Chain, Examples, Task, losses
 from tasks_for_tests import CASES
@@ -190,12 +190,12 @@ def test_finish_never_rises_above_its_start():
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_fast_products_are_the_exact_ones(precision, monkeypatch):
-    monkeypatch.setattr(subspace_module, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(whitened_span, "CHUNK_ROWS", 100)
     rng = np.random.default_rng(0)
     basis, u, v = rng.normal(size=(200, 4)), rng.normal(size=(201, 3)), rng.normal(size=(250, 3))
     for memory_limit in (10**9, 4 * 10**6):
         problem = words_problem(precision=precision, memory_limit=memory_limit)
-        space = subspace_module.Subspace(problem.bind(), basis, 1.0, memory_limit // 100)
+        space = whitened_span.Subspace(problem.bind(), basis, 1.0, memory_limit // 100)
         u, index = u[: space.rank + 1], np.sort(rng.permutation(space.n_rows)[:250])
         whole = np.zeros((space.n_rows, 3))
         whole[index] = v

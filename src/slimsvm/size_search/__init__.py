@@ -1,9 +1,7 @@
 """The fewest vectors that do as well as the exact machine: a search that fits other solvers.
 
-machines     which problem each fit solves, and by which solver
-moves        vectors moved until a model over them is near to the exact one
-trials       statistics of rows held out: which sizes are good enough
-search_work  what the parts of a search take
+moves        which problem each fit solves; vectors moved until a model over them is near to the exact one
+trials       statistics of rows held out: which sizes are good enough, and what a search takes
 size_search  the search for a size on a part of the rows
 compact      `Compact`: the search, and the model of all rows
 """

@@ -18,20 +18,26 @@ from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver
 from slimsvm.parts.span.pair_ascent import pair_coefficients
 from slimsvm.rows import as_rows, is_text
-from slimsvm.size_search.machines import (
+from slimsvm.size_search.moves import (
     LEARNED,
     NEAR,
     SOLVED,
     Machine,
+    Mover,
     exact_solver,
     in_one,
     machine_problem,
     measured_by,
 )
-from slimsvm.size_search.moves import Mover
-from slimsvm.size_search.search_work import BESIDE_SHARE, NEWTON_SHARE, PAIR_SHARE, SWEEP_COST, SWEEPS, Part, SearchWork
 from slimsvm.size_search.trials import (
+    BESIDE_SHARE,
     LAST_SHARE,
+    NEWTON_SHARE,
+    PAIR_SHARE,
+    SWEEP_COST,
+    SWEEPS,
+    Part,
+    SearchWork,
     Trial,
     allowed_error,
     err_surely_less,

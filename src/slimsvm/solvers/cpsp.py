@@ -34,7 +34,7 @@ from slimsvm.parts.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScor
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
 from slimsvm.parts.descent.closing_descent import most_lost, n_sweeps
-from slimsvm.parts.descent.learning_rows import learning_part
+from slimsvm.parts.descent.first_basis import learning_part
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.pursuit.newton_pursuit import PursuitPlan, PursuitRun, PursuitState
 from slimsvm.parts.pursuit.over_all_rows import OverAllRows

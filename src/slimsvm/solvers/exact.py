@@ -21,14 +21,14 @@ Three levels, each in the next one:
                  by kernel values computed anew, or where they are dear by lines of K from a cache
     working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
                  rows at a time (`parts.dual_ascent.leap`). Few rows are one working set, at first, of which K has
-                 the lines that it takes (`parts.dual_ascent.growing_lines`)
+                 the lines that it takes (`parts.dual_ascent.kernel_values`)
 
 Where pairs take too many steps, as for features that nobody scaled, and rows are few enough, an interior-point method
 solves for all (`parts.dual_ascent.interior_point`).
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
-`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_cache`, `parts.dual_ascent.row_set`.
+`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_values`, `parts.dual_ascent.row_set`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.parts.dual_ascent.active_rows import ActiveRows
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance
 from slimsvm.parts.dual_ascent.interior_point import Inner
-from slimsvm.parts.dual_ascent.kernel_cache import keeps_lines, kernel_values
+from slimsvm.parts.dual_ascent.kernel_values import keeps_lines, kernel_values
 from slimsvm.parts.dual_ascent.leap import Leaps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
-from slimsvm.parts.dual_ascent.shared_kernel import SharedKernelRun, fits_in_memory
+from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
 from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.reports import REPORT_WORK
 from slimsvm.parts.rounding import DualPoint

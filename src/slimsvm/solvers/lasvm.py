@@ -15,7 +15,7 @@ The finishing step solves for S only. ``tol_relative`` goes on where the paper s
 the gap, and rows that violate join S, until it is small enough. That also cures what PROCESS cannot: where all rows of
 S are at their bounds (a small C), no single new row finds a partner to move with.
 
-Parts: `parts.dual_ascent.kernel_table` (kernel values between the rows of S), `core/decomposition/lasvm.cc`
+Parts: `parts.dual_ascent.kernel_values` (kernel values between the rows of S), `core/decomposition/lasvm.cc`
 (steps), `parts.dual_ascent.row_set` (finishing), `parts.dual_ascent.lasvm_chunks` (rows in chunks).
 """
 
@@ -33,7 +33,7 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
 from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
-from slimsvm.parts.dual_ascent.kernel_table import KernelTable
+from slimsvm.parts.dual_ascent.kernel_values import KernelTable
 from slimsvm.parts.dual_ascent.lasvm_chunks import Joined, OnlineState
 from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem

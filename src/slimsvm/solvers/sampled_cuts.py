@@ -1,7 +1,7 @@
 """The three oracles of the cutting-plane loop as solvers.
 
 Problem, loop and stopping rule are in `parts.cuts.cutting_plane_loop`. Parts: `parts.cuts.oracles` (Yu and Joachims,
-KDD 2008, Algorithms 1, 2 and 3) and, with ``step="line-search"``, `parts.cuts.stabilise`.
+KDD 2008, Algorithms 1, 2 and 3) and, with ``step="line-search"``, `parts.cuts.line_search`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.parts.cuts.cutting_plane_loop import Plan
 from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
-from slimsvm.parts.cuts.example_planes import PlanesState
-from slimsvm.parts.cuts.example_slacks import ExampleCutsRun
+from slimsvm.parts.cuts.example_planes import ExampleCutsRun, PlanesState
 from slimsvm.parts.cuts.explicit_weights import resolve_weights
 from slimsvm.parts.problem import SMALL_N, Problem
 from slimsvm.parts.run import Run
@@ -22,7 +21,7 @@ class ExactCuts(CuttingPlaneSolver):
     """Algorithm 1: every cut is the mean over all examples, so the fit ends with a computed gap to the optimum.
 
     With ``slacks="each"`` a cut belongs to one example, and every iteration adds one cut per example
-    (`parts.cuts.example_slacks`).
+    (`parts.cuts.example_planes`).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, is_text, keep_sums, parts_of
 from slimsvm.size_search.compact import Compact
-from slimsvm.size_search.machines import machine_problem
+from slimsvm.size_search.moves import machine_problem
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion

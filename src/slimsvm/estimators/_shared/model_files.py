@@ -21,7 +21,7 @@ from slimsvm.estimators._shared.validation import check_path
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
-from slimsvm.parts.budgeted.one_class_chunks import OneClassState
+from slimsvm.parts.budgeted.chunks import OneClassState
 from slimsvm.parts.dual_ascent.lasvm_chunks import OnlineState
 from slimsvm.parts.resuming import GENERATORS, Halfway, generator_at
 from slimsvm.parts.solver import Solver

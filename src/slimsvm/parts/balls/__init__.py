@@ -1,5 +1,4 @@
 """Enclosing balls: the L2-loss SVM as the smallest ball around all rows.
 
-enclosing_ball  the problem, and the search for rows outside of the ball
-smallest_ball   the smallest ball, by growing a core set
+enclosing_ball  the problem, the search for rows outside of the ball, the smallest ball by growing a core set
 """

@@ -4,7 +4,6 @@ box_dual          the box-constrained dual, and what a budgeted fit leaves behin
 plain_ascent      dual coordinate ascent where the budget has room for all rows
 epochs            epochs of compiled steps, their reports, the finish
 one_class         one class: the C at which ν comes out
-chunk_steps       steps on rows that come in chunks
-one_class_chunks  the same for one class
+chunks            steps on rows that come in chunks, also of one class
 budgeted_solver   the parameters and checks that `BSCA` and `BSGD` share
 """

@@ -1,6 +1,6 @@
 """What BSCA and BSGD share: parameters and their checks, and which run serves a problem.
 
-Parts: `parts.budgeted.epochs` for the epochs, `parts.budgeted.one_class`, `parts.budgeted.chunk_steps` for rows
+Parts: `parts.budgeted.epochs` for the epochs, `parts.budgeted.one_class`, `parts.budgeted.chunks` for rows
 in chunks, `parts.budgeted.plain_ascent` for problems no larger than the budget, `parts.budgeted.box_dual` for the
 problem.
 """
@@ -16,10 +16,15 @@ from slimsvm.budget import get_budget_rule
 from slimsvm.budget.steps import DUAL
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.budgeted.box_dual import NEEDS, NO_COSTS, BudgetState
-from slimsvm.parts.budgeted.chunk_steps import AfterFit, after_fit, meet_chunk
+from slimsvm.parts.budgeted.chunks import (
+    AfterFit,
+    after_fit,
+    meet_chunk,
+    meet_one_class_chunk,
+    one_class_after_fit,
+)
 from slimsvm.parts.budgeted.epochs import BudgetedRun
 from slimsvm.parts.budgeted.one_class import OneClassRun
-from slimsvm.parts.budgeted.one_class_chunks import meet_one_class_chunk, one_class_after_fit
 from slimsvm.parts.budgeted.plain_ascent import PlainAscentRun
 from slimsvm.parts.checks import check_count, check_needs
 from slimsvm.parts.problem import Problem
@@ -113,7 +118,7 @@ class BudgetedSolver(Solver):
 
     def partial_solve(self, problem: Problem, state: Any = None) -> Fit:
         """One pass over a chunk of rows, from ``Fit.state`` of the chunk before; see
-        `slimsvm.parts.budgeted.chunk_steps` and, for one class, `slimsvm.parts.budgeted.one_class_chunks`.
+        `slimsvm.parts.budgeted.chunks` and, for one class, `slimsvm.parts.budgeted.chunks`.
 
         Parameters
         ----------

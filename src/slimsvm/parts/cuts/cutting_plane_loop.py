@@ -13,8 +13,8 @@ Problem (C₁ = C·Ω):
         drop cuts that have been inactive for `max_idle` iterations
 
 Made faster than the paper's, each part selectable (docs/experiments/sampled_cuts.md has the measurements):
-  * the step: `parts.cuts.stabilise.BestPoint` keeps the best point w_b and searches the line to w (OCAS); the reference
-    is then P(w_b), and a cut is asked for near it;
+  * the step: `parts.cuts.line_search.BestPoint` keeps the best point w_b and searches the line to w (OCAS); the
+    reference is then P(w_b), and a cut is asked for near it;
   * an exact cut is computed from the one before it: only rows whose loss-augmented label changed are evaluated;
   * exact cuts start where a short run of sampled cuts has led (`warm_up`), so that the first one has few rows.
 

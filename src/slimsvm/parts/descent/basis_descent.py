@@ -13,8 +13,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels import Kernel, KernelRows
-from slimsvm.parts.descent.adam import Adam, Rates
-from slimsvm.parts.descent.batch_gradient import BatchGradient, Parameters
+from slimsvm.parts.descent.batch_gradient import Adam, BatchGradient, Parameters, Rates
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import is_sparse
 from slimsvm.tasks import losses

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.kernels import KernelRows
-from slimsvm.parts.descent.adam import Rates
-from slimsvm.parts.descent.batch_gradient import known_loss
+from slimsvm.parts.descent.batch_gradient import Rates, known_loss
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import is_sparse
 from slimsvm.tasks import Examples, Task, losses

@@ -18,8 +18,7 @@ from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.basis_descent import Descent, Expansion, Schedule
 from slimsvm.parts.descent.batch_gradient import check_kernel
-from slimsvm.parts.descent.first_basis import expansion_of
-from slimsvm.parts.descent.learning_rows import LEARNING_ROWS, learning_part, part_of
+from slimsvm.parts.descent.first_basis import LEARNING_ROWS, expansion_of, learning_part, part_of
 from slimsvm.parts.descent.step_sizes import basis_rate, loss_of_zero, mean_loss, step_sizes
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported

@@ -5,11 +5,9 @@ active_rows     the rows whose dual variables can still move
 row_set         the dual over some rows, solved by pairs or single rows
 leap            all free rows of a working set moved at a time
 interior_point  a method for all rows, where pairs take too many steps
-kernel_cache    blocks of the kernel matrix over the active rows
-growing_lines   rows of the kernel matrix, computed where they are needed
-kernel_table    kernel values between rows that come and go, for `LASVM` and balls
+kernel_values   all stores of kernel values: the active rows', rows that come and go, rows computed where needed
 one_vs_one      several classes by the problems of all pairs, one after another
-pair_sets, shared_kernel  the same from one kernel matrix
+pair_sets       the same from one kernel matrix
 block_ascent    dual points improved by blocks of rows, for certificates
 lasvm_chunks    what one chunk of rows leaves to the next
 """

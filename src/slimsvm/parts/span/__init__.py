@@ -1,10 +1,9 @@
 """Over a fixed basis: the convex problem in a model's coefficients.
 
 whitened_span      coordinates in the span of a basis, and products with them
-seen_rows, row_passes  the rows in these coordinates, and passes over them
+row_passes         the rows in these coordinates, and passes over them
 newton_direction   Newton's direction for the smoothed problem
 smoothed_newton    Newton's method on smoothed losses, to a certified gap
-finish_by_cuts     exact cuts, for losses that cannot be smoothed
-best_coefficients  which of the two a task takes
+best_coefficients  which method a task takes; exact cuts, for losses that cannot be smoothed
 pair_ascent        coefficients at several values of C, by pairs of rows
 """

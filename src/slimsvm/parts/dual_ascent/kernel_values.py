@@ -13,11 +13,88 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
-from slimsvm.parts.dual_ascent.growing_lines import GrowingLines
 from slimsvm.parts.dual_ascent.row_set import KernelBlock
 from slimsvm.parts.problem import Kept, Room
+from slimsvm.rows import in_pieces
 
 Array = np.ndarray
+
+# -- Lines of the kernel matrix over some rows, of which there are ever more: those of the rows that violate most
+# Steps on pairs move rows that have a line, and keep g of all. Where these are all but solved for, the rows that
+# violate most get lines, too. Few are made that no step asks for, none twice, and g never has to be computed anew:
+# for problems that take few steps for each row that is most of what working sets cost.
+
+# Lines that are made at a time: at least, at most, and as a share of those there are.
+LEAST_LINES, MOST_LINES, LINES_SHARE = 128, 256, 0.5
+# Of so many rows all are made at once: the search for the next ones takes longer.
+FEW_ROWS = 1024
+# Only for rows whose slopes are this near to the greatest, as a share of the violation.
+NEAR = 0.5
+
+
+class GrowingLines:
+    """Kernel values of some rows with each other, line by line; see the module's text.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    rows : int64 ndarray
+    room : Room
+        For the lines.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, n)
+        Lines in the order in which they were made.
+    slots : int64 ndarray of shape (n,)
+        Line of each row, or -1.
+    diagonal : ndarray of shape (n,) or None
+        None: all lines are there.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, rows: Array, room: Room):
+        n = len(rows)
+        self.kernel_rows, self.rows, self.n_lines = kernel_rows, rows, 0
+        self.values = room.array((n, n), kernel_rows.dtype)
+        self.slots = np.full(n, -1)
+        self._points = kernel_rows.points(rows)
+        self.diagonal: Array | None = None
+        if n <= FEW_ROWS:
+            self.make(np.arange(n))
+        else:
+            self.diagonal = kernel_rows.diag(rows).astype(kernel_rows.dtype)
+
+    def make(self, rows: Array) -> None:
+        """Make the lines of those of these places that have none."""
+        places = rows[self.slots[rows] < 0]
+        if len(places):
+            lines = slice(self.n_lines, self.n_lines + len(places))
+            self.kernel_rows.block(self._points, rows=self.rows[places], out=self.values[lines])
+            self.n_lines = lines.stop
+            self.slots[places] = np.arange(lines.start, lines.stop)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all lines are there."""
+        return self.n_lines == len(self.slots)
+
+    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
+        """Make lines of those without that violate most, by their slopes and extremes; how many."""
+        missing, near = np.flatnonzero(self.slots < 0), NEAR * (highest - lowest)
+        up, down = up[missing], down[missing]
+        most = max(LEAST_LINES, min(MOST_LINES, int(LINES_SHARE * self.n_lines))) // 2
+        tops, bottoms = _greatest(up, highest - near, most), _greatest(-down, -lowest - near, most)
+        before = self.n_lines
+        if len(tops) or len(bottoms):
+            self.make(missing[np.union1d(tops, bottoms)])
+        return self.n_lines - before
+
+
+def _greatest(values: Array, least: float, most: int) -> Array:
+    """Places of the greatest of the values that are at least so great, at most so many."""
+    places = np.flatnonzero(values >= least)
+    return places if len(places) <= most else places[np.argpartition(-values[places], most)[:most]]
+
 
 # Lines computed in one call: enough for every thread, and a small temporary array.
 LINES_PER_BLOCK = 96
@@ -334,3 +411,73 @@ class KernelCache:
                 microseconds=len(slots) * len(g) / ADDED,
             )
         g -= constant
+
+
+# -- Kernel values between the rows that an online solver keeps, all of them, as rows come and go ----------------------
+
+FIRST_SLOTS = 256
+# Kernel values worked on without a pause: some 10 ms. Ctrl-C is heard between two pieces.
+PIECE = 1 << 21
+
+
+class KernelTable:
+    """K between rows in slots: a row that comes costs one kernel value for each row there is, and none later.
+
+    Unlike `KernelCache`, whose lines go and are computed again: every step of an online solver needs the values between
+    all rows it keeps.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    memory_limit : int
+        Bytes for the values.
+    name : str
+        Whose table it is, for the message when it is full.
+
+    Attributes
+    ----------
+    values : ndarray of shape (capacity, capacity), of the type of ``kernel_rows``
+        Symmetric; entries between slots that are not in use are old ones, or 0.
+    row : int64 ndarray of shape (capacity,)
+        The row in every slot.
+    top : int
+        No slot in use is beyond.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, name: str):
+        self.kernel_rows, self.name = kernel_rows, name
+        # While it grows there are two of them, one at least half as wide.
+        self.most = isqrt(4 * memory_limit // (5 * kernel_rows.dtype.itemsize))
+        size = min(FIRST_SLOTS, self.most)
+        self.values = np.zeros((size, size), kernel_rows.dtype)
+        self.row = np.full(size, -1)
+        self.top = 0
+
+    def add(self, rows: Array, used: Array) -> Array:
+        """Slots for these rows, with their kernel values; the slots of ``used`` stay as they are."""
+        taken = np.zeros(self.top + len(rows), bool)
+        taken[used] = True
+        slots = np.flatnonzero(~taken)[: len(rows)]
+        self._reserve(int(slots.max(initial=-1)) + 1)
+        self.row[slots] = rows
+        others = np.concatenate([used, slots])
+        for part in in_pieces(len(rows), PIECE // len(others)):
+            block = self.kernel_rows.block(self.kernel_rows.points(rows[part]), rows=self.row[others])
+            self.values[others[:, None], slots[part]] = block
+            self.values[slots[part, None], others] = block.T
+        self.top = max(self.top, int(slots.max(initial=-1)) + 1)
+        return slots
+
+    def _reserve(self, size: int) -> None:
+        if size > self.most:
+            raise ValueError(
+                f"{self.name} keeps the kernel values between all its vectors, and memory_limit leaves room for "
+                f"{self.most} of them; {size} are needed: raise memory_limit, or lower C"
+            )
+        if size > len(self.values):
+            new = min(self.most, max(size, 2 * len(self.values)))
+            values, row = np.zeros((new, new), self.values.dtype), np.full(new, -1)
+            for part in in_pieces(self.top, PIECE // new):
+                values[part, : self.top] = self.values[part, : self.top]
+            row[: self.top] = self.row[: self.top]
+            self.values, self.row = values, row

@@ -1,0 +1,241 @@
+r"""Budgeted steps on rows that come in chunks.
+
+A chunk is met once, in random order, by the steps of `parts.budgeted.epochs`; the model goes on from the chunks
+before.
+
+BSGD    min ½‖w‖² + C Σ_i ω_i ℓ_i(w) over all n rows met so far:  step t adds (n C ω_i / t) y_i φ(x_i)
+BSCA    the rows of earlier chunks keep the α they had; those of this chunk have theirs while it is the chunk
+
+The same chunk given again is another pass over it: BSCA's α go on, and no row counts twice for BSGD's n.
+
+Wang, Crammer, Vucetic, "Breaking the Curse of Kernelization", JMLR 2012; Qaadan, Schüler, Glasmachers, "Dual SVM
+Training on a Budget", 2018.
+
+Parts: `parts.budgeted.epochs`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from slimsvm.core.clock import time_limit
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.budgeted.box_dual import BudgetState
+from slimsvm.parts.budgeted.epochs import BudgetedRun
+from slimsvm.parts.budgeted.one_class import best_multiple, box_problem, quantile
+from slimsvm.parts.chunks import digest_of, stacked
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import finite
+from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import iterate
+from slimsvm.rows import as_rows
+from slimsvm.tasks.examples import same_fields
+
+
+def comes_again(digest: bytes, problem: Problem, state: BudgetState | None) -> bool:
+    """Whether the chunk is the one that the state was left by."""
+    if state is None or state.digest != digest:
+        return False
+    return same_fields(state.examples, problem.examples) and same_fields(state.task, problem.task)
+
+
+class StreamRun(BudgetedRun):
+    """One pass over a chunk."""
+
+    def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
+        n = problem.rows.n_rows
+        self.digest = digest_of(problem)
+        self.is_again = comes_again(self.digest, problem, state)
+        self.n_before = 0 if state is None else state.n_rows - (state.n_last if self.is_again else 0)
+        if state is not None and not self.is_again:
+            state = replace(state, alpha=None, basis_rows=np.full(len(state.coef), -1))
+        super().__init__(problem, solver, state)
+        self.n_rows = self.n_before + n
+        if self.is_dual:  # a row that is met once has no later step to make up for a short one
+            self.steps = replace(self.steps, damping=0.0)
+        else:  # n C ω_i of a step counts the rows of all chunks
+            self.steps = replace(self.steps, price=self.steps.price * (self.n_rows / n))
+
+    def _report(self, record: dict[str, Any]) -> None:
+        """Nothing that needs more than the steps themselves."""
+        record |= {"n_basis": self.model.n_basis, "n_rows": self.n_rows}
+
+    def _watch(self, record: dict[str, Any]) -> None:
+        """A single pass shows no trend."""
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """The model, its objective over the rows of the chunk, and what the next chunk goes on from."""
+        fit = super().finish(status, history)
+        fit.state = replace(fit.state, digest=self.digest, n_rows=self.n_rows, n_last=self.problem.rows.n_rows)
+        return fit
+
+
+@dataclass(frozen=True)
+class AfterFit:
+    """A fit that chunks go on from: its model, finished or not, and the state it left."""
+
+    model: KernelExpansion
+    state: BudgetState
+
+
+def after_fit(fit: AfterFit) -> BudgetState:
+    """The model of a fit, of whose rows only the number is known."""
+    model, state = fit.model, fit.state
+    n = state.examples.n_examples
+    return replace(
+        state,
+        basis=model.basis,
+        coef=model.coef,
+        intercept=model.intercept,
+        basis_rows=np.full(model.n_basis, -1),
+        alpha=None,
+        n_steps=n,  # as after one pass, whatever the epochs: a row's share of BSGD's w is 1 / n_steps
+        n_rows=n,
+    )
+
+
+def without_finish(solver: Any, **parameters: Any) -> Any:
+    """The solver with steps only."""
+    steps_only = {"finish": False, "descent_epochs": 0, "patience": None}
+    return type(solver)(**solver.get_params(deep=False) | steps_only | parameters)
+
+
+def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
+    """One pass over the problem's rows, from the state of the pass or fit before."""
+    problem = replace(problem, max_iter=None)
+    problem.check_range()
+    with one_blas_thread():
+        run = StreamRun(problem, without_finish(solver, epochs=1), state)
+        with time_limit(problem.max_seconds):
+            status, history = iterate(run, problem, time.perf_counter(), (), type(solver).__name__)
+        return finite(run.finish(status, history), problem)
+
+
+Array = np.ndarray
+
+# -- One class on a budget, rows in chunks -----------------------------------------------------------------------------
+# The first chunk is fitted: its box problem (`parts.budgeted.one_class`) has the price C' at which its dual variables
+# have the share ν, Σ α = ν C' Ω. Every later chunk is met once by the steps of that problem over all rows met so far,
+# of weight Ω: where Ω grows, C' falls, so that C' Ω stays. After each chunk
+#
+#     ρ  =  the ν-quantile of the scores of the rows met last: RECENT of them, the chunk's whole where it has more
+#     w, the dual variables and C'  are divided by ρ
+#
+# At the solution ρ = 1 there. A share of rows below 1 that is not ν moves ρ, and the division moves it back.
+# The model is the best multiple of w for one class over all rows met, of which those met last are the sample.
+
+# Rows whose scores ρ is taken from, where the chunk has fewer.
+RECENT = 1000
+# A single chunk changes the price by no more than this factor.
+MOST = 2.0
+
+
+@dataclass(frozen=True)
+class OneClassState:
+    """What a chunk leaves to the next.
+
+    Parameters
+    ----------
+    box : BudgetState
+        Of the box problem; its C is C'.
+    total : float
+        Weight of all rows met.
+    rows : ndarray or csr_array of shape (r, d)
+        Rows met last, at most RECENT.
+    weights : ndarray of shape (r,)
+    """
+
+    box: BudgetState
+    total: float
+    rows: Any
+    weights: Array
+
+
+def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | None) -> Fit:
+    """One pass over the problem's rows, or the fit of the first chunk."""
+    task, rng = problem.task, problem.generator()
+    problem, digest = replace(problem, random_state=rng, max_iter=None), digest_of(problem)
+    if state is None:
+        fit = without_finish(solver).solve(problem)
+        if fit.state is None:
+            raise ValueError(f"max_seconds={problem.max_seconds:g} is too short for the first chunk: raise it")
+        box, total, recent = _begun(fit.state, digest), problem.examples.total_weight, problem
+        rho = -float(fit.model.intercept[0]) * box.C
+    else:
+        of_chunk = box_problem(problem, rng)
+        is_again = comes_again(digest, of_chunk, state.box)
+        total = state.total + (0.0 if is_again else problem.examples.total_weight)
+        fit = meet_chunk(solver, replace(of_chunk, C=state.box.C * state.total / total), state.box)
+        box, recent = fit.state, _recent(problem, state, is_again)
+        rows, model, scores, evals = (
+            recent.bind(),
+            fit.model,
+            np.zeros(recent.rows.n_rows),
+            fit.counters["kernel_evals"],
+        )
+        if model.n_basis:
+            scores = rows.scores(rows.points_of(model.basis), model.coef)[:, 0].astype(np.float64)
+        rho = quantile(scores, recent.examples.weights, task.intercept_price)
+        fit.model, fit.objective = best_multiple(
+            model, model.norm_squared(), rho, scores, recent.examples.weights, task.intercept_price, problem.C * total
+        )
+        fit.counters = fit.counters | {"kernel_evals": evals, "report_kernel_evals": rows.counter.n}
+    fit.state = OneClassState(_divided(box, rho), total, *_kept(recent))
+    fit.basis_rows = None  # of the rows of one chunk
+    found: Fit = fit
+    return found
+
+
+def one_class_after_fit(fit: AfterFit) -> OneClassState:
+    """The model of a fit, in units of the box problem in which ρ is 1."""
+    rho = -float(fit.model.intercept[0])
+    price = 1.0 / rho if rho > 0 else fit.state.C
+    box = replace(after_fit(fit), coef=price * fit.model.coef, intercept=np.zeros(1), C=price)
+    return OneClassState(box, box.examples.total_weight, fit.model.basis[:0], np.zeros(0))
+
+
+def _begun(state: BudgetState, digest: bytes) -> BudgetState:
+    """What a fit of the first chunk leaves."""
+    n, used = len(state.examples.weights), state.coef.any(axis=1)
+    return replace(
+        state,
+        basis=state.basis[used],
+        coef=state.coef[used],
+        basis_rows=state.basis_rows[used],
+        digest=digest,
+        n_rows=n,
+        n_last=n,
+        n_steps=n,  # one per row met, whatever the trials took: a row's share of BSGD's w is 1 / n_steps
+    )
+
+
+def _recent(problem: Problem, state: OneClassState, is_again: bool) -> Problem:
+    """The problem of the rows that ρ is taken from: the chunk's, after the last ones met before it."""
+    n, n_earlier = problem.rows.n_rows, len(state.weights)
+    if is_again:
+        n_earlier -= min(n, n_earlier)
+    first = max(0, n_earlier - max(0, RECENT - n))
+    if first == n_earlier:
+        return problem
+    weights = np.concatenate([state.weights[first:n_earlier], problem.examples.weights])
+    rows = as_rows(stacked(state.rows[first:n_earlier], problem))
+    return replace(problem, rows=rows, examples=problem.task.encode(weights, weights))
+
+
+def _kept(recent: Problem) -> tuple[Any, Array]:
+    """Of these rows and their weights, what the next chunk needs."""
+    n = recent.rows.n_rows
+    first = max(0, n - RECENT)
+    return recent.rows.slice(first, n, recent.rows.exact_dtype).copy(), recent.examples.weights[first:].copy()
+
+
+def _divided(box: BudgetState, rho: float) -> BudgetState:
+    """The state in which ρ, which it has in units of the box problem, is 1, or nearer to it."""
+    share = 1.0 / min(max(rho, 1.0 / MOST), MOST) if rho > 0 else 1.0
+    alpha = None if box.alpha is None else share * box.alpha
+    return replace(box, coef=share * box.coef, alpha=alpha, C=share * box.C)
