@@ -4,7 +4,7 @@ import numpy as np
 
 from slimsvm.core.products import SUM_ROWS
 from slimsvm.kernels import RBF
-from slimsvm.parts.span.row_passes import SeenElsewhere, Span
+from slimsvm.parts.span.seen_rows import SeenElsewhere, Span
 from slimsvm.rows import as_rows
 
 

@@ -60,12 +60,16 @@ class Limit:
             limit.was_reached, limit = True, limit.outer
 
 
-_here = threading.local()
+class _Here(threading.local):
+    limit: Limit | None = None
+
+
+_here = _Here()
 
 
 def present_limit() -> Limit | None:
     """The innermost limit of this thread."""
-    return getattr(_here, "limit", None)
+    return _here.limit
 
 
 class under:
@@ -75,7 +79,7 @@ class under:
         self.limit = limit
 
     def __enter__(self) -> None:
-        self.before, _here.limit = present_limit(), self.limit
+        self.before, _here.limit = _here.limit, self.limit
 
     def __exit__(self, *error: object) -> None:
         _here.limit = self.before
@@ -122,7 +126,7 @@ def time_left() -> float:
 
 def is_time_over() -> bool:
     """Whether the time is over; the caller then ends its work."""
-    limit = present_limit()
+    limit = _here.limit
     if limit is None or time.perf_counter() < limit.end:
         return False
     limit.note()
@@ -131,7 +135,7 @@ def is_time_over() -> bool:
 
 def check_time() -> None:
     """Raise `OutOfTimeError` if the time is over."""
-    limit = present_limit()
+    limit = _here.limit
     if limit is not None and time.perf_counter() >= limit.interrupts_at:
         limit.note()
         raise OutOfTimeError

@@ -1,6 +1,7 @@
 """Cutting planes: the dual of any loss raised by exact or sampled cuts of all examples or of each.
 
-cut, working_set, simplex_qp   a cut and what a fit leaves of them, those at work, and the QP over them
+cut, working_set, simplex_qp   a cut, those at work, and the QP over them
+solution                       of a QP, and what a fit leaves to the next one
 oracles                        which cut is next: exact, uniform, violated (Algorithms 1, 2 and 3)
 score_books, projected_scores  where scores come from while cuts are added
 line_search                    the best point, and the search from it to the QP's solution
@@ -9,7 +10,7 @@ example_planes, plane_store    a slack for each example
 explicit_weights               when a linear model is kept as weights of its features
 """
 
-from slimsvm.parts.cuts.cut import Cut, CutsState, Solution, n_distinct_rows, weighted_sum
+from slimsvm.parts.cuts.cut import Cut, n_distinct_rows, weighted_sum
 from slimsvm.parts.cuts.line_search import BestPoint
 from slimsvm.parts.cuts.oracles import (
     CutState,
@@ -23,6 +24,7 @@ from slimsvm.parts.cuts.oracles import (
 )
 from slimsvm.parts.cuts.projected_scores import ProjectedScores
 from slimsvm.parts.cuts.score_books import FullScores, SampledScores, WeightScores
+from slimsvm.parts.cuts.solution import CutsState, Solution
 from slimsvm.parts.cuts.working_set import WorkingSet
 
 __all__ = [

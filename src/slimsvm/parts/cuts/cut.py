@@ -1,22 +1,15 @@
-"""What is kept of a fit by cuts: w at one moment, and what a later fit can go on from."""
+"""A cut: one linear lower bound on the mean loss."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from slimsvm.lazy import made_once
-from slimsvm.parts.cuts.oracles import Point
-from slimsvm.tasks import Examples, Task
-from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
-
-
-# -- A cut: one linear lower bound on the mean loss --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -67,49 +60,3 @@ def n_distinct_rows(cuts: Sequence[Cut], n_rows: int) -> int:
     for cut in cuts:
         found[cut.rows] = True
     return int(np.count_nonzero(found))
-
-
-@dataclass(frozen=True)
-class Solution:
-    """w = Σ α_j g_j as it stood at one moment; nobody writes to it, so that an interrupt cannot tear it.
-
-    Parameters
-    ----------
-    cuts : tuple of Cut
-    alpha : float64 ndarray of shape (t,)
-    norm_squared : float
-        ‖w‖².
-    objective : float or None
-        None where it is not known.
-    point : Point
-    """
-
-    cuts: tuple[Cut, ...]
-    alpha: Array
-    norm_squared: float
-    objective: Any
-    point: Point
-
-
-@dataclass(frozen=True)
-class CutsState:
-    """The active cuts of a fit, enough to go on from: cuts hold for any kernel, C and features of the same examples.
-
-    Parameters
-    ----------
-    cuts : tuple of Cut
-    task, examples
-        The loss they are bounds of.
-    exact : bool
-        Whether they are: sampled cuts bound nothing.
-    """
-
-    cuts: tuple[Cut, ...]
-    task: Task
-    examples: Examples
-    exact: bool
-
-    def check(self, task: Task, examples: Examples) -> None:
-        """Refuse to go on with another loss: its cuts are others."""
-        consequence = ", whose cuts therefore do not hold; only the kernel, C and X may change"
-        check_same_loss(self, task, examples, consequence)

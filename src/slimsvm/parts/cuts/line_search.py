@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slimsvm import core
-from slimsvm.parts.cuts.cut import Cut, Solution
+from slimsvm.parts.cuts.cut import Cut
 from slimsvm.parts.cuts.oracles import Point
+from slimsvm.parts.cuts.solution import Solution
 from slimsvm.parts.cuts.working_set import WorkingSet
 from slimsvm.tasks import Examples, Task
 

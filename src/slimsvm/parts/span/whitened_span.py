@@ -23,7 +23,7 @@ from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.lazy import made_once
-from slimsvm.parts.span.row_passes import SeenHere, Span, seen_elsewhere
+from slimsvm.parts.span.seen_rows import SeenHere, Span, seen_elsewhere
 from slimsvm.rows import in_pieces, parts_of
 
 Array = np.ndarray
