@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 import naive
 from slimsvm import core
 from slimsvm.parts.cuts import simplex_qp
-from slimsvm.parts.cuts.simplex_qp import SimplexQP, solve_simplex_qp
+from slimsvm.parts.cuts.simplex_qp import SimplexQP
+
+
+def solve_simplex_qp(G, h, C, alpha=None):
+    """Return alpha, slack, KKT residual and pivots of one problem."""
+    qp = SimplexQP.from_gram(G, h, alpha)
+    xi, kkt, n_pivots = qp.solve(C)
+    return qp.alpha, xi, kkt, n_pivots
 
 
 def value(G, h, a):

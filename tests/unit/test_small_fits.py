@@ -9,6 +9,7 @@ import pytest
 
 from slimsvm import SVC
 from slimsvm.core.border import Function
+from slimsvm.kernels import kernel as kernel_module
 from slimsvm.parts.dual_ascent import active_rows
 from slimsvm.parts.dual_ascent.dual import MORE_WORK, Tolerance
 from slimsvm.parts.dual_ascent.leap import Leaps
@@ -91,3 +92,12 @@ def test_two_classes_whose_gap_is_not_wide_take_the_closing_steps_alone(monkeypa
     X, y = two_classes(60)
     SVC(C=1.0, n_jobs=1).fit(X, y)
     assert asked[1:] == [MORE_WORK // 60]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_lengths_of_rows_are_computed_once(kernel, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, seen, real = rng.normal(size=(2500, 3)), [], kernel_module.squared_norms
+    monkeypatch.setattr(kernel_module, "squared_norms", lambda block: seen.append(len(block)) or real(block))
+    SVC(kernel=kernel, solver="exact").fit(X, X[:, 0] > 0)
+    assert sum(seen) == len(X)

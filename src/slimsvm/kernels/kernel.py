@@ -271,10 +271,12 @@ def largest_entry(rows: Rows) -> float:
 
 
 def largest_norm(rows: Rows) -> float:
-    """Greatest ``|x_i|^2``, infinite beyond float64; blockwise."""
-    with np.errstate(over="ignore"):
-        parts = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(NORM_ROWS))
-        return float(max((squared_norms(X).max(initial=0.0) for X in parts), default=0.0))
+    """Greatest ``|x_i|^2``, infinite beyond float64; one pass, blockwise, however often it is asked for."""
+    if rows.largest_norm is None:
+        with np.errstate(over="ignore"):
+            parts = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(NORM_ROWS))
+            rows.largest_norm = float(max((squared_norms(X).max(initial=0.0) for X in parts), default=0.0))
+    return rows.largest_norm
 
 
 def squared_norms(X: Any) -> np.ndarray:

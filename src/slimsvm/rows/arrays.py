@@ -50,10 +50,13 @@ class Rows(ABC):
         What the columns are called, where they are called something.
     column_sums : ColumnSums or None
         Kept by a pass over rows that are not in memory; see `slimsvm.rows.columns`.
+    largest_norm : float or None
+        Greatest squared length of a row, once `slimsvm.kernels` has asked for it.
     """
 
     feature_names: list[str] | None = None
     column_sums: Any = None
+    largest_norm: float | None = None
     n_rows: int
     n_features: int
     is_sparse: bool

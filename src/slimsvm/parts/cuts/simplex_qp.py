@@ -266,33 +266,3 @@ def _arrays(capacity: int) -> dict[str, np.ndarray]:
         "vectors": np.zeros((3, capacity)),
         "marks": np.zeros(capacity, np.int64),
     }
-
-
-def solve_simplex_qp(
-    G: Any, h: Any, C: float, alpha: Any = None, tol: float = 1e-10
-) -> tuple[np.ndarray, float, float, int]:
-    """Solve one quadratic programme over cuts; `SimplexQP` solves a sequence of them faster.
-
-    Parameters
-    ----------
-    G : array-like (t, t)
-        Gram matrix of the cuts.
-    h : array-like (t,)
-        Their constants.
-    C : float
-        Bound on sum(alpha).
-    alpha : array-like (t,), optional
-        Where to start; zero by default.
-    tol : float, default=1e-10
-        KKT residual to reach.
-
-    Returns
-    -------
-    alpha : ndarray (t,) float64
-    xi, kkt : float
-    n_pivots : int
-        As in `QPSolution`.
-    """
-    qp = SimplexQP.from_gram(G, h, alpha, tol)
-    xi, kkt, n_pivots = qp.solve(C)
-    return qp.alpha, xi, kkt, n_pivots
