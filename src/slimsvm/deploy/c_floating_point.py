@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -232,8 +233,9 @@ class _Scaled(Expression):
             return left.times(right)
         return replace(self, value=self.join(sign, left, right), factor=1.0)
 
+    @abstractmethod
     def join(self, sign: str, left: Any, right: Any) -> Any:
-        raise NotImplementedError
+        """Return the expression of both sides joined by a sign."""
 
 
 @dataclass

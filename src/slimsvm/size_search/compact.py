@@ -25,8 +25,8 @@ times what the exact machines took are not begun.
 
 Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
 
-Parts: `size_search.size_search` for the trials, `size_search.trials` for their statistics,
-`size_search.trials` for what they take, `size_search.moves` for the vectors, `solvers.low_rank`
+Parts: `size_search.size_search` for the trials, `size_search.trials` for their statistics
+and what they take, `size_search.moves` for the vectors, `solvers.low_rank`
 and `parts.span.pair_ascent` for the coefficients, `solvers.learned_vectors` for the sweeps,
 `solvers.exact` for the exact machine.
 """

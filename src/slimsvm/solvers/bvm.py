@@ -13,7 +13,7 @@ may be four times the least one even for ε = 0. With ``shrink`` the rows of the
 vector machine goes on with, to a ball at most 1 + ε times the smallest. (Moves towards single rows get there too, with
 the radius √(η − ‖c‖²), but creep: a tenth of ε takes several times the steps.)
 
-Parts: `parts.balls.enclosing_ball` (the problem, the search), `parts.balls.enclosing_ball`.
+Parts: `parts.balls.enclosing_ball`: the problem, the search, the smallest ball.
 """
 
 from __future__ import annotations

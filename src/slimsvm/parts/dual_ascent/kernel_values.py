@@ -33,7 +33,7 @@ NEAR = 0.5
 
 
 class GrowingLines:
-    """Kernel values of some rows with each other, line by line; see the module's text.
+    """Kernel values of some rows with each other, line by line; see the text above.
 
     Parameters
     ----------
