@@ -137,7 +137,7 @@ def test_sequences(folder, tmp_path, capsys):
         (["train.conll", "--task", "ranking"], 1, "where the label, a number, belongs"),
         (["noqid.txt", "--task", "ranking"], 1, "noqid.txt, line 1: qid: is missing"),
         (["ragged.conll", "--task", "sequence"], 1, "line 3: found 1 columns, the first line has 3"),
-        (["adult", "--task", "ranking"], 1, "has no queries to rank|is not on this machine"),
+        (["banana", "--task", "ranking"], 1, "has no queries to rank|is not on this machine"),
         (["missing.conll", "--task", "sequence"], 1, "there is no such file"),
     ],
 )
