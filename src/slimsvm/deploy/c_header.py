@@ -92,7 +92,7 @@ PREDICT = {
 
 
 def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
-    """Write a model as a C99 header.
+    """Write a model as a C99 header; say in a sentence what was written.
 
     Parameters
     ----------
@@ -105,11 +105,6 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
         rows and scores in float32. "auto" is float32 if scores are right to 5e-6 of the largest one, else float64.
     rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
         Rows on which the error of the arithmetic is measured; None takes some near the vectors.
-
-    Returns
-    -------
-    str
-        One sentence that says what was written.
 
     Raises
     ------

@@ -42,7 +42,7 @@ OPSET, IR_VERSION = 13, 7
 
 
 def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
-    """Write a model as an ONNX file.
+    """Write a model as an ONNX file; say in a sentence what was written.
 
     Parameters
     ----------
@@ -51,11 +51,6 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of rows, of what is computed and of scores; "auto" is the cheapest mixture of both that is right for the
         model.
-
-    Returns
-    -------
-    str
-        What was written, in a sentence.
 
     Raises
     ------

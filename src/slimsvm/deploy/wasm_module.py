@@ -25,17 +25,7 @@ export default await SlimModel.load(bytesOf(runtime), bytesOf(file));
 
 
 def write_wasm(model: PlainModel, path: Any) -> str:
-    """Write a model as an ES module.
-
-    Parameters
-    ----------
-    model : PlainModel
-    path : str or path-like
-
-    Returns
-    -------
-    str
-        What was written, in a sentence.
+    """Write a model as an ES module; say in a sentence what was written.
 
     Raises
     ------

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
+from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.automatic import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
@@ -29,6 +30,7 @@ BLOCK_VALUES = 1 << 22
 LEAST = 1e-12
 
 
+@with_shared_parameters
 class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turn the features to the axes along which the labels change, and stretch those along which they change fast.
 
@@ -157,22 +159,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X):
-        """Features along the axes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            float32 if X is, otherwise float64.
-
-        Raises
-        ------
-        ValueError
-            X has NaN, infinite values, no numbers, or another number of features than in ``fit``.
-        """
+        """Features along the axes."""
         check_is_fitted(self)
         X = checked_features(self, X, reset=False)
         with one_blas_thread():

@@ -7,12 +7,14 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
 
 Array = np.ndarray
 
 
+@with_shared_parameters
 class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace each feature by the normal deviate of its rank; equal values share the mean of their ranks.
 
@@ -89,22 +91,7 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """Replace the features.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            float32 if X is, otherwise float64.
-
-        Raises
-        ------
-        ValueError
-            X has NaN, infinite values, no numbers, or another number of features than in ``fit``.
-        """
+        """Replace the features."""
         check_is_fitted(self)
         X = checked_features(self, X, reset=False)
         ranks = np.empty(X.shape, X.dtype)

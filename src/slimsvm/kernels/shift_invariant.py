@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm import core
+from slimsvm.docstrings import described
 from slimsvm.kernels.kernel import FoldedKernel
 from slimsvm.kernels.kernel_form import Folding, Functions
 from slimsvm.kernels.parameters import check_gamma, feature_gamma
@@ -23,6 +24,11 @@ class ShiftInvariant(FoldedKernel):
     """A kernel of x - z that is 1 at 0, with one gamma or one for each feature.
 
     Arrays of gammas have no == that is one truth value, and no hash: this class has those of all its kernels.
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a copy that cannot be written to.
     """
 
     gamma: float | np.ndarray = 1.0
@@ -58,6 +64,7 @@ class ShiftInvariant(FoldedKernel):
         return 1.0
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class RBF(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|^2)``, or ``exp(-sum_c gamma_c (x_c - z_c)^2)``.
@@ -67,8 +74,7 @@ class RBF(ShiftInvariant):
 
     Parameters
     ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
+    gamma
 
     Examples
     --------
@@ -90,6 +96,7 @@ class RBF(ShiftInvariant):
         return f.exp(z)
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class Matern32(ShiftInvariant):
     """``k(x, z) = (1 + s) exp(-s)`` with ``s^2 = 6 gamma |x - z|^2``, or ``6 sum_c gamma_c (x_c - z_c)^2``.
@@ -100,8 +107,7 @@ class Matern32(ShiftInvariant):
 
     Parameters
     ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
+    gamma
 
     Examples
     --------
@@ -123,6 +129,7 @@ class Matern32(ShiftInvariant):
         return (1.0 + s) * f.exp(-s)
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class RationalQuadratic(ShiftInvariant):
     """``k(x, z) = 1 / (1 + gamma |x - z|^2)``, or ``1 / (1 + sum_c gamma_c (x_c - z_c)^2)``.
@@ -133,8 +140,7 @@ class RationalQuadratic(ShiftInvariant):
 
     Parameters
     ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
+    gamma
 
     Examples
     --------
@@ -155,14 +161,14 @@ class RationalQuadratic(ShiftInvariant):
         return 1.0 / (1.0 - z)
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
 
     Parameters
     ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
+    gamma
 
     Examples
     --------
