@@ -31,7 +31,7 @@ class Nystrom(Basis):
     name: ClassVar[str] = "nystrom"
 
     def choose(self, kernel_rows, n_vectors, rng, labels=None) -> Array:
-        """See `Basis.choose`; positions in increasing order."""
+        """Draw different rows uniformly; return their positions in increasing order."""
         check_n_vectors(n_vectors)
         order = rng.permutation(kernel_rows.n_rows)
         chosen: dict[bytes, int] = {}

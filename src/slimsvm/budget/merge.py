@@ -65,7 +65,7 @@ class Merge(BudgetRule):
         self.two_signs = two_signs
 
     def check(self, kernel):
-        """See `BudgetRule.check`."""
+        """Check the kernel, ``search`` and ``two_signs``."""
         super().check(kernel)
         if self.search not in ("table", "golden-section"):
             raise ValueError(f"search must be 'table' or 'golden-section', found {self.search!r}")
@@ -73,7 +73,7 @@ class Merge(BudgetRule):
             raise ValueError(f"two_signs must be True or False, found {self.two_signs!r}")
 
     def compiled(self, max_basis):
-        """See `BudgetRule.compiled`."""
+        """The rule for one merger at a time."""
         return self._rule(max_basis, 1)
 
     def _rule(self, max_basis: int, pairs: int) -> core.Structure:
@@ -82,7 +82,7 @@ class Merge(BudgetRule):
         return core.BudgetRule(code=self.code, max_points=max_basis, pairs=pairs, contrast=contrast, table=table)
 
     def work(self, n_basis):
-        """See `BudgetRule.work`."""
+        """A table look-up or a golden section search for each candidate."""
         return (20 if self.search == "table" else 4000) * n_basis
 
 
@@ -117,11 +117,11 @@ class MultiMerge(Merge):
         self.pairs = pairs
 
     def check(self, kernel):
-        """See `BudgetRule.check`."""
+        """Check also ``pairs``."""
         super().check(kernel)
         if isinstance(self.pairs, bool) or not isinstance(self.pairs, Integral) or self.pairs < 2:
             raise ValueError(f"pairs must be an integer >= 2, found {self.pairs!r}")
 
     def compiled(self, max_basis):
-        """See `BudgetRule.compiled`."""
+        """The rule for ``pairs`` mergers at a time."""
         return self._rule(max_basis, self.pairs)

@@ -233,7 +233,7 @@ class Node(Expression):
         return self.graph.constant(values if values.dtype.kind == "i" else values.astype(self.dtype), as_it_is=True)
 
     def joined(self, sign: str, left: Any, right: Any) -> Node:
-        """See `Expression.joined`."""
+        """A node of the operator that the sign stands for."""
         return self.op(self.KINDS[sign], left, right)
 
     def __neg__(self) -> Node:

@@ -331,7 +331,7 @@ def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, A
 
 
 def _kind(header: dict[str, Any], classes: Array | None) -> str:
-    """See `PlainModel`."""
+    """The ``kind`` of `PlainModel` that the file's estimator and attributes stand for."""
     name = header["estimator"]
     if name in KINDS:
         return KINDS[name]

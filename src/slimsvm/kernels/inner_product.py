@@ -22,7 +22,7 @@ class InnerProduct(FoldedKernel):
     form: ClassVar[str] = "products"
 
     def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
+        """Points are scaled by gamma, and coef0 is added to every inner product."""
         parameters = vars(self)
         return Folding(getattr(core, self.map), point_scale=parameters.get("gamma", 1.0),
                        degree=parameters.get("degree", 1), shift=parameters.get("coef0", 0.0))  # fmt: skip
@@ -46,15 +46,15 @@ class Linear(InnerProduct):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """z itself."""
         return z
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """``|x|^2``."""
         return squared_norms(X).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`."""
+        """The greatest ``|x|^2``."""
         return largest_norm(rows)
 
 
@@ -91,15 +91,15 @@ class Polynomial(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """z to the power ``degree``."""
         return f.power(z, self.degree)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """``(gamma |x|^2 + coef0)^degree``."""
         return ((self.gamma * squared_norms(X) + self.coef0) ** self.degree).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`; inner products are as large on either side of 0, coef0 is not."""
+        """The same power of gamma times the greatest ``|x|^2`` plus the magnitude of coef0."""
         with np.errstate(over="ignore"):
             return float(np.float64(self.gamma * largest_norm(rows) + abs(self.coef0)) ** self.degree)
 
@@ -136,15 +136,15 @@ class Sigmoid(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """tanh z."""
         return f.tanh(z)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """``tanh(gamma |x|^2 + coef0)``."""
         return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`; what the tanh is of must be finite."""
+        """1, or infinity if an inner product is not finite."""
         return 1.0 if np.isfinite(self.gamma * largest_norm(rows)) else np.inf
 
 

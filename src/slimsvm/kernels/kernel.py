@@ -203,7 +203,7 @@ class FoldedKernel(Kernel):
         """How the kernel reads from folded rows."""
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.block`."""
+        """Kernel values of folded rows, computed by the core."""
         from slimsvm.kernels.kernel_rows import KernelRows
 
         rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=None)
@@ -228,7 +228,7 @@ class FoldedKernel(Kernel):
         return self.folding(X.shape[1]).map_with_slopes(rows.block(rows.points_of(Z)))
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See `Kernel.to_header`."""
+        """Numbers as JSON values, arrays as arrays named ``kernel_*``."""
         header: dict[str, Any] = {"kernel": self.name}
         arrays = {}
         for key, value in vars(self).items():
@@ -240,7 +240,7 @@ class FoldedKernel(Kernel):
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
-        """See `Kernel.from_header`."""
+        """The kernel with these numbers and arrays as parameters."""
         values = {key: value for key, value in header.items() if key != "kernel"}
         values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
         return cls(**values)
@@ -256,11 +256,11 @@ class Unmapped(FoldedKernel):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """z itself."""
         return z
 
     def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
+        """The kernel's folding with the identity as its map."""
         return replace(self.kernel.folding(n_features), code=core.IDENTITY, degree=1)
 
 

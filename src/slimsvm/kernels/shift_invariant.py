@@ -47,7 +47,7 @@ class ShiftInvariant(FoldedKernel):
         return f"{type(self).__name__}(gamma={np.asarray(self.gamma).tolist()})"
 
     def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
+        """Rows and points are scaled by gamma, or by its root where z is a squared distance."""
         base = LOG2_E if self.is_exponential else 1.0
         scale = self.unit * base * feature_gamma(self.gamma, n_features)
         if self.form == "absolute":
@@ -56,11 +56,11 @@ class ShiftInvariant(FoldedKernel):
         return Folding(getattr(core, self.map), row_scale=scale, point_scale=scale, norms=True)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """1 for every row."""
         return np.ones(X.shape[0], dtype)
 
     def largest(self, rows: Any) -> float:
-        """See `Kernel.largest`."""
+        """1: no value is larger."""
         return 1.0
 
 
@@ -92,7 +92,7 @@ class RBF(ShiftInvariant):
     map: ClassVar[str] = "EXP2"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """e^z."""
         return f.exp(z)
 
 
@@ -124,7 +124,7 @@ class Matern32(ShiftInvariant):
     map: ClassVar[str] = "MATERN32"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """(1 + s) e^-s, where s is the scaled distance."""
         s = f.sqrt(-2.0 * z)
         return (1.0 + s) * f.exp(-s)
 
@@ -157,7 +157,7 @@ class RationalQuadratic(ShiftInvariant):
     map: ClassVar[str] = "RATIONAL"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """1 / (1 - z)."""
         return 1.0 / (1.0 - z)
 
 
@@ -183,7 +183,7 @@ class Laplacian(ShiftInvariant):
     map: ClassVar[str] = "EXP2"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """e^z."""
         return f.exp(z)
 
 
