@@ -28,5 +28,5 @@ class Project(BudgetRule):
     keeps_inverse = True
 
     def work(self, n_basis):
-        """Updating the inverse takes n_basis² operations a few times."""
+        """Count the multiply-adds that update the inverse."""
         return 4 * n_basis**2

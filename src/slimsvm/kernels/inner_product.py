@@ -46,7 +46,7 @@ class Linear(InnerProduct):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """z itself."""
+        """The number z itself."""
         return z
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
@@ -91,7 +91,7 @@ class Polynomial(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """z to the power ``degree``."""
+        """The power ``z^degree``."""
         return f.power(z, self.degree)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
@@ -136,7 +136,7 @@ class Sigmoid(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """tanh z."""
+        """The hyperbolic tangent of z."""
         return f.tanh(z)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:

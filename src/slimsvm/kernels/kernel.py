@@ -256,7 +256,7 @@ class Unmapped(FoldedKernel):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """z itself."""
+        """The number z itself."""
         return z
 
     def folding(self, n_features: int) -> Folding:
