@@ -5,30 +5,18 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
-    from slimsvm.estimators.files import EDITING, ESTIMATORS, STRUCTURED
-    from slimsvm.estimators.one_class_svm import OneClassSVM
-    from slimsvm.estimators.ordinal_svc import OrdinalSVC
-    from slimsvm.estimators.rank_svm import RankSVM
-    from slimsvm.estimators.sequence_svm import SequenceSVM
-    from slimsvm.estimators.structured_svm import StructuredSVM
-    from slimsvm.estimators.svc import SVC
-    from slimsvm.estimators.svr import SVR
+    from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC as CrossTrainedSVC
+    from slimsvm.estimators.files import EDITING as EDITING
+    from slimsvm.estimators.files import ESTIMATORS as ESTIMATORS
+    from slimsvm.estimators.files import STRUCTURED as STRUCTURED
+    from slimsvm.estimators.one_class_svm import OneClassSVM as OneClassSVM
+    from slimsvm.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
+    from slimsvm.estimators.rank_svm import RankSVM as RankSVM
+    from slimsvm.estimators.sequence_svm import SequenceSVM as SequenceSVM
+    from slimsvm.estimators.structured_svm import StructuredSVM as StructuredSVM
+    from slimsvm.estimators.svc import SVC as SVC
+    from slimsvm.estimators.svr import SVR as SVR
 
-
-__all__ = [
-    "EDITING",
-    "ESTIMATORS",
-    "STRUCTURED",
-    "SVC",
-    "SVR",
-    "CrossTrainedSVC",
-    "OneClassSVM",
-    "OrdinalSVC",
-    "RankSVM",
-    "SequenceSVM",
-    "StructuredSVM",
-]
 
 _HOMES = {
     "EDITING": "files",
@@ -43,4 +31,5 @@ _HOMES = {
     "SequenceSVM": "sequence_svm",
     "StructuredSVM": "structured_svm",
 }
+__all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -5,25 +5,33 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import LazyClasses, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.tasks.binary import Binary, Multilabel
-    from slimsvm.tasks.checking import TaskError, TaskReport, check_task
-    from slimsvm.tasks.example_task import ExampleTask
-    from slimsvm.tasks.examples import Examples
-    from slimsvm.tasks.multiclass import Multiclass, OneVsOne, Ordinal
-    from slimsvm.tasks.multivariate import (
-        MULTIVARIATE,
-        ErrorRate,
-        FBeta,
-        OverAllRows,
-        PrecisionAtK,
-        RecallAtK,
-        ROCArea,
-    )
-    from slimsvm.tasks.one_class import OneClass
-    from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
-    from slimsvm.tasks.regression import Regression
-    from slimsvm.tasks.sequence import Chain
-    from slimsvm.tasks.task import Augmented, Smoothed, Task, losses
+    from slimsvm.tasks.binary import Binary as Binary
+    from slimsvm.tasks.binary import Multilabel as Multilabel
+    from slimsvm.tasks.checking import TaskError as TaskError
+    from slimsvm.tasks.checking import TaskReport as TaskReport
+    from slimsvm.tasks.checking import check_task as check_task
+    from slimsvm.tasks.example_task import ExampleTask as ExampleTask
+    from slimsvm.tasks.examples import Examples as Examples
+    from slimsvm.tasks.multiclass import Multiclass as Multiclass
+    from slimsvm.tasks.multiclass import OneVsOne as OneVsOne
+    from slimsvm.tasks.multiclass import Ordinal as Ordinal
+    from slimsvm.tasks.multivariate import MULTIVARIATE as MULTIVARIATE
+    from slimsvm.tasks.multivariate import ErrorRate as ErrorRate
+    from slimsvm.tasks.multivariate import FBeta as FBeta
+    from slimsvm.tasks.multivariate import OverAllRows as OverAllRows
+    from slimsvm.tasks.multivariate import PrecisionAtK as PrecisionAtK
+    from slimsvm.tasks.multivariate import RecallAtK as RecallAtK
+    from slimsvm.tasks.multivariate import ROCArea as ROCArea
+    from slimsvm.tasks.one_class import OneClass as OneClass
+    from slimsvm.tasks.ranking import AveragePrecision as AveragePrecision
+    from slimsvm.tasks.ranking import Ranking as Ranking
+    from slimsvm.tasks.ranking import Swaps as Swaps
+    from slimsvm.tasks.regression import Regression as Regression
+    from slimsvm.tasks.sequence import Chain as Chain
+    from slimsvm.tasks.task import Augmented as Augmented
+    from slimsvm.tasks.task import Smoothed as Smoothed
+    from slimsvm.tasks.task import Task as Task
+    from slimsvm.tasks.task import losses as losses
 
 
 TASKS = LazyClasses(
@@ -45,36 +53,6 @@ TASKS = LazyClasses(
     },
 )
 
-__all__ = [
-    "MULTIVARIATE",
-    "TASKS",
-    "Augmented",
-    "AveragePrecision",
-    "Binary",
-    "Chain",
-    "ErrorRate",
-    "ExampleTask",
-    "Examples",
-    "FBeta",
-    "Multiclass",
-    "Multilabel",
-    "OneClass",
-    "OneVsOne",
-    "Ordinal",
-    "OverAllRows",
-    "PrecisionAtK",
-    "ROCArea",
-    "Ranking",
-    "RecallAtK",
-    "Regression",
-    "Smoothed",
-    "Swaps",
-    "Task",
-    "TaskError",
-    "TaskReport",
-    "check_task",
-    "losses",
-]
 
 _HOMES = {
     "Augmented": "task",
@@ -105,4 +83,5 @@ _HOMES = {
     "check_task": "checking",
     "losses": "task",
 }
+__all__ = ["TASKS", *_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
