@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from slimsvm.estimators.grid_search import GridSearchSVC as GridSearchSVC
     from slimsvm.estimators.grid_search import GridSearchSVR as GridSearchSVR
     from slimsvm.estimators.grid_search import path as path
-    from slimsvm.estimators.learned_axes import LearnedAxes as LearnedAxes
-    from slimsvm.estimators.normal_ranks import NormalRanks as NormalRanks
     from slimsvm.estimators.svc import SVC as SVC
+    from slimsvm.estimators.transformers import LearnedAxes as LearnedAxes
+    from slimsvm.estimators.transformers import NormalRanks as NormalRanks
     from slimsvm.model import KernelExpansion as KernelExpansion
     from slimsvm.modelfile import ModelFileError as ModelFileError
     from slimsvm.rows import Blocks as Blocks
@@ -80,11 +80,11 @@ _HOMES = {
     "GridSearchSVC": "estimators.grid_search",
     "GridSearchSVR": "estimators.grid_search",
     "KernelExpansion": "model",
-    "LearnedAxes": "estimators.learned_axes",
+    "LearnedAxes": "estimators.transformers",
     "LowRank": "solvers",
     "ModelFileError": "modelfile",
     "MultiEdit": "estimators.editors",
-    "NormalRanks": "estimators.normal_ranks",
+    "NormalRanks": "estimators.transformers",
     "OneClassSVM": "estimators",
     "OrdinalSVC": "estimators",
     "Predictor": "deploy.predictors",

@@ -16,7 +16,6 @@ import numpy as np
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
 from slimsvm.deploy.c_text import array, classes_array, number
-from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows
 from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
@@ -29,6 +28,7 @@ from slimsvm.deploy.probes import (
     rows_type,
     share_of_error,
 )
+from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.deploy.rows import CsrRows
 from slimsvm.whole_file import write_whole
 
 FORMAT, VERSION, SCALED_VERSION = "slimsvm model", 1, 2

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import KINDS, PlainModel, describe, whole_numbers
+from slimsvm.deploy.rows import CsrRows
 from slimsvm.modelfile import model_parts
 from slimsvm.whole_file import write_whole
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from slimsvm import core
-from slimsvm.kernels.kernel import FoldedKernel, largest_norm, squared_norms
+from slimsvm.kernels.kernel import FoldedKernel, check_degree, check_finite, check_gamma, largest_norm, squared_norms
 from slimsvm.kernels.kernel_form import Folding, Functions
-from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
 
 if TYPE_CHECKING:
     from slimsvm.rows import Rows

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import LazyClasses, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.tasks.binary import Binary as Binary
-    from slimsvm.tasks.binary import Multilabel as Multilabel
     from slimsvm.tasks.checking import TaskError as TaskError
     from slimsvm.tasks.checking import TaskReport as TaskReport
     from slimsvm.tasks.checking import check_task as check_task
@@ -22,11 +20,13 @@ if TYPE_CHECKING:
     from slimsvm.tasks.multivariate import PrecisionAtK as PrecisionAtK
     from slimsvm.tasks.multivariate import RecallAtK as RecallAtK
     from slimsvm.tasks.multivariate import ROCArea as ROCArea
-    from slimsvm.tasks.one_class import OneClass as OneClass
+    from slimsvm.tasks.one_score import Binary as Binary
+    from slimsvm.tasks.one_score import Multilabel as Multilabel
+    from slimsvm.tasks.one_score import OneClass as OneClass
+    from slimsvm.tasks.one_score import Regression as Regression
     from slimsvm.tasks.ranking import AveragePrecision as AveragePrecision
     from slimsvm.tasks.ranking import Ranking as Ranking
     from slimsvm.tasks.ranking import Swaps as Swaps
-    from slimsvm.tasks.regression import Regression as Regression
     from slimsvm.tasks.sequence import Chain as Chain
     from slimsvm.tasks.task import Augmented as Augmented
     from slimsvm.tasks.task import Smoothed as Smoothed
@@ -38,16 +38,16 @@ TASKS = LazyClasses(
     __name__,
     {
         "average-precision": "ranking:AveragePrecision",
-        "binary": "binary:Binary",
+        "binary": "one_score:Binary",
         "chain": "sequence:Chain",
         "error-rate": "multivariate:ErrorRate",
         "f-beta": "multivariate:FBeta",
         "multiclass": "multiclass:Multiclass",
-        "multilabel": "binary:Multilabel",
+        "multilabel": "one_score:Multilabel",
         "ordinal": "multiclass:Ordinal",
         "precision-at-k": "multivariate:PrecisionAtK",
         "recall-at-k": "multivariate:RecallAtK",
-        "regression": "regression:Regression",
+        "regression": "one_score:Regression",
         "roc-area": "multivariate:ROCArea",
         "swaps": "ranking:Swaps",
     },
@@ -57,7 +57,7 @@ TASKS = LazyClasses(
 _HOMES = {
     "Augmented": "task",
     "AveragePrecision": "ranking",
-    "Binary": "binary",
+    "Binary": "one_score",
     "Chain": "sequence",
     "ErrorRate": "multivariate",
     "ExampleTask": "example_task",
@@ -65,8 +65,8 @@ _HOMES = {
     "FBeta": "multivariate",
     "MULTIVARIATE": "multivariate",
     "Multiclass": "multiclass",
-    "Multilabel": "binary",
-    "OneClass": "one_class",
+    "Multilabel": "one_score",
+    "OneClass": "one_score",
     "OneVsOne": "multiclass",
     "Ordinal": "multiclass",
     "OverAllRows": "multivariate",
@@ -74,7 +74,7 @@ _HOMES = {
     "ROCArea": "multivariate",
     "Ranking": "ranking",
     "RecallAtK": "multivariate",
-    "Regression": "regression",
+    "Regression": "one_score",
     "Smoothed": "task",
     "Swaps": "ranking",
     "Task": "task",

@@ -466,9 +466,9 @@ class Fitted:
 
 def explained(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> Explanation:
     """`Fitted.explain`, also for a pipeline of scalers and an estimator."""
-    from slimsvm.deploy.csr import check_names
+    from slimsvm.deploy.rows import check_names
     from slimsvm.estimators._shared.model_files import parts_of, plain_model_of
-    from slimsvm.shapley.explaining import explain_scores
+    from slimsvm.shapley.values import explain_scores
 
     check_at_least("n_permutations", n_permutations, 4)
     _, _, estimator = parts_of(model)
