@@ -26,7 +26,7 @@ def get_basis(basis: str | Basis) -> Basis:
     Raises
     ------
     ValueError
-        Unknown name; the known ones are listed.
+        There is no basis of that name; the message lists the names.
 
     Examples
     --------

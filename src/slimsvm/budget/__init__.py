@@ -35,7 +35,7 @@ def get_budget_rule(rule: str | BudgetRule) -> BudgetRule:
     Raises
     ------
     ValueError
-        Unknown name; the known ones are listed.
+        There is no rule of that name; the message lists the names.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.editing.cross_training import CrossTrained as CrossTrained
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 
 
-_HOMES = {
-    "CrossTrained": "cross_training",
-    "CrossTrainer": "cross_training",
-    "Edited": "cross_training",
-    "Ramp": "ramp",
-    "condense": "nearest_neighbours",
-    "edited_nearest_neighbours": "nearest_neighbours",
-    "multi_edit": "nearest_neighbours",
-}
+_HOMES = homes_of(
+    {
+        "cross_training": ["CrossTrained", "CrossTrainer", "Edited"],
+        "nearest_neighbours": ["condense", "edited_nearest_neighbours", "multi_edit"],
+        "ramp": ["Ramp"],
+    }
+)
 __all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC as CrossTrainedSVC
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from slimsvm.estimators.svr import SVR as SVR
 
 
-_HOMES = {
-    "EDITING": "files",
-    "ESTIMATORS": "files",
-    "STRUCTURED": "files",
-    "CrossTrainedSVC": "cross_trained_svc",
-    "OneClassSVM": "one_class_svm",
-    "OrdinalSVC": "ordinal_svc",
-    "RankSVM": "rank_svm",
-    "SVC": "svc",
-    "SVR": "svr",
-    "SequenceSVM": "sequence_svm",
-    "StructuredSVM": "structured_svm",
-}
+_HOMES = homes_of(
+    {
+        "cross_trained_svc": ["CrossTrainedSVC"],
+        "files": ["EDITING", "ESTIMATORS", "STRUCTURED"],
+        "one_class_svm": ["OneClassSVM"],
+        "ordinal_svc": ["OrdinalSVC"],
+        "rank_svm": ["RankSVM"],
+        "sequence_svm": ["SequenceSVM"],
+        "structured_svm": ["StructuredSVM"],
+        "svc": ["SVC"],
+        "svr": ["SVR"],
+    }
+)
 __all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

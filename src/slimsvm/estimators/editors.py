@@ -205,10 +205,6 @@ class EditedNN(Editor):
         neighbours have its class, the default of imbalanced-learn.
     sampling_strategy
 
-    Attributes
-    ----------
-    sample_indices_, sampling_strategy_, classes_, n_features_in_
-
     References
     ----------
     Wilson: Asymptotic Properties of Nearest Neighbor Rules Using Edited Data, IEEE Trans. SMC 1972.
@@ -250,10 +246,6 @@ class MultiEdit(Editor):
         For the divisions.
     n_jobs
     sampling_strategy
-
-    Attributes
-    ----------
-    sample_indices_, sampling_strategy_, classes_, n_features_in_
 
     Warns
     -----
@@ -300,10 +292,6 @@ class Condense(Editor):
     random_state : int, RandomState, Generator or None, default=None
         For the order in which rows are processed; the subset depends on it.
     sampling_strategy
-
-    Attributes
-    ----------
-    sample_indices_, sampling_strategy_, classes_, n_features_in_
 
     References
     ----------

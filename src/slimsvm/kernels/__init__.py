@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.kernels.features import FeatureRows as FeatureRows
@@ -29,27 +29,18 @@ if TYPE_CHECKING:
     from slimsvm.kernels.user_kernels import Precomputed as Precomputed
 
 
-_HOMES = {
-    "KERNELS": "registry",
-    "get_kernel": "registry",
-    "kernels_with": "registry",
-    "CallableKernel": "user_kernels",
-    "EvalCounter": "kernel_rows",
-    "FeatureRows": "features",
-    "FoldedKernel": "kernel",
-    "Folding": "kernel_form",
-    "Kernel": "kernel",
-    "KernelRows": "kernel_rows",
-    "Laplacian": "shift_invariant",
-    "Linear": "inner_product",
-    "Matern32": "shift_invariant",
-    "Points": "operands",
-    "Polynomial": "inner_product",
-    "Precomputed": "user_kernels",
-    "RBF": "shift_invariant",
-    "RationalQuadratic": "shift_invariant",
-    "RawScorer": "operands",
-    "Sigmoid": "inner_product",
-}
+_HOMES = homes_of(
+    {
+        "features": ["FeatureRows"],
+        "inner_product": ["Linear", "Polynomial", "Sigmoid"],
+        "kernel": ["FoldedKernel", "Kernel"],
+        "kernel_form": ["Folding"],
+        "kernel_rows": ["EvalCounter", "KernelRows"],
+        "operands": ["Points", "RawScorer"],
+        "registry": ["KERNELS", "get_kernel", "kernels_with"],
+        "shift_invariant": ["Laplacian", "Matern32", "RBF", "RationalQuadratic"],
+        "user_kernels": ["CallableKernel", "Precomputed"],
+    }
+)
 __all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

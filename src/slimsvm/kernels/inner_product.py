@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from slimsvm import core
+from slimsvm.docstrings import described
 from slimsvm.kernels.kernel import FoldedKernel, check_degree, check_finite, check_gamma, largest_norm, squared_norms
 from slimsvm.kernels.kernel_form import Folding, Functions
 
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 
 
 class InnerProduct(FoldedKernel):
-    """A kernel of gamma <x, z> + coef0, as far as it has these."""
+    """A kernel of gamma <x, z> + coef0, as far as it has these.
+
+    Parameters
+    ----------
+    gamma : float
+        Positive.
+    coef0 : float
+    """
 
     form: ClassVar[str] = "products"
 
@@ -57,6 +65,7 @@ class Linear(InnerProduct):
         return largest_norm(rows)
 
 
+@described(InnerProduct.__doc__)
 @dataclass(frozen=True)
 class Polynomial(InnerProduct):
     """k(x, z) = (gamma <x, z> + coef0)**degree.
@@ -65,9 +74,7 @@ class Polynomial(InnerProduct):
     ----------
     degree : int
         At least 1.
-    gamma : float
-        Positive.
-    coef0 : float
+    gamma, coef0
 
     Examples
     --------
@@ -103,6 +110,7 @@ class Polynomial(InnerProduct):
             return float(np.float64(self.gamma * largest_norm(rows) + abs(self.coef0)) ** self.degree)
 
 
+@described(InnerProduct.__doc__)
 @dataclass(frozen=True)
 class Sigmoid(InnerProduct):
     """k(x, z) = tanh(gamma <x, z> + coef0); not positive semidefinite in general.
@@ -111,9 +119,7 @@ class Sigmoid(InnerProduct):
 
     Parameters
     ----------
-    gamma : float
-        Positive.
-    coef0 : float
+    gamma, coef0
 
     Examples
     --------

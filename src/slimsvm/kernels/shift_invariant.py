@@ -71,10 +71,6 @@ class RBF(ShiftInvariant):
     Computed as ``2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2)`` with ``x' = x sqrt(2 gamma log2 e)``. In float32 the error
     grows with ``gamma |x|^2`` (see ``KernelRows.radius``).
 
-    Parameters
-    ----------
-    gamma
-
     Examples
     --------
     >>> import numpy as np
@@ -103,10 +99,6 @@ class Matern32(ShiftInvariant):
     The Matérn kernel with nu = 3/2, between RBF, whose functions are smooth everywhere, and Laplacian. With
     ``gamma = 1 / (2 l^2)`` its length scale is l, ``s = sqrt(3) |x - z| / l``, as in scikit-learn's Gaussian
     processes. The RBF kernel of this gamma has the same length scale.
-
-    Parameters
-    ----------
-    gamma
 
     Examples
     --------
@@ -137,10 +129,6 @@ class RationalQuadratic(ShiftInvariant):
     |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large, alpha is 1. With ``gamma = 1 / (2 l^2)`` its length
     scale is l, as in scikit-learn's Gaussian processes.
 
-    Parameters
-    ----------
-    gamma
-
     Examples
     --------
     >>> import numpy as np
@@ -164,10 +152,6 @@ class RationalQuadratic(ShiftInvariant):
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
-
-    Parameters
-    ----------
-    gamma
 
     Examples
     --------

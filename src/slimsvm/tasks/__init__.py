@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import LazyClasses, lazy_names
+from slimsvm.lazy import LazyClasses, homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.tasks.checking import TaskError as TaskError
@@ -54,34 +54,18 @@ TASKS = LazyClasses(
 )
 
 
-_HOMES = {
-    "Augmented": "task",
-    "AveragePrecision": "ranking",
-    "Binary": "one_score",
-    "Chain": "sequence",
-    "ErrorRate": "multivariate",
-    "ExampleTask": "example_task",
-    "Examples": "examples",
-    "FBeta": "multivariate",
-    "MULTIVARIATE": "multivariate",
-    "Multiclass": "multiclass",
-    "Multilabel": "one_score",
-    "OneClass": "one_score",
-    "OneVsOne": "multiclass",
-    "Ordinal": "multiclass",
-    "OverAllRows": "multivariate",
-    "PrecisionAtK": "multivariate",
-    "ROCArea": "multivariate",
-    "Ranking": "ranking",
-    "RecallAtK": "multivariate",
-    "Regression": "one_score",
-    "Smoothed": "task",
-    "Swaps": "ranking",
-    "Task": "task",
-    "TaskError": "checking",
-    "TaskReport": "checking",
-    "check_task": "checking",
-    "losses": "task",
-}
+_HOMES = homes_of(
+    {
+        "checking": ["TaskError", "TaskReport", "check_task"],
+        "example_task": ["ExampleTask"],
+        "examples": ["Examples"],
+        "multiclass": ["Multiclass", "OneVsOne", "Ordinal"],
+        "multivariate": ["ErrorRate", "FBeta", "MULTIVARIATE", "OverAllRows", "PrecisionAtK", "ROCArea", "RecallAtK"],
+        "one_score": ["Binary", "Multilabel", "OneClass", "Regression"],
+        "ranking": ["AveragePrecision", "Ranking", "Swaps"],
+        "sequence": ["Chain"],
+        "task": ["Augmented", "Smoothed", "Task", "losses"],
+    }
+)
 __all__ = ["TASKS", *_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -290,10 +290,6 @@ class Fitted:
     def save(self, path) -> None:
         """Write the fitted model to one file of arrays and a JSON header; `slimsvm.save` says more.
 
-        Parameters
-        ----------
-        path
-
         Raises
         ------
         NotFittedError
@@ -363,10 +359,6 @@ class Fitted:
         """Write the fitted model as one ES module, with the C runtime as WebAssembly in it, for browsers and Node;
         docs/deploy/wasm.md shows its use.
 
-        Parameters
-        ----------
-        path
-
         Raises
         ------
         NotFittedError
@@ -380,10 +372,6 @@ class Fitted:
     @described(WRITING)
     def to_json(self, path) -> None:
         """Write the fitted model's numbers as JSON, for a predictor of one's own; docs/deploy/json.md is the schema.
-
-        Parameters
-        ----------
-        path
 
         Raises
         ------
