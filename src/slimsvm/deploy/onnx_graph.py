@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.deploy.decisions import DECISIONS
-from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
@@ -34,6 +33,7 @@ from slimsvm.deploy.onnx_numbers import (
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, texts, whole_numbers
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
+from slimsvm.kernels.kernel_form import Expression
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
