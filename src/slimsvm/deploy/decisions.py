@@ -1,6 +1,6 @@
-"""How labels and decision values come of scores: a rule for each kind of model, for arrays and for nodes of a graph.
+"""How labels and decision values come of scores: a rule for each kind of model, for arrays, nodes of a graph and C.
 
-A header in C (c_header.py) and the runtime (core/predict/outputs.cc) have the same rules as loops.
+The runtime (core/predict/outputs.cc) has the same rules as loops.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Decision:
     ----------
     model : PlainModel
     f
-        Functions of scores, an array or a node: `OfArrays`, or those of onnx_graph.py.
+        Functions of scores: `OfArrays`, or those that onnx_graph.py and c_text.py have for nodes and C.
     """
 
     def __init__(self, model: PlainModel, f: Any) -> None:
