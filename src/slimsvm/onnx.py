@@ -125,7 +125,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _form(scope: Any, estimator: Any, model: PlainModel, name: str) -> str:
-    """How an output is given to skl2onnx."""
+    """Declare an output to skl2onnx."""
     if name == "prediction":
         return "column" if model.kind in ("regression", "ranking") else "same"
     is_raw = scope.get_options(estimator, {"raw_scores": False})["raw_scores"]

@@ -1,4 +1,4 @@
-"""What a basis is, and the simplest one: rows drawn uniformly, as in the Nyström method."""
+"""The base class of bases, and the simplest basis: rows drawn uniformly, as in the Nyström method."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_n_vectors(n_vectors: int) -> None:
 
 
 def contents(block: Any) -> Iterator[bytes]:
-    """What each row of a block holds, as bytes that are equal for equal rows; -0.0 is 0.0, a stored zero is none."""
+    """Yield each row of a block as bytes that are equal for equal rows; -0.0 is 0.0, a stored zero is none."""
     if not is_sparse(block):
         for row in block + 0:
             yield row.tobytes()

@@ -1,4 +1,4 @@
-"""How far a model is from the best one over given vectors, and along which way the vectors come nearer.
+"""The distance of a model from the best one over given vectors, and its gradient in the vectors.
 
 The mathematics are in `bases.reduced_set`, the only user.
 """

@@ -47,7 +47,7 @@ MAX_REFUSED = 10
 
 @dataclass(frozen=True)
 class Reduced:
-    """What `reduce_model` found.
+    """The result of `reduce_model`.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened while rows were met.
+    """Counts of the steps over some rows.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class BudgetedModel:
         return max(1, CALL_WORK // work)
 
     def counted(self, counts: Array) -> Counts:
-        """What compiled code counted, its kernel evaluations added to the rows' counter."""
+        """Return the core's counts, and add its kernel evaluations to the rows' counter."""
         result = Counts.of(counts)
         self.kernel_rows.counter.add(result.kernel_evals)
         return result

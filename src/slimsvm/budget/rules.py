@@ -14,7 +14,7 @@ from slimsvm.kernels import Kernel
 
 
 class BudgetRule(BaseEstimator):
-    """How a model that has one point too many loses it; the work is compiled (``core/budget/rules.h``).
+    """A rule that removes one point from a model with too many; the core does the work (``core/budget/rules.h``).
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Merge(BudgetRule):
 
 
 class MultiMerge(Merge):
-    """As `Merge`, but several pairs at a time: one search over the points then makes room for several steps.
+    """`Merge` of several pairs at a time: one search over the points then makes room for several steps.
 
     The point of the smallest coefficient merges with its best partner, what comes of it with the next best, and so on.
 

@@ -1,4 +1,4 @@
-"""What steps on single rows have in common: the method, the loss, prices and costs."""
+"""The parameters that all steps on single rows share: the method, the loss, row weights and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands print: one-line errors, warnings and notes, aligned fields, tables, JSON."""
+"""Functions that print for all commands: one-line errors, warnings and notes, aligned fields, tables, JSON."""
 
 from __future__ import annotations
 

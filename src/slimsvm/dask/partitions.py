@@ -50,7 +50,7 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Look:
-    """What a worker found in a partition.
+    """The report of a worker about a partition.
 
     Parameters
     ----------

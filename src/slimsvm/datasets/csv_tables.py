@@ -345,7 +345,7 @@ def _unnamed(first: list[str], asked: Asked, name: str) -> Layout:
 
 
 def _place_of_label(first: list[str], asked: Asked) -> int | None:
-    """Where the label of a line without names is; -1 where `target` is no number of a column."""
+    """The label's column in lines without names; -1 where `target` is no number of a column."""
     if asked.target is False or (asked.target is None and _is_unlabelled(len(first), asked)):
         return None
     if asked.target is not None:

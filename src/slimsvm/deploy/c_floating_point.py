@@ -203,7 +203,7 @@ def _functions(model: PlainModel, dtype: str) -> str:
 
 
 def _sum_of(model: PlainModel) -> tuple[str, float]:
-    """What the loop over features adds to ``sum``, and the factor that makes z, but for a constant, of it."""
+    """The term that the loop over features adds to ``sum``, and the factor from ``sum`` to z, up to a constant."""
     kernel = model.kernel
     weight, gamma = (" * NAME_gamma[f]", 1.0) if np.ndim(kernel.gamma) else ("", float(kernel.gamma))
     difference = "const float difference = x[f] - z[f];\n        sum += "

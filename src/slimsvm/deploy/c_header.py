@@ -171,7 +171,7 @@ def _predict(model: PlainModel, reals: str) -> str:
 
 
 def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
-    """What a header's arithmetic does to scores and labels of these rows, or of the worse of `probes`."""
+    """Measure how a header's arithmetic changes scores and labels, on these rows or on the worse of `probes`."""
     is_blind = model.vectors is None and model.examples is None
     where = "given" if rows is not None else "of normal numbers" if is_blind else "near the vectors"
     groups = errors_on(model, header.scores, probes(model) if rows is None else [_given(model, rows)], np.float64)

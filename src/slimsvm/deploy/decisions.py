@@ -1,4 +1,4 @@
-"""How labels and decision values come of scores: a rule for each kind of model, for arrays, nodes of a graph and C.
+"""Rules that turn scores into labels and decision values, one for each kind of model, for arrays, nodes and C.
 
 The runtime (core/predict/outputs.cc) has the same rules as loops.
 """
@@ -36,7 +36,7 @@ class Decision:
 
     @property
     def labels(self) -> Array | None:
-        """What codes are places in; None where they are the prediction."""
+        """The labels that codes point to; None where codes are the prediction."""
         return self.model.classes
 
     @property
@@ -117,7 +117,7 @@ class OneClass(Decision):
 
     @property
     def boundary(self) -> float:
-        """What scores are 0 up to."""
+        """The largest magnitude of a score that counts as 0."""
         return ON_BOUNDARY * abs(float(self.model.intercept[0]))
 
     def values(self, scores: Any) -> Any:

@@ -127,7 +127,7 @@ class Graph:
         self.constants: list[Any] = []
 
     def take_numbers(self, numbers: Numbers) -> None:
-        """What is added from now on is in these."""
+        """Let the next nodes compute in these types."""
         self.types, self.numbers, self.values = numbers, np.dtype(numbers.distances), np.dtype(numbers.values)
 
     def in_numbers(self, numbers: Numbers) -> Graph:

@@ -1,4 +1,4 @@
-"""What a model file says about prediction: a program of a few steps, the source of every form a model is shipped in.
+"""A model file as a program of a few steps, the source of every form a model is shipped in.
 
     row -> scaling -> values of the kernel -> products with coefficients -> decision
 
@@ -169,7 +169,7 @@ class PlainModel:
 
 
 def describe(model: PlainModel) -> str:
-    """What the model is, in a line."""
+    """Describe the model in a line."""
     size = f"{model.n_features} feature{'s' * (model.n_features != 1)}"
     if model.vectors is not None:
         size = f"{len(model.coef)} vector{'s' * (len(model.coef) != 1)} of {size}"
@@ -363,7 +363,7 @@ def check_feature_names(names: Any, n_features: int) -> None:
 
 
 def multi_class_of(header: dict[str, Any]) -> str:
-    """What ``multi_class`` stood for. Files that do not say it had pairs of classes by the exact solver alone."""
+    """The resolved ``multi_class``. A file without it has pairs of classes if the exact solver trained it."""
     if "multi_class_" in header["fitted"]:
         return header["fitted"]["multi_class_"]
     solver, given = header["params"]["solver"], header["params"].get("multi_class", "auto")

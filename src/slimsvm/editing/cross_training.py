@@ -388,14 +388,14 @@ def further_parts(validating: Array, training: Array, rng: np.random.Generator, 
 
 
 def fewest(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """Number of the lowest C, of those that err alike, whose SVM has about the fewest vectors."""
+    """The index of the lowest C whose SVM has about the fewest vectors, among values with similar errors."""
     as_good = _alike(errors, deviations)
     least = min(n_basis[j] for j in as_good)
     return next(j for j in as_good if n_basis[j] <= AS_FEW * least)
 
 
 def middle(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """Number of the middle C of those that err alike, the lower of two: chance moves it less than the best one."""
+    """The index of the middle C among values with similar errors, the lower of two: it varies less than the best."""
     as_good = _alike(errors, min(deviations, 1.0))
     return as_good[(len(as_good) - 1) // 2]
 

@@ -72,7 +72,7 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of rows that the paper leaves open.
+    """The numbers of rows that the paper leaves open.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def train_on_subsets(
 
 
 def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
-    """Which rows (n_subsets, n) each SVM has not seen, and which rows (n,) judge the values of C."""
+    """Masks of the rows (n_subsets, n) that each SVM has not seen, and of the rows (n,) that judge the values of C."""
     unseen = np.ones((len(parts.subsets), len(labels)), bool)
     for mask, index in zip(unseen, parts.subsets, strict=True):
         mask[index] = False

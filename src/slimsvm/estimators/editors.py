@@ -152,7 +152,7 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
 
 
 def _targeted(strategy: Any, classes: Array, codes: Array, y: Array) -> Array:
-    """Which classes a ``sampling_strategy`` means."""
+    """A mask of the classes that a ``sampling_strategy`` means."""
     accepted = f"{', '.join(map(repr, TARGETS))}, a list of classes or a function of y that returns one"
     if callable(strategy):
         strategy = list(strategy(y))

@@ -140,7 +140,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
         return solver
 
     def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
-        """How far the model is from the exact one of this kernel, from the model alone, not from the fit.
+        """Bound the gap between the model and the exact one of this kernel. It uses only the model, not the fit.
 
         One pass costs n² kernel evaluations.
 

@@ -202,7 +202,7 @@ class SequenceSVM(KernelEstimator):
         return float(np.mean(predicted == self._labels(y, offsets, lengths is None)))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
+        """Bound the gap between the model and the best one of this kernel and C. It uses only the model, not the fit.
 
         The bound comes from exact cuts; the first one is taken at the model.
 

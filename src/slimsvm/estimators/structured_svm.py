@@ -187,7 +187,7 @@ class StructuredSVM(KernelEstimator):
         return -float(self.task.error(self.task.decode(scores, self.model_.plain, examples), examples))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None, structure=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
+        """Bound the gap between the model and the best one of this kernel and C. It uses only the model, not the fit.
 
         The bound comes from exact cuts; the first one is taken at the model.
 

@@ -109,7 +109,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def _n_features_out(self):
-        """Number of features that come out, for their names."""
+        """The number of transformed features, for their names."""
         return len(self.components_)
 
     @afresh

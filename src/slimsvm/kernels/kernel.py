@@ -1,4 +1,4 @@
-"""What a kernel is, and the checks of its parameters."""
+"""The base classes of kernels, and the checks of kernel parameters."""
 
 from __future__ import annotations
 
@@ -191,8 +191,8 @@ class Kernel(ABC):
         return self.diag(X)
 
     def largest(self, rows: Rows) -> float:
-        """What no kernel value between two of the rows is above in magnitude, infinite beyond float64; 0 where only
-        the values themselves can tell.
+        """A bound on the magnitude of kernel values between two of the rows, infinite beyond float64; 0 where only the
+        values themselves can tell.
         """
         return 0.0
 
@@ -211,7 +211,7 @@ class Kernel(ABC):
         return basis.astype(dtype, copy=False) if is_sparse(basis) else np.ascontiguousarray(basis, dtype)
 
     def folding(self, n_features: int) -> Folding | None:
-        """How the kernel reads from folded rows; None where only `block` knows."""
+        """The map and the scales by which the core evaluates the kernel; None where only `block` knows."""
         return None
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -261,7 +261,7 @@ class FoldedKernel(Kernel):
 
     @abstractmethod
     def folding(self, n_features: int) -> Folding:
-        """How the kernel reads from folded rows."""
+        """The map and the scales by which the core evaluates the kernel."""
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
         """Kernel values of folded rows, computed by the core."""

@@ -1,4 +1,4 @@
-"""How a kernel reads from folded rows and points, and the kinds of numbers that its formula takes."""
+"""The form in which the core evaluates a kernel, and the kinds of numbers that a kernel's formula takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["NUMPY", "Expression", "Folding", "Functions", "Selection"]
 
 
 class Functions(Protocol):
-    """What `FoldedKernel.formula` may use beside ``+ - * /``."""
+    """The functions that `FoldedKernel.formula` may use beside ``+ - * /``."""
 
     def exp(self, z: Any) -> Any:
         """e^z."""
@@ -65,7 +65,7 @@ class Folding:
 
     @property
     def metric(self) -> float | np.ndarray:
-        """What raw features count in the folded product: the derivative in z_c is slope · metric_c · x_c.
+        """The weight of each raw feature in the folded product: the derivative in z_c is slope · metric_c · x_c.
 
         With ``norms`` it is slope · metric_c · (x_c - z_c).
         """
@@ -97,7 +97,7 @@ class Folding:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows: those at ``index``, or if that is empty ``n`` consecutive ones from ``first``."""
+    """A choice of rows: the rows at ``index``, or if that is empty, ``n`` consecutive rows from ``first``."""
 
     n: int
     first: int = 0

@@ -107,11 +107,11 @@ class CallableKernel(Kernel):
             raise TypeError(f"the function of a CallableKernel must be callable, got {self.function!r}")
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """What the function returns, checked."""
+        """Call the function and check its values."""
         return self.checked(self.function(X, Z), (X.shape[0], Z.shape[0])).astype(dtype)
 
     def checked(self, values: Any, expected: tuple[int, int]) -> np.ndarray:
-        """What the function returned as an array, or an error where it is no finite numbers of this shape."""
+        """Return the function's values as an array; raise an error unless they are finite numbers of this shape."""
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != expected:
             raise ValueError(f"the kernel function must return an array of shape {expected}, got {values.shape}")

@@ -98,7 +98,7 @@ def _swarms(ax: Any, explanation: Explanation, shown: Array, rest: Array) -> Non
 
 
 def _aside(values: Array) -> Array:
-    """How far each point is moved across, so that equal values lie side by side."""
+    """The distance by which each point moves aside, so that equal values lie side by side."""
     bins = np.zeros(len(values), np.int64)
     if np.ptp(values) > 0:
         bins = ((values - values.min()) / np.ptp(values) * BINS).astype(np.int64)

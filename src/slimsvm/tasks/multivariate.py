@@ -68,7 +68,7 @@ class OverAllRows(Task):
         return int(np.count_nonzero(examples.labels > 0))
 
     def shift(self, scores: Array, examples: Examples) -> float:
-        """What to add to scores (n, 1) so that `n_predicted` of them are positive, or fewer where scores are equal."""
+        """The shift of scores (n, 1) that makes `n_predicted` of them positive, or fewer where scores are equal."""
         order = np.sort(scores[:, 0])
         k = self.n_predicted(examples)
         return -0.5 * float(order[len(order) - k] + order[len(order) - k - 1])
@@ -209,7 +209,7 @@ class AtK(OverAllRows):
         return min(examples.n_rows, max(1, round(share * examples.n_rows)))
 
     def per(self, examples: Examples) -> int:
-        """What true positives are counted per: k for precision, all positives for recall."""
+        """The divisor of the number of true positives: k for precision, all positives for recall."""
         raise TypeError(f"{type(self).__name__} must define per(examples)")
 
     def encode(self, y, sample_weight=None) -> Examples:

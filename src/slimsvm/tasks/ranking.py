@@ -172,7 +172,7 @@ class AveragePrecision(Ranking):
 
 
 def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array, Array]:
-    """Where queries begin and end, and the rows of each by rising score."""
+    """The offsets of queries, and the rows of each query by rising score."""
     offsets, order = offsets_of(examples), np.argsort(scores, kind=kind)
     if examples.n_examples == 1:
         return offsets, order

@@ -1,4 +1,4 @@
-"""What the estimators share. Parameters and attributes that several of them have are described once, here.
+"""Code that the estimators share. Parameters and attributes that several of them have are described once, here.
 
 kernel_estimator  the base class: parameters to a problem, a fit to attributes, prediction, chunks of rows
 automatic         what solver="auto", gamma="scale", "validate" and "learn" stand for

@@ -1,4 +1,4 @@
-"""What happens around every fit: attributes of an earlier one go, callbacks are told of iterations.
+"""Wrappers of every fit: attributes of an earlier fit go, callbacks hear of iterations.
 
 scikit-learn has callbacks from its version 1.9 on. Before, `CallbackContext` and `OwnCallbackSupport` are the part of
 its protocol that the estimators use, so that a callback written for the one runs with the other. Meta-estimators of

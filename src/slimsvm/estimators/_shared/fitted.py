@@ -1,4 +1,4 @@
-"""What a fitted estimator has and does beyond prediction.
+"""Attributes and methods of a fitted estimator beyond prediction.
 
 Attributes of scikit-learn's SVMs, in its order, shapes and types, are read off the model. The model's own form stays as
 it is: ``basis_vectors_`` and ``basis_coef_``, with a column for each output. Files and Shapley values come last.
@@ -176,7 +176,7 @@ def pairs_of_lines(lines: Array, classes: Array) -> Array:
 
 
 class Fitted:
-    """What a fitted estimator has and does beyond prediction: attributes as scikit-learn's, files, Shapley values."""
+    """A fitted estimator beyond prediction: attributes like scikit-learn's, files, Shapley values."""
 
     _support: Support | None
 
