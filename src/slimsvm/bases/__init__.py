@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slimsvm.bases.basis import RANK_TOLERANCE, Basis, Nystrom
-from slimsvm.bases.incomplete_cholesky import IncompleteCholesky
+from slimsvm.bases.basis import RANK_TOLERANCE, Basis, IncompleteCholesky, Nystrom
 from slimsvm.bases.kmeans import KMeans
 
 BASES: dict[str, type[Basis]] = {basis.name: basis for basis in (Nystrom, KMeans, IncompleteCholesky)}

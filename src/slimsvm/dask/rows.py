@@ -17,8 +17,7 @@ import numpy as np
 
 from slimsvm.core import isa
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.dask.cluster import Cluster
-from slimsvm.dask.partitions import partitions_of
+from slimsvm.dask.cluster import Cluster, partitions_of
 from slimsvm.rows import Rows, as_rows
 from slimsvm.tasks import Examples
 

@@ -330,7 +330,7 @@ class CrossTrainer(Solver):
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
         values = VALUES_OF_C if self.C is None else (self.C,)
-        for C in one_by_one(values, "values of C of the last machine", problem.verbose):
+        for C in one_by_one(values, "values of C of the last model", problem.verbose):
             if trials and clock.is_over(CHOICE_SHARE):
                 break
             begun = time.perf_counter()
@@ -414,11 +414,11 @@ def _as_chosen(fit: Fit, edited: Edited, choice: Choice) -> Fit:
 
 def _bag(problem: Problem, edited: Edited) -> Fit:
     """The mean of the SVMs of the subsets as one model."""
-    models = edited.first.machines
+    models = edited.first.models
     support = np.concatenate(edited.first.support)
     rows, place = np.unique(support, return_inverse=True)
     if len(support) != sum(model.n_basis for model in models):
-        raise ValueError(f"the mean of machines needs vectors that are training rows, which {problem!r} lacks")
+        raise ValueError(f"the mean of models needs vectors that are training rows, which {problem!r} lacks")
     coef = np.zeros((len(rows), 1))
     np.add.at(coef, place, np.concatenate([model.coef for model in models]) / len(models))
     mean = KernelExpansion(

@@ -332,7 +332,7 @@ class CrossTraining(Editor):
     kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
         As in `CrossTrainedSVC`.
     n_jobs : int or None, default=None
-        Machines trained side by side; None takes all cores. The result is the same for any number.
+        Models trained side by side; None takes all cores. The result is the same for any number.
     random_state : int, RandomState, Generator or None, default=None
         For subsets and validation rows.
 

@@ -98,7 +98,7 @@ class Kernel(ABC):
     has_formula : bool
         False if values are known only for the given rows; rows that come later do not fit.
     has_weights : bool
-        Whether a machine can be stored as weights of the features instead of coefficients of vectors (`Linear`).
+        Whether a model can be stored as weights of the features instead of coefficients of vectors (`Linear`).
     is_gaussian : bool
         Whether it is exp(-sum_c gamma_c (x_c - z_c)^2). Two vectors then merge into one on the line between them, and a
         preimage is a fixed point.
