@@ -279,8 +279,8 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     )
     if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
-    _check_shapes(model, header, arrays)
-    return _with_weights(model, header, arrays) if kernel.has_weights else model
+    _check_shapes(model, arrays)
+    return _with_weights(model, arrays) if kernel.has_weights else model
 
 
 def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -311,7 +311,7 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         raise ValueError("a classifier has no classes")
 
 
-def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     """An error where the parts do not fit together: a file may have been written by anyone."""
     width = 1 if model.kernel.form == "columns" else model.n_features
     if np.ndim(getattr(model.kernel, "gamma", 0.0)):
@@ -386,7 +386,7 @@ def _vectors(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
     return sparse.dense(0, shape[0]) if header.get("basis_is_dense") else sparse
 
 
-def _with_weights(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
+def _with_weights(model: PlainModel, arrays: dict[str, Array]) -> PlainModel:
     """A linear model by the weights of its features."""
     if model.vectors is None:
         if (arrays["features"] < 0).any():

@@ -199,7 +199,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
         self._centre = 0.0
         X, nothing, weights, _ = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
         task, examples, _ = self._encode(nothing, weights)
-        fit_chunk(self, X, nothing, examples, task, weights)
+        fit_chunk(self, X, examples, task, weights)
         return self
 
     def score_samples(self, X):

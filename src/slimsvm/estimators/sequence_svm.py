@@ -157,7 +157,7 @@ class SequenceSVM(KernelEstimator):
         Parameters
         ----------
         X, lengths
-            As in `fit`.
+            As in `predict`.
 
         Returns
         -------

@@ -365,7 +365,7 @@ class SVC(ClassifierMixin, KernelEstimator):
         X, codes, weights, _ = self._weighted_rows(X, codes, sample_weight)
         self.class_weight_ = self._class_weights(self.classes_, None)
         task = self._task()
-        fit_chunk(self, X, codes, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        fit_chunk(self, X, task.encode(codes, self._row_weights(codes, weights)), task, weights)
         return self
 
     def score(self, X, y, sample_weight=None):

@@ -112,7 +112,7 @@ class SVR(RegressorMixin, KernelEstimator):
         task, _, centre = self._encode(y, weights)
         if is_first:
             self._centre = centre
-        fit_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        fit_chunk(self, X, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
         return self
 
     def predict(self, X):

@@ -582,9 +582,7 @@ def has_partial_fit(estimator: Any) -> bool:
     return True
 
 
-def fit_chunk(
-    estimator: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
-) -> None:
+def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> None:
     """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
     if isinstance(X, Rows):
         raise ValueError(
