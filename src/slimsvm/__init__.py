@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm import datasets as datasets
@@ -57,55 +57,50 @@ __version__ = "0.1.0"
 
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn.
-_HOMES = {
-    "BCFW": "solvers",
-    "BSCA": "solvers",
-    "BSGD": "solvers",
-    "BVM": "solvers",
-    "CPSP": "solvers",
-    "CVM": "solvers",
-    "LASVM": "solvers",
-    "SVC": "estimators.svc",
-    "SVR": "estimators",
-    "Blocks": "rows",
-    "Checkpoint": "estimators._shared.around_fit",
-    "Compact": "size_search.compact",
-    "Condense": "estimators.editors",
-    "CrossTrainedSVC": "estimators",
-    "CrossTraining": "estimators.editors",
-    "EditedNN": "estimators.editors",
-    "Exact": "solvers",
-    "ExactCuts": "solvers",
-    "Explanation": "shapley.explanation",
-    "GridSearchSVC": "estimators.grid_search",
-    "GridSearchSVR": "estimators.grid_search",
-    "KernelExpansion": "model",
-    "LearnedAxes": "estimators.transformers",
-    "LowRank": "solvers",
-    "ModelFileError": "modelfile",
-    "MultiEdit": "estimators.editors",
-    "NormalRanks": "estimators.transformers",
-    "OneClassSVM": "estimators",
-    "OrdinalSVC": "estimators",
-    "Predictor": "deploy.predictors",
-    "RankSVM": "estimators",
-    "Refine": "solvers",
-    "SequenceSVM": "estimators",
-    "StructuredSVM": "estimators",
-    "UniformCuts": "solvers",
-    "ViolatedCuts": "solvers",
-    "check_task": "tasks",
-    "compress": "estimators.compression",
-    "datasets": "",
-    "explain": "estimators.files",
-    "export": "estimators.files",
-    "kernels": "",
-    "load": "estimators.files",
-    "load_predictor": "deploy.predictors",
-    "onnx": "",
-    "path": "estimators.grid_search",
-    "save": "estimators.files",
-}
-__all__ = [*_HOMES]
+_HOMES = homes_of(
+    {
+        "": ["datasets", "kernels", "onnx"],
+        "deploy.predictors": ["Predictor", "load_predictor"],
+        "estimators": [
+            "SVR",
+            "CrossTrainedSVC",
+            "OneClassSVM",
+            "OrdinalSVC",
+            "RankSVM",
+            "SequenceSVM",
+            "StructuredSVM",
+        ],
+        "estimators._shared.around_fit": ["Checkpoint"],
+        "estimators.compression": ["compress"],
+        "estimators.editors": ["Condense", "CrossTraining", "EditedNN", "MultiEdit"],
+        "estimators.files": ["explain", "export", "load", "save"],
+        "estimators.grid_search": ["GridSearchSVC", "GridSearchSVR", "path"],
+        "estimators.svc": ["SVC"],
+        "estimators.transformers": ["LearnedAxes", "NormalRanks"],
+        "model": ["KernelExpansion"],
+        "modelfile": ["ModelFileError"],
+        "rows": ["Blocks"],
+        "shapley.explanation": ["Explanation"],
+        "size_search.compact": ["Compact"],
+        "solvers": [
+            "BCFW",
+            "BSCA",
+            "BSGD",
+            "BVM",
+            "CPSP",
+            "CVM",
+            "LASVM",
+            "Exact",
+            "ExactCuts",
+            "LowRank",
+            "Refine",
+            "UniformCuts",
+            "ViolatedCuts",
+        ],
+        "tasks": ["check_task"],
+    }
+)
+# Constants, classes, functions.
+__all__ = sorted(_HOMES, key=lambda name: (not name.isupper(), name.islower(), name))
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
