@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts, structure
+from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts
 from slimsvm.core.library import isa, library
 from slimsvm.core.quick_checks import address_of
 
@@ -72,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def _make(name: str, **arguments: Any) -> Structure:
-    return structure(name, arguments)
+    return Structure(layouts()[name], arguments)

@@ -94,10 +94,13 @@ class Folding:
         return self.norms or self.manhattan
 
 
+NO_INDEX = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which rows: those at ``index``, or if that is empty ``n`` consecutive ones from ``first``."""
 
     n: int
     first: int = 0
-    index: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    index: np.ndarray = field(default_factory=NO_INDEX.view)

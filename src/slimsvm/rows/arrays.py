@@ -181,7 +181,8 @@ class DenseRows(Rows):
         ValueError
             Says which sizes these are.
         """
-        look_at_map(self._X)
+        if not self.in_memory:
+            look_at_map(self._X)
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
         """Rows at the positions of ``index``, in that order."""
