@@ -33,6 +33,11 @@ else:
             return vars(instance).setdefault(self.name, self.make(instance))
 
 
+def homes_of(names: Mapping[str, list[str]]) -> dict[str, str]:
+    """The module of each name, for `lazy_names`, from the names that each module has."""
+    return {name: module for module, own in names.items() for name in own}
+
+
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's ``__getattr__`` and ``__dir__`` for names that live in its modules.
 

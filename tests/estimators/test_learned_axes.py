@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kernel_cases import with_metric
 from slimsvm import SVC, SVR, LearnedAxes
-from slimsvm.estimators.learned_axes import model_of, outer_product_of_gradients, principal_axes
+from slimsvm.estimators.transformers import model_of, outer_product_of_gradients, principal_axes
 from slimsvm.kernels import kernels_with
 
 QUICK = SVC(kernel="rbf", solver="exact", C=5.0)
@@ -62,7 +62,7 @@ def test_rows_in_blocks_have_the_same_gradients(monkeypatch):
     X, y = rows_of_turned_classes(100)
     model, kernel = model_of(QUICK.fit(X, y))
     whole = outer_product_of_gradients(model, kernel, X)
-    monkeypatch.setattr("slimsvm.estimators.learned_axes.BLOCK_VALUES", 7 * model.n_basis)
+    monkeypatch.setattr("slimsvm.estimators.transformers.BLOCK_VALUES", 7 * model.n_basis)
     np.testing.assert_allclose(outer_product_of_gradients(model, kernel, X), whole, rtol=1e-12)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from slimsvm.bases.basis import RANK_TOLERANCE, Basis
+from slimsvm.bases.basis import RANK_TOLERANCE, Basis, Nystrom
 from slimsvm.bases.incomplete_cholesky import IncompleteCholesky
 from slimsvm.bases.kmeans import KMeans
-from slimsvm.bases.nystrom import Nystrom
 
 BASES: dict[str, type[Basis]] = {basis.name: basis for basis in (Nystrom, KMeans, IncompleteCholesky)}
 
@@ -27,7 +26,7 @@ def get_basis(basis: str | Basis) -> Basis:
     Raises
     ------
     ValueError
-        Unknown name; the known ones are listed.
+        There is no basis of that name; the message lists the names.
 
     Examples
     --------

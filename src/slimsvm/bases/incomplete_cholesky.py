@@ -53,12 +53,12 @@ class IncompleteCholesky(Basis):
             raise ValueError(f"sample_size must be at least 1, or None; found {self.sample_size!r}")
 
     def bytes_needed(self, kernel_rows, n_vectors) -> int:
-        """See `Basis.bytes_needed`."""
+        """The factor of the sample takes n · min(n, n_vectors) numbers."""
         n = min(kernel_rows.n_rows, self.sample_size or kernel_rows.n_rows)
         return n * min(n, n_vectors) * kernel_rows.dtype.itemsize
 
     def choose(self, kernel_rows, n_vectors, rng, labels=None) -> Array:
-        """See `Basis.choose`; positions in the order in which they were chosen."""
+        """Choose rows by pivoting; return their positions in the order in which they were chosen."""
         rows = None
         if self.sample_size is not None and self.sample_size < kernel_rows.n_rows:
             rows = np.sort(rng.choice(kernel_rows.n_rows, self.sample_size, replace=False))

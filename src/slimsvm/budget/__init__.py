@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from slimsvm.budget.budget_rule import BudgetRule
 from slimsvm.budget.budgeted_model import BudgetedModel, Counts
-from slimsvm.budget.merge import Merge, MultiMerge
-from slimsvm.budget.project import Project
-from slimsvm.budget.remove import Remove
+from slimsvm.budget.rules import BudgetRule, Merge, MultiMerge, Project, Remove
 
 BUDGET_RULES: dict[str, type[BudgetRule]] = {rule.name: rule for rule in (Merge, MultiMerge, Project, Remove)}
 
@@ -38,7 +35,7 @@ def get_budget_rule(rule: str | BudgetRule) -> BudgetRule:
     Raises
     ------
     ValueError
-        Unknown name; the known ones are listed.
+        There is no rule of that name; the message lists the names.
 
     Examples
     --------

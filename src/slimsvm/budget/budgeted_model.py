@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm import core
-from slimsvm.budget.budget_rule import BudgetRule
+from slimsvm.budget.rules import BudgetRule
 from slimsvm.budget.steps import Steps
 from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, aligned_zeros, panel_of
 from slimsvm.kernels import KernelRows

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from slimsvm.datasets.files import DataError, quote, warn
-from slimsvm.datasets.label_texts import EXACT, labels_of, number, strict_float
+from slimsvm.datasets.files import EXACT, DataError, labels_of, number, quote, strict_float, warn
 
 
 class Table(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.c_text import array, number
-from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.deploy.scaling import Scaling
+from slimsvm.deploy.rows import Scaling
+from slimsvm.kernels.kernel_form import Expression
 from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray

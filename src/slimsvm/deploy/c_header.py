@@ -16,7 +16,6 @@ import numpy as np
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
 from slimsvm.deploy.c_text import array, classes_array, number
-from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows
 from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
@@ -29,6 +28,7 @@ from slimsvm.deploy.probes import (
     rows_type,
     share_of_error,
 )
+from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
@@ -92,7 +92,7 @@ PREDICT = {
 
 
 def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
-    """Write a model as a C99 header.
+    """Write a model as a C99 header; say in a sentence what was written.
 
     Parameters
     ----------
@@ -105,11 +105,6 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
         rows and scores in float32. "auto" is float32 if scores are right to 5e-6 of the largest one, else float64.
     rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
         Rows on which the error of the arithmetic is measured; None takes some near the vectors.
-
-    Returns
-    -------
-    str
-        One sentence that says what was written.
 
     Raises
     ------

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows, check_finite, dense_rows
-from slimsvm.deploy.scaling import Scaling, read_scaling
+from slimsvm.deploy.rows import CsrRows, Scaling, check_finite, dense_rows, read_scaling
+from slimsvm.kernels.kernel import feature_gamma
 from slimsvm.kernels.kernel_form import NUMPY
-from slimsvm.kernels.parameters import feature_gamma
 from slimsvm.kernels.registry import KERNELS as EVERY_KERNEL
 from slimsvm.kernels.registry import parameters_of
 from slimsvm.modelfile import damage_named, read_model
@@ -331,7 +330,7 @@ def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, A
 
 
 def _kind(header: dict[str, Any], classes: Array | None) -> str:
-    """See `PlainModel`."""
+    """The ``kind`` of `PlainModel` that the file's estimator and attributes stand for."""
     name = header["estimator"]
     if name in KINDS:
         return KINDS[name]

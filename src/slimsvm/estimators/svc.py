@@ -124,35 +124,11 @@ class SVC(ClassifierMixin, KernelEstimator):
         return tags
 
     def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        intercept="auto",
-        cost_matrix=None,
-        loss="hinge",
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        multi_class="auto",
-        warm_start=False,
-    ):
+        self, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, shrinking=True, probability=False, tol=1e-3,
+        cache_size=200, class_weight=None, verbose=False, max_iter=-1, decision_function_shape="ovr", break_ties=False,
+        random_state=None, solver="auto", max_basis=None, intercept="auto", cost_matrix=None, loss="hinge",
+        max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, multi_class="auto", warm_start=False,
+    ):  # fmt: skip
         self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
         self.shrinking, self.probability, self.tol, self.cache_size = shrinking, probability, tol, cache_size
         self.class_weight, self.verbose, self.max_iter = class_weight, verbose, max_iter
@@ -175,18 +151,7 @@ class SVC(ClassifierMixin, KernelEstimator):
             gets them in their container, and the matrix of its values is held in memory. ``max_basis`` chooses rows.
         y : array-like of shape (n_samples,), or array-like or sparse matrix of shape (n_samples, n_labels)
             Class labels, numbers or strings; or an indicator matrix of 0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
-
-        Returns
-        -------
-        SVC
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            A parameter or a value in X or y is out of range; the message names it.
+        sample_weight
 
         Warns
         -----
@@ -369,21 +334,15 @@ class SVC(ClassifierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X
+        y
         classes : array-like of shape (n_classes,) or None, default=None
             All classes of the whole stream; needed in the first call unless its y has them all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
 
-        Returns
-        -------
-        SVC
-            The estimator itself.
-
         Raises
         ------
         AttributeError
-            The solver takes no chunks.
         ValueError
             A value is out of range, a label is none of the classes, or the estimator was trained by `fit` with another
             solver.
@@ -420,10 +379,6 @@ class SVC(ClassifierMixin, KernelEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             For accuracy only.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError
@@ -443,10 +398,6 @@ class SVC(ClassifierMixin, KernelEstimator):
 
     def decision_function(self, X):
         """Scores.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
 
         Returns
         -------
@@ -468,10 +419,6 @@ class SVC(ClassifierMixin, KernelEstimator):
 
     def predict(self, X):
         """Predicted class labels, or an indicator matrix. Ties go to the lowest class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
 
         Returns
         -------

@@ -1,8 +1,9 @@
-"""How a kernel reads from folded rows and points, and which of them."""
+"""How a kernel reads from folded rows and points, and the kinds of numbers that its formula takes."""
 
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ import numpy as np
 
 from slimsvm import core
 
-__all__ = ["NUMPY", "Folding", "Functions", "Selection"]
+__all__ = ["NUMPY", "Expression", "Folding", "Functions", "Selection"]
 
 
 class Functions(Protocol):
@@ -104,3 +105,38 @@ class Selection:
     n: int
     first: int = 0
     index: np.ndarray = field(default_factory=NO_INDEX.view)
+
+
+class Expression(ABC):
+    """A number of `FoldedKernel.formula` that is no array: what ``+ - * /`` and minus make is said by two methods."""
+
+    @abstractmethod
+    def joined(self, sign: str, left: Any, right: Any) -> Any:
+        """``left sign right``, of which one may be a float."""
+
+    @abstractmethod
+    def __neg__(self) -> Any: ...
+
+    def __add__(self, other: Any) -> Any:
+        return self.joined("+", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self.joined("+", self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.joined("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.joined("-", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.joined("*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.joined("*", self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.joined("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.joined("/", other, self)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_parts, multi_class_of, plain_model
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
-from slimsvm.deploy.scaling import Scaling, read_scaling
+from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
 from slimsvm.estimators._shared.validation import check_path
 from slimsvm.model import KernelExpansion
