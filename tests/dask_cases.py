@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.parts.descent.first_basis import SampleSettings
+
 N = 3_000
 SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
 
@@ -14,8 +17,7 @@ SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
 def in_small_parts(monkeypatch):
     monkeypatch.setattr("slimsvm.rows.arrays.PASS_ROWS", 700)
     monkeypatch.setattr("slimsvm.parts.span.row_passes.KEPT_ROWS", 0)
-    monkeypatch.setattr("slimsvm.parts.descent.first_basis.LEARNING_ROWS", 900)
-    monkeypatch.setattr("slimsvm.parts.descent.vector_descent.NEAR_ROWS", (300, 900))
+    monkeypatch.setattr(KernelEstimator, "_settings", (SampleSettings(most_rows=900, near_rows=300),))
 
 
 def rows_and_labels():
