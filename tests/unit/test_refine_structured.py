@@ -187,13 +187,13 @@ def test_finish_never_rises_above_its_start():
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_fast_products_are_the_exact_ones(precision, monkeypatch):
-    monkeypatch.setattr(whitened_span, "CHUNK_ROWS", 100)
+def test_fast_products_are_the_exact_ones(precision):
     rng = np.random.default_rng(0)
     basis, u, v = rng.normal(size=(200, 4)), rng.normal(size=(201, 3)), rng.normal(size=(250, 3))
     for memory_limit in (10**9, 4 * 10**6):
         problem = words_problem(precision=precision, memory_limit=memory_limit)
         space = whitened_span.Subspace(problem.bind(), basis, 1.0, memory_limit // 100)
+        space.chunk_rows = 100
         u, index = u[: space.rank + 1], np.sort(rng.permutation(space.n_rows)[:250])
         whole = np.zeros((space.n_rows, 3))
         whole[index] = v
