@@ -563,6 +563,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             memory_limit=int(1e6 * self.memory_limit),
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            settings=self._settings,
         )
         return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
 
