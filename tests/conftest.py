@@ -86,6 +86,14 @@ class _Asked(list):
         return len(self) > 0
 
 
+@pytest.fixture
+def settings_of_estimators(monkeypatch):
+    """`settings_of_estimators(ClosingSettings(shrink=2.0), …)`: what the problems of all estimators are given."""
+    from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+
+    return lambda *given: monkeypatch.setattr(KernelEstimator, "_settings", given)
+
+
 @pytest.fixture(scope="session")
 def data():
     """`data(name, **options)`: the data set of this name, or a skip that says which file is missing."""

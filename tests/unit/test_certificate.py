@@ -172,11 +172,11 @@ def test_no_time_at_all_still_bounds():
 
 @INTERCEPTS
 @KINDS
-def test_more_time_never_lowers_the_bound_and_some_of_the_rows_are_a_dual_point(kind, intercept, monkeypatch):
+def test_more_time_never_lowers_the_bound_and_some_of_the_rows_are_a_dual_point(
+    kind, intercept, monkeypatch, settings_of_estimators
+):
     """Time ends at one look at the clock after the other: after the sample, between parts of the rows, in a pass."""
-    monkeypatch.setattr(block_ascent, "SAMPLE", 60)
-    monkeypatch.setattr(block_ascent, "STRIDE", 50)
-    monkeypatch.setattr(block_ascent, "BLOCK", 100)
+    settings_of_estimators(block_ascent.BlockSettings(sample=60, stride=50, block=100))
     X, y = data(kind, 300)
     best = optimum_of(kind, X, y, 3.0, intercept)
     model = estimator_of(kind, C=3.0, intercept=intercept, max_basis=10).fit(X, y)
