@@ -9,8 +9,9 @@ from itertools import combinations, product
 
 import pytest
 
-# Arguments that only draw anew: each of their values occurs, but not with every value of the others.
-DRAWS = ("seed",)
+# Arguments that only draw anew: the first few of their values occur, and not with every value of the others.
+DRAWS = ("seed", "draw")
+N_DRAWS = 6
 
 
 def pairwise(axes, impossible=lambda row: False):
@@ -90,6 +91,7 @@ def few_of_each(items):
     functions = defaultdict(list)
     for item in items:
         functions[item.nodeid.partition("[")[0]].append(item)
+    functions = {name: _first_draws(tests) for name, tests in functions.items()}
     met, chosen = set(), set()
     for needed in (_options, _options_and_pairs):
         for name, tests in functions.items():
@@ -103,10 +105,20 @@ def few_of_each(items):
     return [item for item in items if item in chosen]
 
 
+def _first_draws(tests):
+    for name in DRAWS:
+        drawn = dict.fromkeys(_given(item).get(name) for item in tests)
+        tests = [item for item in tests if _given(item).get(name) in list(drawn)[:N_DRAWS]]
+    return tests
+
+
+def _given(item):
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
 def _options(function, item):
     """What each argument is. Of a list of rows all are kept where one argument differs in every row."""
-    given = item.callspec.params if hasattr(item, "callspec") else {}
-    return {(function, name, _key(value)) for name, value in given.items()} | {(function,)}
+    return {(function, name, _key(value)) for name, value in _given(item).items()} | {(function,)}
 
 
 def _options_and_pairs(function, item):

@@ -158,6 +158,7 @@ def test_scores(case, m):
 
 @everything
 @pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.turns("offsets")
 @pytest.mark.parametrize("offsets", [(0, K), (0, 0, 1, 70, 70, 130, K, K), tuple(range(K + 1))])
 def test_segments_are_summed_apart(case, m, offsets):
     rows, coef = case.rows(), case.coef(m)
@@ -167,6 +168,7 @@ def test_segments_are_summed_apart(case, m, offsets):
 
 
 @everything
+@pytest.mark.turns("memory_limit")
 @pytest.mark.parametrize("memory_limit", [0, 1 << 30])
 def test_same_bits_for_a_row_in_any_company_and_for_any_threads(case, memory_limit, request):
     rows, coef = case.rows(memory_limit=memory_limit), case.coef(2)

@@ -147,6 +147,7 @@ def fits_on_threads(solver, n, sparse, precision, monkeypatch, helpers):
         assert bool(helpers) == (n_jobs > 1)
 
 
+@pytest.mark.turns("sparse", "precision")
 @pytest.mark.parametrize(("sparse", "precision"), [(False, "float32"), (False, "float64"), (True, "float32")])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
 def test_same_bits_for_any_number_of_threads(solver, sparse, precision, monkeypatch, threads_for_all):
@@ -163,6 +164,7 @@ def test_same_bits_where_the_losses_are_cut_up_too(solver, monkeypatch, threads_
     check_same_bits(four, one)
 
 
+@pytest.mark.turns("task")
 @pytest.mark.parametrize("task", ["binary", "error-rate"])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
 def test_same_random_state_same_bits(solver, task):
