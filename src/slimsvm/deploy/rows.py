@@ -104,7 +104,7 @@ class Scaling(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from slimsvm.deploy.scaling import Scaling
+    >>> from slimsvm.deploy.rows import Scaling
     >>> Scaling(np.array([10.0]), np.array([0.5]), None, None).rows(np.array([[12.0], [8.0]]))
     array([[ 1.],
            [-1.]])
