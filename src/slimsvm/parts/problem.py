@@ -148,7 +148,10 @@ class Problem:
 
     def settings_of(self, kind: type[Settings]) -> Settings:
         """The settings of a part: those that were given, or its defaults."""
-        return next((given for given in self.settings if isinstance(given, kind)), None) or kind()
+        for given in self.settings:
+            if isinstance(given, kind):
+                return given
+        return kind()
 
     @property
     def C1(self) -> float:
