@@ -105,6 +105,7 @@ def test_merging_two_identical_points_is_exact(rule, dtype):
     assert {tuple(row) for row in model.basis} == {tuple(X[0]), tuple(X[1])}
 
 
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"rbf"}))
 @pytest.mark.parametrize("rule", RBF_ONLY)
 def test_rules_for_one_kernel_say_so(rule, kernel):

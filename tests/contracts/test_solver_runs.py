@@ -22,9 +22,12 @@ from contracts.solver_cases import (
 from slimsvm.kernels import RBF, CallableKernel
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.progress import Bar
+from slimsvm.parts.reports import ReportSettings
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, UniformCuts
+from slimsvm.solvers.exact import ExactSettings
+from slimsvm.solvers.frank_wolfe import LookSettings
 from tasks_for_tests import CASES
 
 # ---- ends before the end
@@ -129,14 +132,13 @@ def test_an_interrupt_in_any_line_leaves_a_whole_model(solver):
 
 
 @pytest.mark.filterwarnings("ignore:the exact machine was cut short before:sklearn.exceptions.ConvergenceWarning")
-def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch):
+def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with():
     """Where scores of the latest dual point would take long: no kernel value is computed for the report.
 
     Before the first look the objective is an estimate (tests/unit/test_exact.py).
     """
-    monkeypatch.setattr("slimsvm.solvers.exact.REPORT_WORK", 0)
-    monkeypatch.setattr("slimsvm.solvers.exact.FIRST_ROWS", 3)
-    problem, X, case = problem_of("binary", C=30.0)
+    settings = ReportSettings(work=0), ExactSettings(first_rows=3)
+    problem, X, case = problem_of("binary", C=30.0, settings=settings)
     whole, n_known = VARIANTS["exact"].solve(problem), 0
     for n_iter in range(2, min(whole.n_iter, 30)):
         with pytest.warns(ConvergenceWarning, match="interrupted"):
@@ -151,16 +153,15 @@ def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch)
 
 
 @pytest.mark.parametrize("solver", ["bcfw", "lasvm", "uniform-cuts"])
-def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver, monkeypatch):
+def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver):
     """There is no objective then, and the model is whole: with the look it is the same one, and has its objective."""
-    for name, never in (("FIRST_PASSES", 0), ("EVERY", 10**9), ("NEAR", 0.0)):  # else the objective is known by then
-        monkeypatch.setattr(f"slimsvm.solvers.frank_wolfe.{name}", never)
+    never = LookSettings(first_passes=0, every=10**9, near=0.0)  # else the objective is known by then
     problem, X, case = problem_of("binary", C=30.0)
     fits = []
     for work in (0, 1 << 32):
-        monkeypatch.setattr("slimsvm.parts.reports.REPORT_WORK", work)
+        given = replace(problem, settings=(never, ReportSettings(work=work)))
         with pytest.warns(ConvergenceWarning, match="interrupted"):
-            fits.append(VARIANTS[solver].solve(problem, callbacks=[interrupting(2)]))
+            fits.append(VARIANTS[solver].solve(given, callbacks=[interrupting(2)]))
     quick, whole = fits
     assert np.isnan(quick.objective)
     assert not quick.counters["report_kernel_evals"]
@@ -168,7 +169,6 @@ def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver, mon
     np.testing.assert_array_equal(quick.model.coef, whole.model.coef)
     assert np.abs(quick.model.intercept - whole.model.intercept).max() < 0.1
     assert quick.lower_bound is None or quick.lower_bound <= whole.objective
-    monkeypatch.undo()
     go_on = solve_anyhow(VARIANTS[solver], problem, state=quick.state)
     assert np.isfinite(go_on.objective)
 

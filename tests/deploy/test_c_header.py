@@ -67,6 +67,7 @@ def form_of(predictor):
 
 
 @needs_compiler
+@pytest.mark.turns("dtype", "tolerance")
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 5e-6), ("float64", 1e-13)], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_model_is_the_same_in_c(name, dtype, tolerance, tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from slimsvm.datasets.files import DataError, read_arrays
 from slimsvm.datasets.readers import read_data
@@ -69,6 +70,32 @@ def covtype(paths: Sequence[Path], *, binary: bool) -> Arrays:
     for part, y in (("y_train", found["y_100k"]), ("y_test", found["y_extra"])):
         arrays[part] = _signs(y == 2) if binary else y.astype(np.int64)
     return arrays
+
+
+def covtype_large(paths: Sequence[Path], *, n_train: int) -> Arrays:
+    """Read the larger sample of covertype, class 2 (+1) against the rest; the test rows of `covtype` are test rows."""
+    found = read_arrays(paths[0])
+    n = len(found["y"])
+    X, row = np.zeros((n, 54), np.float32), np.arange(n)
+    X[:, :10] = found["num"]
+    X[row, 9 + found["wilderness"].astype(np.int64)] = 1
+    X[row, 13 + found["soil"].astype(np.int64)] = 1
+    test_of_covtype = 2
+    order = np.argsort(found["have"] == test_of_covtype, kind="stable")
+    train, test = order[:n_train], order[n_train:]
+    y = _signs(found["y"] == 2)
+    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
+
+
+def rcv1(paths: Sequence[Path], *, topic: str) -> Arrays:
+    """Read stories of RCV1, each once: subsets 1 to 4 to train on, 5 to test on; `topic` (+1) or not."""
+    found = read_arrays(paths[0])
+    rows = (found["data"], found["indices"].astype(np.int32), found["indptr"].astype(np.int64))
+    X, names = sp.csr_array(rows, shape=tuple(found["shape"])), found["label_names"].tolist()
+    y = _signs(np.unpackbits(found["labels"], axis=1)[:, names.index(topic)] == 1)
+    first, last = found["first_copy"] == 1, found["subset"] == 5
+    train, test = first & ~last, first & last
+    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
 
 
 def mnist(paths: Sequence[Path], *, keep: Sequence[int] = tuple(range(10)), positive: Sequence[int] = ()) -> Arrays:
@@ -262,6 +289,15 @@ SOURCES: dict[str, Source] = {
         "minmax",
         binary=False,
     ),
+    "covtype-457k": _part(
+        (("covtype_457k.npz",), _COVTYPE[1]),
+        covtype_large,
+        (411_746, 45_750, 54, 2),
+        "class 2 (+1) against the rest, a random 457,496 of the 581,012 rows; the test part holds that of covtype; "
+        "min-max scaled unless said otherwise",
+        "minmax",
+        n_train=411_746,
+    ),
     "mnist": _part(_MNIST, mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split"),
     "mnist-38": _part(
         _MNIST, mnist, (11_982, 1_984, 784, 2), "8 (+1) against 3 of MNIST, pixels / 255", keep=(3, 8), positive=(8,)
@@ -313,6 +349,14 @@ SOURCES: dict[str, Source] = {
         (7_770, 3_299, 8_315, 2),
         "sparse text, rows of unit norm: topic money-fx (+1) or not, the ModApte split; for research only",
         "Reuters-21578 as prepared for LASVM (Bottou)",
+    ),
+    "rcv1-ccat": Source(
+        ("rcv1_subsets.npz",),
+        partial(rcv1, topic="CCAT"),
+        (22_490, 5_123, 47_236, 2),
+        "sparse text, rows of unit norm: topic CCAT (+1) or not; 27,613 stories, each once; our own split; "
+        "for research only",
+        "RCV1-v2 (Lewis and others, 2004), MULAN's rcv1subset1 to 5 with labels repaired",
     ),
     "sector": Source(
         ("sector.scale.bz2", "sector.t.scale.bz2"),

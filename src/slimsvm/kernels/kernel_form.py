@@ -95,13 +95,16 @@ class Folding:
         return self.norms or self.manhattan
 
 
+NO_INDEX = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True)
 class Selection:
     """A choice of rows: the rows at ``index``, or if that is empty, ``n`` consecutive rows from ``first``."""
 
     n: int
     first: int = 0
-    index: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    index: np.ndarray = field(default_factory=NO_INDEX.view)
 
 
 class Expression(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod, sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,6 +16,7 @@ from slimsvm.rows import Rows
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
+Settings = TypeVar("Settings")
 
 # Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
 # SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
@@ -122,6 +123,9 @@ class Problem:
         What earlier fits of the same rows, kernel and precision left.
     room : Room or None
         Memory that earlier fits used; not where there is `kept`, which has its own.
+    settings : tuple of settings objects
+        Of parts whose constants are to be others than their defaults, such as ``(GradientSettings(tile_rows=16),)``.
+        Smaller problems that a solver makes of this one have them too.
     """
 
     rows: Rows
@@ -140,6 +144,14 @@ class Problem:
     verbose: int = 0
     kept: Kept | None = None
     room: Room | None = None
+    settings: tuple[Any, ...] = ()
+
+    def settings_of(self, kind: type[Settings]) -> Settings:
+        """The settings of a part: those that were given, or its defaults."""
+        for given in self.settings:
+            if isinstance(given, kind):
+                return given
+        return kind()
 
     @property
     def C1(self) -> float:

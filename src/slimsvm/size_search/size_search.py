@@ -38,6 +38,7 @@ from slimsvm.size_search.trials import (
     SWEEPS,
     Part,
     SearchWork,
+    SizeSettings,
     Trial,
     allowed_error,
     err_surely_less,
@@ -111,7 +112,7 @@ class SizeSearch(SearchWork):
         self.begun, self.rng = time.perf_counter(), problem.generator()
         self.limit = present_limit() or Limit(None, None)
         self.history: list[dict[str, Any]] = []
-        self.mover = Mover(problem, self.rng, self.counter)
+        self.mover, self.of_sizes = Mover(problem, self.rng, self.counter), problem.settings_of(SizeSettings)
         self.splits = list[tuple[Array, Array]]()
         self.trials, self.tried = list[Trial](), list[Trial]()
         self.best: tuple[Trial, KernelExpansion, Machine] | None = None
@@ -166,7 +167,7 @@ class SizeSearch(SearchWork):
         allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
         self.search = told(self.trials, n_exact, error, allowed)
         last = int(LAST_SHARE * n_exact * (len(part.index) / self.problem.rows.n_rows) ** -GROWTH)
-        k: int | None = first_size(last)
+        k: int | None = first_size(last, self.of_sizes)
         if k and self.known is not None:
             k = max(k, min(self.known, last))
         while k and self._machines(k) and not self._is_hopeless(last):
@@ -177,7 +178,7 @@ class SizeSearch(SearchWork):
             self.search = told(self.trials, n_exact, error, self.tried[-1].allowed)
             if self.best is not None and self.best[0].will_do:
                 break
-            k = self._within_room(next_size(k, last, self.tried, before))
+            k = self._within_room(next_size(k, last, self.tried, before, self.of_sizes))
 
     def _within_room(self, k: int | None) -> int | None:
         """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
@@ -200,7 +201,8 @@ class SizeSearch(SearchWork):
         for trial in self.trials:
             kinds.setdefault((trial.vectors, trial.multi_class), []).append(trial)
         lately = [found for found in kinds.values() if found[-1] in self.tried]
-        return bool(lately) and all(len(found) > 1 and is_hopeless(found[-2], found[-1], size) for found in lately)
+        own = self.of_sizes
+        return bool(lately) and all(len(found) > 1 and is_hopeless(found[-2], found[-1], size, own) for found in lately)
 
     def _try(self, k: int) -> None:
         """Try k vectors with every kind of coefficients, until some will do."""

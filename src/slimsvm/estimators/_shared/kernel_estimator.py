@@ -82,6 +82,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     _objects: Objects | None = None
     _state: Any = None
     _columns: Columns | None = None
+    # Settings of parts whose constants are to be others than their defaults (`Problem.settings`).
+    _settings: tuple[Any, ...] = ()
     # What is added to the scores.
     _centre = 0.0
     validation_: list[dict[str, Any]]
@@ -284,6 +286,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             memory_limit=int(1e6 * check_positive("memory_limit", self.memory_limit)),
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            settings=self._settings,
         )
         self.solver_ = self._resolve_solver(problem)
         may_be_free = task.has_threshold and (task.n_outputs == 1 or bool(task.class_pairs()))
@@ -560,6 +563,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             memory_limit=int(1e6 * self.memory_limit),
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            settings=self._settings,
         )
         return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
 

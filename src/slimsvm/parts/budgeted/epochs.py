@@ -332,7 +332,7 @@ class BudgetedRun(Run):
         elif self.solved_for is not None:
             model, finish = self.solved_for
             model = expansion(rows, model.basis, *finish.whole.coefficients(finish.best.found.u))
-        found = reported(rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        found = reported(self.problem, rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
         objective = np.nan if found is None else found
         basis_rows = self.model.basis_rows
         state = BudgetState(

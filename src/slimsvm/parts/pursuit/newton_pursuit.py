@@ -39,7 +39,7 @@ from slimsvm.parts.descent.vector_descent import VectorDescent
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.pursuit.principal_directions import Directions, Search
 from slimsvm.parts.run import Best, Fit, Run, Status
-from slimsvm.parts.span.smoothed_newton import FIRST_TAU, ConvexFinish, Point
+from slimsvm.parts.span.smoothed_newton import ConvexFinish, Point
 from slimsvm.parts.span.whitened_span import GrowingSubspace
 
 Array = np.ndarray
@@ -141,7 +141,7 @@ class GrowingFinish(ConvexFinish):
         return super().tolerance() if self.loss_share is None else self.loss_share * self.loss()
 
     def _enter(self, u: Array, share: float) -> None:
-        super()._enter(u, share if u.any() else FIRST_TAU)
+        super()._enter(u, share if u.any() else self.settings.first_tau)
 
 
 @dataclass(frozen=True)
