@@ -43,7 +43,7 @@ def register() -> None:
         raise ImportError("pipelines are converted by skl2onnx: pip install 'slimsvm[onnx]'") from error
     for estimator in (ESTIMATORS | STRUCTURED | EDITING).values():
         # Calibrated classifiers ask for raw scores, which of two classes have a column each; skl2onnx asks all
-        # classifiers about maps of probabilities, of which there are none.
+        # classifiers about maps of probabilities, which these models do not have.
         known = {"raw_scores": [True, False], "zipmap": [True, False, "columns"]}
         options = known if hasattr(estimator, "decision_function") else {}
         update_registered_converter(

@@ -22,7 +22,7 @@ Array = np.ndarray
 
 # Price of ‖w − ŵ‖² · mean k(x, x) beside the mean squared difference of the scores, where rows are given.
 NORM_WEIGHT = 1e-5
-# Kernel values computed at a time, and bytes of them that are kept from the sums for β to those of the gradient.
+# Kernel values computed at a time, and bytes of them that the sums for β keep for the gradient.
 BLOCK_VALUES, KEPT_BYTES = 1 << 22, 1 << 28
 # Vectors per tile of the products.
 PANEL = 64
@@ -136,7 +136,7 @@ class Distance:
     def _solve(self, basis: Any, kept: dict[int, list], gram: Array | None = None) -> tuple[Array, float]:
         """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``.
 
-        ``gram`` has those of the vectors with each other, where they are known.
+        ``gram`` has the kernel values between the vectors, where they are known.
         """
         k = basis.shape[0]
         if gram is None and self.norm_weight:

@@ -28,7 +28,7 @@ class KMeans(Basis):
 
     Every class gets the same number of centres (fewer where it has fewer distinct rows). Rows far from all others get
     centres by their number: a few get none. For an RBF kernel with one
-    gamma per feature the distances are those of the kernel.
+    gamma per feature the kernel's distances are taken.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ Array = np.ndarray
 CHUNK_ROWS = 20_000
 # Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
 CALL_WORK = 200_000_000
-N_COUNTS = 10  # numbers that compiled code counts in, those of `Counts`
+N_COUNTS = 10  # length of the core's array of counts, the fields of `Counts`
 # Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
 RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
@@ -191,7 +191,7 @@ class BudgetedModel:
     def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
         """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.
 
-        What budget rules did to the models' points they did to those of the mean.
+        Budget rules change the points of the mean as they change the models' points.
         """
         points, n = self.points, self.n_basis
         units, steps = points.mean[0], max(1.0, points.mean[1])

@@ -173,7 +173,7 @@ class Look:
     bad : (row, column, value) or None
         The first number that is not finite.
     names : list of str or None
-        Columns that are not those of the collection.
+        The partition's columns, if they differ from the collection's.
     text : (str, str) or None
         A column that holds no numbers, and its type.
     sparse : str or None
@@ -283,7 +283,7 @@ def _values_of(frame: Any) -> np.ndarray:
 
 
 def _number_type(dtype: Any) -> np.dtype | None:
-    """The NumPy type of a column of numbers, those of pandas and Arrow included."""
+    """The NumPy type of a column of numbers, also for types of pandas and Arrow."""
     plain = getattr(dtype, "numpy_dtype", dtype)
     return plain if isinstance(plain, np.dtype) and plain.kind in "buif" else None
 
@@ -319,7 +319,7 @@ def vector_of(name: str, values: Any, cluster: Cluster) -> Any:
 
 
 def _check_parts(name: str, parts: list[np.ndarray]) -> None:
-    """Refuse partitions of which some hold numbers and others do not, and numbers that are not finite."""
+    """Refuse a mixture of partitions with and without numbers, and numbers that are not finite."""
     first, start = next((i for i, part in enumerate(parts) if len(part)), 0), 0
     for i, part in enumerate(parts):
         if not len(part):

@@ -184,7 +184,7 @@ def ida(paths: Sequence[Path], realisation: int, *, key: str) -> Arrays:
 
 
 def ida_unsplit(paths: Sequence[Path], realisation: int, *, key: str, n_train: int) -> Arrays:
-    """Read a set of which no official split is on record: a permutation seeded by the realisation makes one."""
+    """Read a set without an official split: a permutation seeded by the realisation makes one."""
     found = read_arrays(paths[0], f"{key}_")
     y = found[f"{key}_y"].astype(np.int64)
     if set(np.unique(y)) == {0, 1}:

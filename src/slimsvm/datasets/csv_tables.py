@@ -399,7 +399,7 @@ def _evidence(
 
 
 def _counts(cells: list[str], others: list[list[str]]) -> bool:
-    """Whether cells are whole numbers that ascend by equal steps, and those of the next line are not."""
+    """Whether cells are whole numbers that ascend by equal steps, and the next line's cells are not."""
     return _ascend_evenly(cells) and not (others and _ascend_evenly([cell.strip() for cell in others[0]]))
 
 

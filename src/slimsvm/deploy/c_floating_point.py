@@ -20,7 +20,7 @@ from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray
 
-# Offsets of so many scaled units, and larger ones, have two float32 each.
+# Offsets of at least this number of scaled units have two float32 each.
 LARGE_OFFSET = 4.0
 # Terms that are added up one after another.
 PART = 16
@@ -311,7 +311,7 @@ FLOAT32: Any = SimpleNamespace(
 
 
 class Float32Model(PlainModel):
-    """A model whose scores are about those of the header in float32: the same operations, sums in the same order."""
+    """A model with nearly the scores of the header in float32: the same operations, sums in the same order."""
 
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of rows as users have them."""

@@ -118,7 +118,7 @@ def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None
 
 
 def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
-    """Whether scores near the vectors are right to `GOOD_SHARE`, and those of given rows to what is promised."""
+    """Whether scores near the vectors are right to `GOOD_SHARE`, and scores of given rows to `PROMISED_SHARE`."""
     if rows_type(model) == np.float64 or share_of_error(model, header.scores) > GOOD_SHARE:
         return False
     if rows is None:

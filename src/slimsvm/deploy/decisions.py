@@ -101,7 +101,7 @@ def pair_confidences(f: Any, scores: Any, n_classes: int) -> Any:
 
 
 class Labels(Decision):
-    """A score for each label, of which a row has those with positive ones."""
+    """A score for each label; a row has the labels with positive scores."""
 
     labels = None
 
@@ -121,7 +121,7 @@ class OneClass(Decision):
         return ON_BOUNDARY * abs(float(self.model.intercept[0]))
 
     def values(self, scores: Any) -> Any:
-        """Scores, where those of rows on the boundary are 0."""
+        """Scores; rows on the boundary have 0."""
         return self.f.zero_within(scores, self.boundary)
 
     def codes(self, scores: Any) -> Any:

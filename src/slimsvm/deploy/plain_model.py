@@ -56,7 +56,7 @@ class PlainModel:
         One that has a `Kernel.form`. With a kernel of weights scores are products of rows with ``coef``: there are no
         vectors.
     n_features : int
-        Of the rows that the kernel sees: a row of a sequence with those of its window.
+        Number of features that the kernel sees: for sequences, of a row with the rows of its window.
     vectors : ndarray of shape (n_vectors, n_features), CsrRows or None
         For a precomputed kernel the positions of training rows, shape (n_vectors, 1).
     coef : ndarray of shape (n_vectors, n_outputs), or (n_features, n_outputs) of a kernel of weights
@@ -356,7 +356,7 @@ def _feature_names(header: dict[str, Any]) -> list[str] | None:
 
 
 def check_feature_names(names: Any, n_features: int) -> None:
-    """A ValueError where these are no names of so many features."""
+    """Raise a ValueError unless these are names of ``n_features`` features."""
     is_right = isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)
     if not is_right:
         raise ValueError(f"feature_names_in_ is no list of {n_features} names")

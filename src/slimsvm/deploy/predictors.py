@@ -17,7 +17,7 @@ from slimsvm.sparse_parts import WIDE_FEATURES
 
 Array = np.ndarray
 
-# A file that was read is tried on a row of at most so many features.
+# After reading, a file is tried on one row if it has at most this number of features.
 TRIED_FEATURES = WIDE_FEATURES
 
 

@@ -1,7 +1,7 @@
 """Rows near a model's own vectors: what a shipped form's errors are measured on where there are no others.
 
 They also say whether rows in float32 are good enough: what these lose goes by the magnitude of features, which the
-vectors have, against the kernel's width.
+vectors have, against 1 / gamma.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Array = np.ndarray
 
 
 class CsrRows(NamedTuple):
-    """Rows of which most features are 0, as the three arrays of CSR."""
+    """Sparse rows as the three arrays of CSR."""
 
     data: Array
     indices: Array

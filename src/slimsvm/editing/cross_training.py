@@ -61,7 +61,7 @@ from slimsvm.solvers import Exact
 
 Array = np.ndarray
 
-# Where an SVM of few vectors errs more than those of the subsets by more than this, the limit is lifted.
+# The limit on vectors is lifted if the SVM of few vectors errs more than the subsets' SVMs by more than this.
 MOST_LOST = 0.01
 # κ of the paper, which then decides over the rows.
 PAPERS_VARIANCES = 1.0
@@ -106,7 +106,7 @@ class CrossTrained:
     ----------
     edited : Edited
     C : float
-        Of the last SVM; of those of the subsets where there is no other.
+        C of the last SVM, or of the subsets' SVMs if there is no last one.
     trials : list of dict
         ``C``, ``error``, ``n_basis`` and ``seconds`` of every C tried for the last SVM.
     """

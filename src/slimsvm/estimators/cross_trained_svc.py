@@ -251,7 +251,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         return problem
 
     def _keep(self, fit: Fit, trained: Trained) -> None:
-        """Set the attributes of a fit, those of cross-training among them."""
+        """Set the attributes of a fit, with those that cross-training adds."""
         super()._keep(fit, trained)
         record: CrossTrained = fit.state
         edited = record.edited

@@ -32,7 +32,7 @@ Array = np.ndarray
 
 # The largest value of X.
 MOST = 1e150
-# Which classes lose rows, of those by size: the smallest and the largest.
+# Whether class c loses rows, by the numbers of the smallest and the largest class.
 TARGETS: dict[str, Callable[[int, int, int], bool]] = {
     "all": lambda c, smallest, largest: True,
     "auto": lambda c, smallest, largest: c != smallest,
@@ -147,7 +147,7 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
         return X, y, codes, targeted[codes]
 
     def _select(self, X: Any, codes: Array, may_go: Array) -> Array:
-        """Positions of the rows that stay, ascending, of those that may go."""
+        """Positions of the rows that stay, ascending; rows that may not go stay."""
         raise TypeError(f"{type(self).__name__} must define _select(X, codes, may_go)")
 
 

@@ -323,7 +323,7 @@ class SVC(ClassifierMixin, KernelEstimator):
         `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows seen.
         `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its steps fall to C, so a C above 1 needs
         many passes. `BSCA` does not change the dual variables of rows from earlier chunks. For several passes over a
-        chunk give it several times in a row; its dual variables then continue, as those of `LASVM` do.
+        chunk give it several times in a row; its dual variables then continue, as in `LASVM`.
         The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
         ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
         continues after ``save`` and `slimsvm.load` as if it had not stopped.

@@ -53,7 +53,7 @@ class FeatureRows:
         Raises
         ------
         ValueError
-            The rows are `Blocks`, of which this would be a copy in memory.
+            The rows are `Blocks`: this would copy them into memory.
         """
         if not self.rows.has_random_access:
             raise ValueError(

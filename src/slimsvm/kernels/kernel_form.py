@@ -112,7 +112,7 @@ class Expression(ABC):
 
     @abstractmethod
     def joined(self, sign: str, left: Any, right: Any) -> Any:
-        """``left sign right``, of which one may be a float."""
+        """``left sign right``; one of the two may be a float."""
 
     @abstractmethod
     def __neg__(self) -> Any: ...

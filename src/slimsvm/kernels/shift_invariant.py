@@ -22,7 +22,7 @@ LOG2_E = 1.4426950408889634
 class ShiftInvariant(FoldedKernel):
     """A kernel of x - z that is 1 at 0, with one gamma or one for each feature.
 
-    Arrays of gammas have no == that is one truth value, and no hash: this class has those of all its kernels.
+    Arrays of gammas have no hash, and their == is no single truth value: this class defines both for its kernels.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ class Matern32(ShiftInvariant):
 class RationalQuadratic(ShiftInvariant):
     """``k(x, z) = 1 / (1 + gamma |x - z|^2)``, or ``1 / (1 + sum_c gamma_c (x_c - z_c)^2)``.
 
-    A mixture of RBF kernels of all widths, which falls off more slowly than any of them. In the usual form ``(1 + gamma
-    |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large, alpha is 1. With ``gamma = 1 / (2 l^2)`` its length
-    scale is l, as in scikit-learn's Gaussian processes.
+    A mixture of RBF kernels with all values of gamma, which falls off more slowly than any of them. The usual form is
+    ``(1 + gamma |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large; here alpha is 1. With ``gamma = 1 / (2
+    l^2)`` its length scale is l, as in scikit-learn's Gaussian processes.
 
     Examples
     --------

@@ -218,7 +218,7 @@ ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
 @dataclass
 class Listed:
-    """The labellings of examples of so many rows and one structure.
+    """The labellings of examples with one number of rows and one structure.
 
     Parameters
     ----------

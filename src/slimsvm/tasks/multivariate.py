@@ -121,7 +121,7 @@ class ErrorRate(OverAllRows):
 class FBeta(OverAllRows):
     """1 − F_β, with F_β = (1 + β²) a / (β² P + a + b) for a of the P positives and b negatives predicted positive.
 
-    Rows of which none is positive (a sample of some of the rows) have F_β = 1 if none is predicted positive, else 0.
+    A sample without positive rows has F_β = 1 if no row is predicted positive, else 0.
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ class Regression(SmoothRowLoss):
 
 @dataclass(frozen=True)
 class OneClass(Task):
-    """Rows without labels, of which a share of at most ν is to be left outside: LIBSVM's one-class SVM.
+    """Rows without labels, of which at most a share ν is outside: LIBSVM's one-class SVM.
 
     With f the expansion and b = −ρ the intercept,
 

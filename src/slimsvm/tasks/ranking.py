@@ -2,7 +2,7 @@
 
 Joachims, "Optimizing Search Engines using Clickthrough Data", KDD 2002; Yue, Finley, Radlinski, Joachims, "A Support
 Vector Method for Optimizing Average Precision", SIGIR 2007. One example is one query, the rows among which to rank.
-With the pairs (i, j) of which i should stand above j, and ȳ_ij = ±1 for whether it does,
+With the pairs (i, j) in which i should stand above j, and ȳ_ij = ±1 for whether it does,
 
     Ψ = 1/(number of pairs) Σ_{(i, j)} ½ ȳ_ij (φ(x_i) − φ(x_j)),
 

@@ -56,7 +56,7 @@ def unchanged_by_failure(method: Callable[P, R], forgets: bool = False) -> Calla
 
 
 def afresh(fit: Callable[P, R]) -> Callable[P, R]:
-    """A ``fit`` after which the estimator has the attributes of this fit alone; if it raises, those of before.
+    """A ``fit`` after which the estimator has the attributes of this fit alone; if it raises, the earlier ones.
 
     scikit-learn's estimators keep what a later fit does not set, and some of what a fit sets that fails.
     """

@@ -431,7 +431,7 @@ class Fitted:
         Notes
         -----
         Scores are computed in float64; `decision_function` of a float32 model rounds them. With a learned metric
-        (``gamma="learn"``) the values are those of the unscaled features. The γ of a feature says how fast the kernel
+        (``gamma="learn"``) the values belong to the unscaled features. The γ of a feature says how fast the kernel
         falls along it, not how much the score depends on it.
 
         References

@@ -327,7 +327,7 @@ def _of_earlier_version(estimator: Any, header: dict[str, Any]) -> Support | Non
 def pack_stream(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
     """An estimator's stream as JSON; its arrays join ``arrays``. None if there is none, or a file cannot hold it.
 
-    Arrays that are those of the model already are not stored again.
+    Arrays that the model stores already are not stored again.
     """
     if type(getattr(estimator, "_stream", None)) not in KNOWN.values():
         return None
