@@ -1,8 +1,8 @@
 """Columns of many rows: which occur in wide sparse rows, their sums, their extremes and their widths.
 
 Hashed text and one-hot codes have up to 2³¹ columns, but few of them occur. `Columns` renumbers these in their order:
-work and memory then grow with the numbers stored and not with the width, all sums stay the same, and a model's vectors get
-back the numbers of the rows.
+work and memory then grow with the numbers stored and not with the width, all sums stay the same, and a model's vectors
+get back the numbers of the rows.
 """
 
 from __future__ import annotations
