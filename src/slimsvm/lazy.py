@@ -72,6 +72,16 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     return get, names
 
 
+def named(value: Any, kind: type, classes: Mapping[str, Any], parameter: str) -> Any:
+    """An object of the class with this name, or an object of this kind itself; else raise a ValueError."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str) or value not in classes:
+        known = ", ".join(map(repr, classes))
+        raise ValueError(f"{parameter} must be one of {known} or a {kind.__name__} object; found {value!r}")
+    return classes[value]()
+
+
 class LazyClasses(Mapping[str, Any]):
     """Classes by name, each imported when asked for; ``places`` are "module:Class"."""
 
