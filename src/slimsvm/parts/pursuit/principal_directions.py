@@ -61,10 +61,10 @@ class Directions:
     scale: Array
     V: Array
 
-    def seen(self, kernel_rows: KernelRows) -> Array:
-        """(Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type."""
+    def seen(self, kernel_rows: KernelRows, block_rows: int = BLOCK_ROWS) -> Array:
+        """(Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, so many rows at a time."""
         n, (d, q), dtype = kernel_rows.n_rows, self.V.shape, self.V.dtype
-        out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else BLOCK_ROWS
+        out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else block_rows
         right = (self.V / FOLDED_SCALE).astype(dtype)
         for lo in range(0, n, max(1, step)):
             part = out[lo : lo + step]
