@@ -25,7 +25,8 @@ NORM_WEIGHT = 1e-5
 # Vectors per tile of the products.
 PANEL = 64
 # Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor, of kernel values in a
-# precision. With less than these, rounding of single precision alone makes D negative.
+# precision. With less than these, rounding of single precision alone makes D negative
+# (docs/experiments/automatic_choice.md, "The distance in single precision fell below zero").
 JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.float32): (1e-6, 1e-5, 1e-4)}
 
 

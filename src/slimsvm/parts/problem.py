@@ -18,6 +18,7 @@ from slimsvm.tasks import Examples, Task
 Array = np.ndarray
 Settings = TypeVar("Settings")
 
+# docs/experiments/newton_in_a_fixed_basis.md has what a gap of 1e-10 takes; the numbers of rows were chosen.
 # Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
 # SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
 # are solved to NEARLY_TOLERANCE. Losses written in Python cost too much for either, and a tol above the default is

@@ -56,6 +56,9 @@ from slimsvm.tasks import Task
 
 Array = np.ndarray
 
+# docs/experiments/automatic_choice.md settles tolerances and prices ("The reference by decomposition", "Pairs of
+# classes over the moved vectors"), the rate ("Learning from moved vectors") and LEADS ("Learned vectors alone"); the
+# others were chosen, not measured.
 # The most rows the exact machine is asked of while searching.
 MAX_REFERENCE = 100_000
 # The exact machine of a part is solved to REFERENCE_TOL times ``tol``: a gap of about a hundredth.

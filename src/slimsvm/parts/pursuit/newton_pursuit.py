@@ -44,6 +44,8 @@ from slimsvm.parts.span.whitened_span import GrowingSubspace
 
 Array = np.ndarray
 
+# docs/experiments/subspace_pursuit.md settles how many vectors come at a time ("How many vectors at a time", "The
+# pursuit before a descent") and how exactly is solved in between ("How exactly to solve while the basis grows").
 # Vectors added at a time. While the basis has less than the share EARLY of max_basis: EARLY_GROWTH of those there are,
 # at least EARLY_VECTORS, since later ones make up for the choice. Then LATE_SHARE of max_basis, at least LEAST_VECTORS.
 # Where max_basis is below SMALL_BASIS the latter holds all along.
@@ -54,9 +56,9 @@ MOVED_GROWTH, MOVED_FIRST = 0.5, 8
 # While the basis grows Newton's steps end at a gap of the share GROWING_SHARE of the loss, or after GROWING_STEPS
 # steps.
 GROWING_SHARE, GROWING_STEPS = 0.02, 3
-# Soft argmaxes below this share of the largest are left out of a residual.
+# Soft argmaxes below this share of the largest are left out of a residual. Chosen, not measured.
 NEGLIGIBLE = 1e-6
-# The basis counts as complete after this many vain searches in a row.
+# The basis counts as complete after this many vain searches in a row. Chosen, not measured.
 MAX_REFUSED = 10
 
 
