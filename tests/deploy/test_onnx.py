@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import slimsvm
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import CASES, MODELS, dense_queries
 from kernel_cases import OF_DISTANCES, WITH_FORMULA
 from slimsvm.cli import main
 from slimsvm.deploy.onnx_graph import OPSET, write_onnx
@@ -43,10 +43,7 @@ def assert_near(found, expected):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_model_is_the_same_in_onnx(name, tmp_path):
-    with np.load(DATA) as stored:
-        queries = get_data(dict(stored), CASES[name].data).queries
-    queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
-    queries = queries.astype(np.float32).astype(np.float64)
+    queries = dense_queries(name).astype(np.float32).astype(np.float64)
     estimator, predictor = (load(MODELS / f"{name}.slim") for load in (slimsvm.load, slimsvm.load_predictor))
     estimator.to_onnx(tmp_path / "model.onnx")
     found, expected = run(tmp_path / "model.onnx", queries), predictor.predict(queries)
