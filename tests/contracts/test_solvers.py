@@ -100,13 +100,19 @@ def test_containers_do_not_matter(solver, tmp_path):
         )
     first = fits["C", "float64"]
     if isinstance(VARIANTS[solver], Exact):
-        on_disk = fits.pop(("memmap", "float32"))
+        # Solved so closely that another path, which rounding may take, ends at the same place.
+        closely = replace(problem, tol=1e-10)
+        on_disk, in_memory = (
+            VARIANTS[solver].solve(replace(closely, rows=as_rows(contain(X, container, "float32", tmp_path))))
+            for container in ("memmap", "C")
+        )
+        del fits["memmap", "float32"]
         # Rows that are equal count together: rounding decides how their coefficient is shared out among them.
         distinct, place = np.unique(X, axis=0, return_inverse=True)
         sums = np.zeros((2, len(distinct), first.model.coef.shape[1]))
-        for own, fit in zip(sums, (on_disk, first), strict=True):
+        for own, fit in zip(sums, (on_disk, in_memory), strict=True):
             np.add.at(own, place.reshape(-1)[fit.basis_rows], fit.model.coef)
-        np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(sums[0], sums[1], rtol=1e-6, atol=1e-9)
     for fit in fits.values():
         # What rounding may have done to a bound is estimated from the rows that are kept: those on disk are not.
         if first.lower_bound is not None:
