@@ -58,6 +58,7 @@ def test_every_model_is_the_same_in_onnx(name, tmp_path):
     assert [(opset.domain, opset.version) for opset in opsets] == [("", OPSET)]
 
 
+@pytest.mark.turns("n")
 @pytest.mark.parametrize("kernel", OF_DISTANCES)
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_any_number_of_rows(kernel, n, tmp_path):

@@ -24,6 +24,7 @@ def unbalanced(n=160, seed=0, names=("no", "yes")):
     return X, np.array(names)[positive.astype(int)]
 
 
+@pytest.mark.turns("sparse")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_fits_score_and_predict(name, sparse):

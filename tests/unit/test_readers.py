@@ -33,6 +33,7 @@ def test_svmlight_rows_and_labels(write):
     np.testing.assert_array_equal(y, [1, -1, 1])
 
 
+@pytest.mark.turns("name")
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.bz2"])
 def test_compression_is_seen_in_the_content_whatever_the_name(write, compress, name):
