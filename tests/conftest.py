@@ -16,7 +16,9 @@ settings.register_profile("full", deadline=None, max_examples=500, print_blob=Tr
 
 
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="also run the tests marked `full`")
+    parser.addoption(
+        "--full", action="store_true", help="also run the tests marked `full`, and every combination of options"
+    )
 
 
 def pytest_configure(config):

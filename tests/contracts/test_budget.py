@@ -144,15 +144,13 @@ def test_a_row_that_is_in_the_model_adds_to_its_coefficient():
     assert model.basis_rows.tolist() == [4]
 
 
-def test_rows_are_folded_chunk_by_chunk_where_they_are_not_kept(monkeypatch, tmp_path):
-    from slimsvm.budget import budgeted_model as module
-
+def test_rows_are_folded_chunk_by_chunk_where_they_are_not_kept(tmp_path):
     rng, X = data()
     coef = rng.standard_normal((60, 1))
     np.save(tmp_path / "rows.npy", X)
-    monkeypatch.setattr(module, "CHUNK_ROWS", 7)
     whole, cut = (model_of(rows, "merge") for rows in (X, np.load(tmp_path / "rows.npy", mmap_mode="r")))
     order = rng.permutation(60)
+    cut.chunk_rows = 7
     for model in (whole, cut):
         model.add(order, coef)
     np.testing.assert_array_equal(whole.coef, cut.coef)

@@ -44,6 +44,7 @@ def test_numbers_whose_sum_is_infinite_are_finite(opposed):
         check_finite(X)
 
 
+@pytest.mark.turns("value", "word")
 @BOTH
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array, np.float32])
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])

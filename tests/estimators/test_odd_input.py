@@ -127,6 +127,7 @@ def test_one_row_per_class(solver):
         assert estimator.predict(X).tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.turns("name")
 @BOTH
 @pytest.mark.parametrize(
     "solver", [ViolatedCuts(sample_size=1), ViolatedCuts(5000), UniformCuts(1), UniformCuts(5000)], ids=repr
@@ -155,6 +156,7 @@ def test_far_from_the_origin(name, solver):
     assert far.objective_ == pytest.approx(near.objective_, rel=2e-3)
 
 
+@pytest.mark.turns("name")
 @BOTH
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
 def test_tiny_and_huge_features(name, scale):

@@ -155,7 +155,7 @@ def cut_off(path, X, y, at=2):
     return slimsvm.load(path).set_params(warm_start=True)
 
 
-def test_what_has_changed_is_named(tmp_path):
+def test_what_has_changed_is_named(tmp_path, settings_of_estimators):
     X, y = data_of("")
     n = writings(CASES["steps of LowRank"](), X, y)
     cut = cut_off(tmp_path / "run.slim", X, y, n - 1)
@@ -173,6 +173,9 @@ def test_what_has_changed_is_named(tmp_path):
         cut.set_params(C=3.0).fit(X, y)
     with pytest.raises(ValueError, match=r"solver: found LowRank\(.*max_basis=11.*was LowRank\(.*max_basis=12"):
         cut.set_params(C=10.0, solver__max_basis=11).fit(X, y)
+    settings_of_estimators()
+    with pytest.raises(ValueError, match=r"settings: found None, was \(SampleSettings\(most_rows=4000"):
+        cut.set_params(solver__max_basis=12).fit(X, y)
 
 
 def test_a_checkpoint_is_no_larger_than_it_says(tmp_path):

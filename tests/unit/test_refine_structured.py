@@ -243,7 +243,7 @@ def test_as_many_vectors_as_rows_come_near_the_exact_optimum():
 
 @pytest.mark.parametrize("task", [PairOrder(), CASES["chain"].make()])
 def test_a_users_task_of_several_rows_is_trained(task):
-    X, y = words(150)
+    X, y = words(60)
     problem = Problem(as_rows(X), task.encode(y), task, Linear(), C=0.1, intercept="none", random_state=0)
     fit = Refine(4, epochs=30, initial="nystrom").solve(problem)
     best = ExactCuts().solve(problem)

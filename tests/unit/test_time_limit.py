@@ -154,7 +154,7 @@ def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, m
 
     monkeypatch.setattr(Solver, "solve", counted)
     monkeypatch.setattr(time, "perf_counter", lambda: float(trained[0]))
-    X, y = classes(1000)
+    X, y = classes(500)
     problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
     trainer = CrossTrainer(max_basis=max_basis)
     trainer.solve(problem)

@@ -18,8 +18,6 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Rows folded at a time where the folded rows are not all kept in memory.
-CHUNK_ROWS = 20_000
 # Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
 CALL_WORK = 200_000_000
 N_COUNTS = 10  # length of the core's array of counts, the fields of `Counts`
@@ -85,6 +83,8 @@ class BudgetedModel:
     coef : float64 ndarray of shape (n_basis, n_outputs)
     basis_rows : int64 ndarray of shape (n_basis,)
         Training rows the points are, -1 for points made by mergers.
+    chunk_rows : int
+        Rows folded at a time where the folded rows are not all kept in memory.
 
     Raises
     ------
@@ -102,6 +102,8 @@ class BudgetedModel:
     >>> model.n_basis, counts.merged, model.basis.ravel().round(6).tolist()
     (2, 1, [9.0, 0.5])
     """
+
+    chunk_rows = 20_000
 
     def __init__(
         self,
@@ -225,7 +227,7 @@ class BudgetedModel:
         if self._given is not None:
             yield index, self._given, index
             return
-        size = max(1, len(index)) if self.kernel_rows.is_kept else CHUNK_ROWS
+        size = max(1, len(index)) if self.kernel_rows.is_kept else self.chunk_rows
         for lo in range(0, len(index), size):
             part = index[lo : lo + size]
             yield part, *self.kernel_rows.folded_rows(part)

@@ -187,7 +187,11 @@ def model_of(estimator: Any) -> tuple[KernelExpansion, FoldedKernel]:
 
 
 def outer_product_of_gradients(
-    model: KernelExpansion, kernel: FoldedKernel, X: Array, n_jobs: int | None = None
+    model: KernelExpansion,
+    kernel: FoldedKernel,
+    X: Array,
+    n_jobs: int | None = None,
+    block_values: int = BLOCK_VALUES,
 ) -> Array:
     """The mean over rows of Σ_c ∇f_c ∇f_cᵀ, for the scores f_c of a model.
 
@@ -199,6 +203,8 @@ def outer_product_of_gradients(
     X : ndarray of shape (n, d)
     n_jobs : int or None
         Threads; the result does not depend on it.
+    block_values : int
+        Kernel values computed at a time.
 
     Returns
     -------
@@ -206,7 +212,7 @@ def outer_product_of_gradients(
     """
     basis, d = np.asarray(model.basis, np.float64), X.shape[1]
     metric = kernel.folding(d).metric
-    total, n_rows = np.zeros((d, d)), max(1, BLOCK_VALUES // len(basis))
+    total, n_rows = np.zeros((d, d)), max(1, block_values // len(basis))
     for lo in range(0, len(X), n_rows):
         x = X[lo : lo + n_rows].astype(np.float64)
         slopes = kernel.block_with_slopes(basis, x, n_jobs)[1]

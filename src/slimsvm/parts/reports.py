@@ -20,6 +20,7 @@ from slimsvm.parts.run import Fit, Run, Status
 
 Told = TypeVar("Told")
 
+# Chosen, not measured.
 # Where float64 values of the kernel change the dual value by more than this share of the objective, the float32 ones of
 # a fit were too coarse for its model, too; by more than a hundredth of that, for the digits of its objective.
 TOO_COARSE = 1e-3

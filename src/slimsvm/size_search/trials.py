@@ -18,6 +18,8 @@ from slimsvm.tasks import Task
 
 Array = np.ndarray
 
+# docs/experiments/automatic_choice.md settles the number of parts ("Parts one after another") and SURE ("Why five
+# generated classes lost two points"); the others were chosen, not measured.
 # Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
 # fifth if that is more, at most MAX_HELD.
 FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
@@ -235,6 +237,8 @@ def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str
 
 # -- What a search for few vectors takes, in kernel evaluations, and what it may: no clock is asked --------------------
 
+# docs/experiments/automatic_choice.md, "The search in one to five times the exact machine's time", has what took the
+# time, and "Work of the sweeps counted as kernel evaluations alone" SWEEP_COST.
 # What takes as long as kernel evaluations: Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of
 # n·k² multiply-adds (``MoveSettings.value_cost`` of them and one for each feature are an evaluation); pairs of classes
 # take PAIR_COST evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².

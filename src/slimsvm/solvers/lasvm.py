@@ -46,6 +46,7 @@ from slimsvm.tasks import losses
 Array = np.ndarray
 
 SELECTIONS = ("random", "gradient", "margin")
+# Chosen, not measured.
 # Rows of either class to begin with.
 SEEDS = 5
 # Rows processed in one call, at most this many and this share of all: the kernel values with S are one product.

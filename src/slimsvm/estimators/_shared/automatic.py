@@ -85,7 +85,8 @@ class TrialSettings:
     tol: float = 0.03
 
 
-# Gammas that are tried, as multiples of gamma="scale" or of the gamma of a kernel object.
+# Gammas that are tried, as multiples of gamma="scale" or of the gamma of a kernel object. Chosen, not measured, as is
+# what follows up to the small model.
 GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
 # of several rows.

@@ -60,6 +60,8 @@ from slimsvm.tasks import Augmented, losses
 Array = np.ndarray
 
 REPORT_ROWS = 1 << 16
+# docs/experiments/sampled_cuts.md settles the restart ("One restart at the QP's solution"); the others were chosen, not
+# measured.
 # The sampled warm-up ends at this gap to the cuts' model: from there on the violated rows are few enough.
 WARM_UP_TOLERANCE = 0.5
 # The best point is moved to the QP's solution when this many tolerances are left.

@@ -20,8 +20,8 @@ Array = np.ndarray
 class StepSettings:
     """Sizes of steps beside the solver's rate, pull of a learned metric, and noise.
 
-    docs/experiments/learned_bases.md settles ``rate_vectors``, ``loss_share``, ``pull_vectors`` and ``noise``. The
-    others were chosen, not measured.
+    docs/experiments/learned_bases.md settles ``rate_vectors``, ``loss_share``, ``pull_vectors`` and ``noise``,
+    structured_outputs.md ``most_push``. The others were chosen, not measured.
     """
 
     # Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the

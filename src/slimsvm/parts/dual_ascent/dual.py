@@ -31,8 +31,10 @@ LAST, SAME = "dual point and scores", 1e-12
 ZERO = 1e-6
 # A fit ends where D rises by no more than the share LEAST_RISE of itself in MANY_STEPS steps on pairs of rows, or in
 # MANY_STEPS_PER_ROW steps for each row if that is more. Large sets at C = 1000 take 50 to 100 steps for each row.
+# Chosen, not measured.
 MANY_STEPS, MANY_STEPS_PER_ROW, LEAST_RISE = 1_000_000, 500, 1e-6
-# The gap, as a share of the objective, that is wide; where it is not, a fit that meets its tol has converged.
+# The gap, as a share of the objective, that is wide; where it is not, a fit that meets its tol has converged
+# (docs/experiments/exact_solver.md, "Going on at a tenth of tol where the gap is above 0.1 %").
 GAP = 1e-3
 # Few rows are solved for to this share of the tolerance (`Tolerance.closing_steps`).
 FINER = 1e-7

@@ -56,7 +56,7 @@ class ValueSettings:
     # Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
     whole_set: int = 4096
     # What a kernel value costs: of any row, and for each of its numbers; and a step for each row of its working set.
-    # Only their proportions count, which differ little between processors.
+    # Only their proportions count.
     value_cost: float = 0.14
     number_cost: float = 0.0174
     step_cost: float = 2.0
