@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.docstrings import described
@@ -18,7 +18,9 @@ from slimsvm.estimators.sequence_svm import SequenceSVM
 from slimsvm.estimators.structured_svm import StructuredSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-from slimsvm.shapley.explanation import Explanation
+
+if TYPE_CHECKING:
+    from slimsvm.shapley import Explanation
 
 # Those that take one row per example, and so pass scikit-learn's checks; and the others.
 ESTIMATORS = {"OrdinalSVC": OrdinalSVC, "SVC": SVC, "SVR": SVR}

@@ -24,10 +24,10 @@ from slimsvm.estimators._shared.validation import check_at_least, check_path
 from slimsvm.lazy import made_once
 from slimsvm.model import columns_between
 from slimsvm.rows import as_csr, is_sparse
-from slimsvm.shapley.explanation import Explanation
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
+    from slimsvm.shapley import Explanation
 
 Array = np.ndarray
 
@@ -456,7 +456,7 @@ def explained(model: Any, X: Any, background: Any, n_permutations: int, random_s
     """`Fitted.explain`, also for a pipeline of scalers and an estimator."""
     from slimsvm.deploy.rows import check_names
     from slimsvm.estimators._shared.model_files import parts_of, plain_model_of
-    from slimsvm.shapley.values import explain_scores
+    from slimsvm.shapley import explain_scores
 
     check_at_least("n_permutations", n_permutations, 4)
     _, _, estimator = parts_of(model)
