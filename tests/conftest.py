@@ -3,9 +3,12 @@
 import contextlib
 import functools
 import os
+from collections import defaultdict
 
 import pytest
 from hypothesis import settings
+
+from pairwise import few_of_each
 
 # Derandomised, so that a red run stays red; `--full` looks for new examples, and for more of them.
 settings.register_profile("fast", deadline=None, derandomize=True, max_examples=50)
@@ -39,13 +42,19 @@ def keep_to_own_cores():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests marked `full` unless asked for: left out, not skipped, since a skip means "could not run"."""
+    """Leave out what only `--full` runs: left out, not skipped, since a skip means "could not run".
+
+    Those are the tests marked `full`, and of tests with several axes the combinations that `few_of_each` does not need.
+    """
     if config.getoption("--full"):
         return
-    left_out = [item for item in items if item.get_closest_marker("full")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    files = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("full"):
+            files[item.path].append(item)
+    kept = {id(item) for tests in files.values() for item in few_of_each(tests)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ import naive
 from kernel_cases import with_metric
 from slimsvm import core
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Merge, MultiMerge, Project, Remove, get_budget_rule
-from slimsvm.budget.merge import merge_table
+from slimsvm.budget.rules import merge_table
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 
 KERNELS = {**with_metric(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
@@ -105,6 +105,7 @@ def test_merging_two_identical_points_is_exact(rule, dtype):
     assert {tuple(row) for row in model.basis} == {tuple(X[0]), tuple(X[1])}
 
 
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"rbf"}))
 @pytest.mark.parametrize("rule", RBF_ONLY)
 def test_rules_for_one_kernel_say_so(rule, kernel):

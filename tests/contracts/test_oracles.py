@@ -116,6 +116,7 @@ def test_cuts_average_to_the_exact_cut(name, oracle, seed):
         assert len(np.unique(np.array(drawn), axis=0)) > 1
 
 
+@pytest.mark.turns("threshold")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("threshold", [0.001, 0.01])
 def test_a_sampled_cut_is_violated_whenever_the_exact_one_is(name, seed, threshold):
@@ -186,6 +187,7 @@ def test_costs_of_zero_do_not_drop_terms():
     assert set(free) <= set(seen)
 
 
+@pytest.mark.turns("patience")
 @pytest.mark.parametrize("patience", [1, 4])
 def test_uniform_gives_up_after_so_many_samples_in_a_row(name, patience):
     state, _, _ = state_after(CASES[name], 0, 2, sampled=True)

@@ -11,6 +11,7 @@ from contracts.solver_cases import (
     BLOCKS,
     CUT_SOLVERS,
     KERNELS,
+    REFUSED,
     VARIANTS,
     WEIGHTS,
     check_fit,
@@ -18,6 +19,7 @@ from contracts.solver_cases import (
     is_refused,
     optimum,
     problem_of,
+    refuses,
     richest_task,
     solve_anyhow,
 )
@@ -45,8 +47,6 @@ def check_everything(combination, folder):
             task_name, seed, C=C, precision=precision, intercept=intercept, kernel=KERNELS[kernel_name]
         )
         problem = replace(problem, rows=as_rows(contain(X, container, dtype, folder)))
-        if is_refused(solver_name, problem, task_name, kernel_name):
-            return
         # Without its finish a budget that is too small may drift, and says so.
         fit = solve_anyhow(solver, problem) if solver_name.endswith("-plain") else solver.solve(problem)
         assert fit.status == Status.CONVERGED
@@ -61,15 +61,28 @@ def check_everything(combination, folder):
     assert repr(solver.get_params()) == before
 
 
-@pytest.mark.parametrize("combination", pairwise(AXES), ids="-".join)
+@pytest.mark.parametrize("combination", pairwise(AXES, refuses), ids="-".join)
 def test_every_pair_of_options(combination, tmp_path):
     check_everything(combination, tmp_path)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("combination", full_product(AXES, ("solver", "task", "container", "dtype")), ids="-".join)
+@pytest.mark.parametrize(
+    "combination", full_product(AXES, ("solver", "task", "container", "dtype"), refuses), ids="-".join
+)
 def test_every_combination(combination, tmp_path):
     check_everything(combination, tmp_path)
+
+
+@pytest.mark.turns("choice")
+@pytest.mark.parametrize(
+    ("solver", "choice"), [(solver, choice) for solver in sorted(REFUSED) for choice in sorted(REFUSED[solver])]
+)
+def test_what_a_solver_cannot_do_is_refused_before_any_work(solver, choice):
+    usual = {"task": "binary", "kernel": "linear" if solver in WEIGHTS else "rbf"}
+    choices = usual | {"kernel" if choice in KERNELS else "task": choice}
+    problem, _, _ = problem_of(choices["task"], kernel=KERNELS[choices["kernel"]])
+    assert is_refused(solver, problem, choice)
 
 
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
@@ -134,6 +147,7 @@ def fits_on_threads(solver, n, sparse, precision, monkeypatch, helpers):
         assert bool(helpers) == (n_jobs > 1)
 
 
+@pytest.mark.turns("sparse", "precision")
 @pytest.mark.parametrize(("sparse", "precision"), [(False, "float32"), (False, "float64"), (True, "float32")])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
 def test_same_bits_for_any_number_of_threads(solver, sparse, precision, monkeypatch, threads_for_all):
@@ -150,6 +164,7 @@ def test_same_bits_where_the_losses_are_cut_up_too(solver, monkeypatch, threads_
     check_same_bits(four, one)
 
 
+@pytest.mark.turns("task")
 @pytest.mark.parametrize("task", ["binary", "error-rate"])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
 def test_same_random_state_same_bits(solver, task):

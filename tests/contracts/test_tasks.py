@@ -224,6 +224,7 @@ def test_losses_of_examples_without_rows():
 # ---- weights and bad input
 
 
+@pytest.mark.turns("name")
 @pytest.mark.parametrize("name", ["binary", "multiclass", "regression"])
 @pytest.mark.parametrize(
     ("weights", "message"),

@@ -29,6 +29,8 @@ from slimsvm.kernels import KERNELS
 from slimsvm.rows.arrays import CHECKED_VALUES
 from slimsvm.solvers import SOLVERS
 
+pytestmark = pytest.mark.turns("name")  # the checks are in one place for all estimators
+
 # ---- data
 
 

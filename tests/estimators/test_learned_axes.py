@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kernel_cases import with_metric
 from slimsvm import SVC, SVR, LearnedAxes
-from slimsvm.estimators.learned_axes import model_of, outer_product_of_gradients, principal_axes
+from slimsvm.estimators.transformers import model_of, outer_product_of_gradients, principal_axes
 from slimsvm.kernels import kernels_with
 
 QUICK = SVC(kernel="rbf", solver="exact", C=5.0)

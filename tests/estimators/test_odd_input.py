@@ -58,6 +58,7 @@ def test_extreme_gamma(name, solver, gamma):
 
 
 @EVERY_FIT
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize("kernel", ["sigmoid", "poly", "laplacian", "linear"])
 def test_other_kernels(name, solver, kernel):
     """The sigmoid kernel is not positive semidefinite: the answer is defined, if no optimum."""
@@ -85,6 +86,7 @@ def test_constant_columns_and_duplicate_rows(name, solver):
 
 
 @EVERY_FIT
+@pytest.mark.turns("X")
 @pytest.mark.parametrize(
     "X", [np.zeros((20, 2)), np.full((20, 2), 1e8), sp.csr_array((20, 3))], ids=["0", "1e8", "CSR"]
 )

@@ -178,6 +178,7 @@ BAD = {
 }
 
 
+@pytest.mark.turns("is_made")
 @pytest.mark.parametrize("is_made", [False, True])
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_blocks_are_named(bad, is_made):

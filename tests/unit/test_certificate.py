@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import naive
 import slimsvm
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import SVC, SVR, SequenceSVM
 from slimsvm.parts.certificate import certify
 from slimsvm.parts.dual_ascent import block_ascent
@@ -297,7 +297,7 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_several_classes_are_certified_whatever_the_solver(solver, intercept, costs):
     X, y = three_classes(600)
     best = optimum_of_three_classes(600, 3.0, intercept, costs)

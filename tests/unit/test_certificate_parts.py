@@ -10,7 +10,7 @@ from sklearn.svm import OneClassSVM as TheirOneClassSVM
 
 import naive
 import slimsvm
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import SVC, OneClassSVM
 from slimsvm.kernels import RBF
 from slimsvm.parts.dual_ascent.block_ascent import BlockSettings, DualAscent
@@ -140,7 +140,7 @@ AXES = {
 
 
 @pytest.mark.filterwarnings("ignore:the model of 15 vectors is right on")  # at the smallest price
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_nine_tenths_of_the_optimum_at_every_price_in_ten_passes(n_classes, solver, C, monkeypatch):
     monkeypatch.setattr(DualAscent, "out_of_time", property(lambda ascent: ascent.n_passes >= 10))
     X, y = blobs(300, n_classes)

@@ -13,6 +13,7 @@ from slimsvm.datasets import (
     DataError,
     available,
     fit_scaling,
+    load,
 )
 from slimsvm.datasets.catalogue import SOURCES
 
@@ -37,6 +38,7 @@ COUNTS = {
     "susy": ({-1: 5372, 1: 4628}, {-1: 544, 1: 456}),
     "higgs": ({-1: 5163, 1: 5821}, {-1: 3284 + 228, 1: 3716 + 272}),
     "splice": ({1: 517, -1: 483}, {1: 1648 - 517, -1: 1527 - 483}),
+    "rcv1-ccat": ({-1: 12349, 1: 10141}, {-1: 2791, 1: 2332}),
 }
 OCR_LETTERS = """
 4034 1284 2114 1442 4955 921 2472 861 4913 189 909 3140 1602
@@ -45,6 +47,7 @@ OCR_LETTERS = """
 # Sets with only the sum over both parts on record.
 TOTALS = {
     "ocr-letters": dict(enumerate(int(n) for n in OCR_LETTERS.split())),
+    "covtype-457k": {-1: 457496 - 223120, 1: 223120},
     "kddcup99": {-1: 97277, 1: 494020 - 97277},
     "banana": {1: 2376, -1: 2924},
     "breast-cancer": {1: 81, -1: 196},
@@ -83,6 +86,21 @@ def check_covtype(found):
     assert set(np.unique(found.X_train.min(axis=0))) == {0}
     assert set(np.unique(found.X_train.max(axis=0))) <= {0, 1}
     assert found.X_test.max() > 1 or found.X_test.min() < 0
+
+
+def check_covtype_457k(found):
+    assert set(np.unique(found.X_train[:, 10:].sum(axis=1))) == {2}  # a wilderness and a soil
+    of_covtype = {row.tobytes() for row in load("covtype", scaling=None).X_test.astype(np.float32)}
+    tests = load("covtype-457k", scaling=None).X_test
+    assert len(of_covtype) == sum(row.tobytes() in of_covtype for row in tests) == 16_476
+
+
+def check_rcv1_ccat(found):
+    assert isinstance(found.X_train, csr_array)
+    np.testing.assert_allclose((found.X_train**2).sum(axis=1), 1, rtol=1e-4)
+    assert found.X_train.nnz / found.X_train.shape[0] == pytest.approx(77, abs=2)
+    training = {found.X_train[[i]].data.tobytes() for i in range(found.X_train.shape[0])}
+    assert not any(found.X_test[[i]].data.tobytes() in training for i in range(0, found.X_test.shape[0], 10))
 
 
 def check_mnist(found):

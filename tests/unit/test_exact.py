@@ -15,7 +15,7 @@ from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
 import naive
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM
 from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.parts.dual_ascent import active_rows, kernel_values
@@ -156,7 +156,7 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, precision):
     task, (X, y) = (Binary(), classes(1000)) if kind == "classes" else (Regression(0.1), targets(1000))
     problem = problem_of(X, y, task, intercept=intercept, precision=precision, C=10.0, tol=1e-4)

@@ -9,6 +9,7 @@ import naive
 from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
 from slimsvm.parts.dual_ascent import kernel_values
+from slimsvm.parts.dual_ascent.dual import Slopes
 from slimsvm.parts.dual_ascent.kernel_values import GrowingLines, LineSettings, ValueSettings
 from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem, Room
@@ -50,19 +51,19 @@ def test_of_few_rows_all_lines_are_made_at_once():
 def test_rows_that_violate_most_get_lines():
     lines, _ = lines_of(rows_of(), least=6)
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
-    assert lines.make_worst(up, down, 1.0, -0.9) == 6
+    assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
     np.testing.assert_array_equal(np.flatnonzero(lines.slots >= 0), [0, 1, 2, 57, 58, 59])
-    assert lines.make_worst(up, down, 1.0, -0.9) == 6
+    assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
     assert lines.n_lines == 12
     up[:], down[:] = -0.1, 0.1
     up[30], down[40] = 1.0, -1.0
-    assert lines.make_worst(up, down, 1.0, -1.0) == 2
+    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 2
     assert lines.n_lines == 14  # none for rows that are far from violating as much
-    assert lines.make_worst(up, down, 1.0, -1.0) == 0
+    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
     assert not lines.is_whole
     lines.make(np.arange(60))
     assert lines.is_whole
-    assert lines.make_worst(up, down, 1.0, -1.0) == 0
+    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -105,7 +106,7 @@ def test_a_set_whose_lines_do_not_grow_is_left():
 
         is_whole = False
 
-        def make_worst(self, up, down, highest, lowest):
+        def make_worst(self, found):
             return 0
 
     t = np.array([1.0, -1.0, 1.0, -1.0])

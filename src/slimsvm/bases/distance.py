@@ -1,4 +1,4 @@
-"""How far a model is from the best one over given vectors, and along which way the vectors come nearer.
+"""The distance of a model from the best one over given vectors, and its gradient in the vectors.
 
 The mathematics are in `bases.reduced_set`, the only user.
 """
@@ -34,7 +34,7 @@ JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.f
 class DistanceSettings:
     """What is computed and kept at a time. Chosen, not measured."""
 
-    # Kernel values computed at a time, and bytes of them that are kept from the sums for β to those of the gradient.
+    # Kernel values computed at a time, and bytes of them that the sums for β keep for the gradient.
     block_values: int = 1 << 22
     kept_bytes: int = 1 << 28
 
@@ -155,7 +155,7 @@ class Distance:
     def _solve(self, basis: Any, kept: dict[int, list], gram: Array | None = None) -> tuple[Array, float]:
         """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``.
 
-        ``gram`` has those of the vectors with each other, where they are known.
+        ``gram`` has the kernel values between the vectors, where they are known.
         """
         k = basis.shape[0]
         if gram is None and self.norm_weight:

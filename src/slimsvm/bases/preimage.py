@@ -150,7 +150,7 @@ def greedy_picks(rho: Array, gram: Array, own: Array, tolerance: float, n: int) 
     """Positions of up to n of s vectors, each of the greatest Σ_c rho_jc² / rest_j.
 
     ``gram`` (s, s) are the vectors' products outside the span of a basis, rest_j what is left of gram_jj outside of the
-    vectors chosen too. Not chosen are vectors of which no more than ``tolerance`` times own_j is left, or that explain
+    vectors chosen too. Vectors are skipped if at most ``tolerance`` times own_j is left of them, or if they explain
     nothing.
     """
     s, n = len(own), min(n, len(own))

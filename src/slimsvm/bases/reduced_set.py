@@ -56,7 +56,7 @@ USUAL = ReducedSettings()
 
 @dataclass(frozen=True)
 class Reduced:
-    """What `reduce_model` found.
+    """The result of `reduce_model`.
 
     Parameters
     ----------

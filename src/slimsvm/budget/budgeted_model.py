@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm import core
-from slimsvm.budget.budget_rule import BudgetRule
+from slimsvm.budget.rules import BudgetRule
 from slimsvm.budget.steps import Steps
 from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, aligned_zeros, panel_of
 from slimsvm.kernels import KernelRows
@@ -20,14 +20,14 @@ Array = np.ndarray
 
 # Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
 CALL_WORK = 200_000_000
-N_COUNTS = 10  # numbers that compiled code counts in, those of `Counts`
+N_COUNTS = 10  # length of the core's array of counts, the fields of `Counts`
 # Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
 RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened while rows were met.
+    """Counts of the steps over some rows.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class BudgetedModel:
     def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
         """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.
 
-        What budget rules did to the models' points they did to those of the mean.
+        Budget rules change the points of the mean as they change the models' points.
         """
         points, n = self.points, self.n_basis
         units, steps = points.mean[0], max(1.0, points.mean[1])
@@ -280,7 +280,7 @@ class BudgetedModel:
         return max(1, CALL_WORK // work)
 
     def counted(self, counts: Array) -> Counts:
-        """What compiled code counted, its kernel evaluations added to the rows' counter."""
+        """Return the core's counts, and add its kernel evaluations to the rows' counter."""
         result = Counts.of(counts)
         self.kernel_rows.counter.add(result.kernel_evals)
         return result

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts, structure
+from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts
 from slimsvm.core.library import isa, library
 from slimsvm.core.quick_checks import address_of
 
@@ -62,14 +62,10 @@ def __getattr__(name: str) -> Any:
     elif name[:1].isupper():
         snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
         if snake in layouts():
-            maker = partial(_make, snake)
+            maker = partial(Structure, layouts()[snake])
             globals()[name] = maker
             return maker
     elif name + "_call" in layouts():
         globals()[name] = function(name)
         return globals()[name]
     raise AttributeError(f"slimsvm.core has no {name!r}")
-
-
-def _make(name: str, **arguments: Any) -> Structure:
-    return structure(name, arguments)

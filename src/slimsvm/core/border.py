@@ -12,15 +12,17 @@ has is 0, or may be given.
 from __future__ import annotations
 
 import ctypes
+import threading
+import time
 from collections.abc import Iterable
 from functools import cache
 from itertools import count
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slimsvm.core.clock import check_time
+from slimsvm.core.clock import check_time, here
 from slimsvm.core.library import Field, Layout, evaluate, header_path, library, parse, parse_constants
 from slimsvm.core.quick_checks import address_of, quick_check
 
@@ -29,6 +31,19 @@ NEEDS_WORKSPACE = 2
 FIRST_STEP = -1
 steps: dict[tuple[str | None, ...], int] = {}
 step_numbers = count(1)
+
+
+# A thread keeps the workspace of its latest call that needed more than it had, if it is no larger than this.
+SCRATCH_BYTES = 1 << 18
+
+
+class _Scratch(threading.local):
+    memory: np.ndarray | None = None
+    address: int | None = None
+    size = 0
+
+
+_scratch = _Scratch()
 
 
 class CoreError(ValueError):
@@ -46,28 +61,30 @@ class Structure:
         What it was made from: keeps the arrays alive.
     """
 
-    def __init__(self, layout: Layout, arguments: dict[str, Any]) -> None:
+    def __init__(self, layout: Layout, /, **arguments: Any) -> None:
+        self.__dict__ |= arguments
         self.layout, self.arguments = layout, arguments
-        self.memory = layout.memory()
-        fill_quickly(layout, arguments, self.memory, {})
+        self.memory = memory = layout.memory()
+        check = layout.checks.get((*arguments, 0))  # `fill_quickly`, without its call, as in `Function`
+        if check is None or not check(memory, {}, **arguments):
+            _fill_first(layout, arguments, memory, {}, 0, ())
         self.address = ctypes.addressof(self.memory)
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:
         return structure, (self.layout.name, self.arguments)
 
     def __deepcopy__(self, memo: Any) -> Structure:
-        return Structure(self.layout, dict(self.arguments))
+        return Structure(self.layout, **self.arguments)
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["arguments"][name]
-        except KeyError:
-            raise AttributeError(name) from None
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Each argument is an attribute."""
 
 
 def structure(name: str, arguments: dict[str, Any]) -> Structure:
     """The structure ``slimsvm_<name>`` of these arguments."""
-    return Structure(layouts()[name], arguments)
+    return Structure(layouts()[name], **arguments)
 
 
 @cache
@@ -256,8 +273,11 @@ class Function:
 
     def __call__(self, **arguments: Any) -> Any:
         """Call it; returns the numbers that slimsvm.h marks with ->: none, one, or a tuple."""
-        memory = self.layout.memory()
-        fill_quickly(self.layout, arguments, memory, {})
+        layout = self.layout
+        memory = layout.memory()
+        check = layout.checks.get((*arguments, 0))  # `fill_quickly`, without its call: small fits make many of these
+        if check is None or not check(memory, {}, **arguments):
+            _fill_first(layout, arguments, memory, {}, 0, ())
         return self.run(memory)
 
     def prepare(self, **arguments: Any) -> Prepared:
@@ -266,12 +286,18 @@ class Function:
 
     def run(self, memory: Any) -> Any:
         """Call it with a structure that is complete, if there is time."""
-        check_time()
+        limit = here.limit
+        if limit is not None and time.perf_counter() >= limit.interrupts_at:
+            check_time()
+        if self.has_workspace and not memory.workspace:
+            memory.workspace, memory.n_workspace = _scratch.address, _scratch.size
         status = self.compiled(ctypes.addressof(memory))
         if status == NEEDS_WORKSPACE and self.has_workspace:
             workspace = np.empty(memory.n_workspace, np.uint8)
             memory.workspace = address_of(workspace)
             status = self.compiled(ctypes.addressof(memory))
+            if workspace.size <= SCRATCH_BYTES:
+                _scratch.memory, _scratch.address, _scratch.size = workspace, memory.workspace, workspace.size
         if status:
             raise CoreError(f"{self.name}: {library().slimsvm_status_text(status).decode()}")
         return None if self.results is None else self.results(memory)

@@ -64,12 +64,12 @@ class _Here(threading.local):
     limit: Limit | None = None
 
 
-_here = _Here()
+here = _Here()
 
 
 def present_limit() -> Limit | None:
     """The innermost limit of this thread."""
-    return _here.limit
+    return here.limit
 
 
 class under:
@@ -79,10 +79,10 @@ class under:
         self.limit = limit
 
     def __enter__(self) -> None:
-        self.before, _here.limit = _here.limit, self.limit
+        self.before, here.limit = here.limit, self.limit
 
     def __exit__(self, *error: object) -> None:
-        _here.limit = self.before
+        here.limit = self.before
 
 
 def no_limit() -> under:
@@ -126,7 +126,7 @@ def time_left() -> float:
 
 def is_time_over() -> bool:
     """Whether the time is over; the caller then ends its work."""
-    limit = _here.limit
+    limit = here.limit
     if limit is None or time.perf_counter() < limit.end:
         return False
     limit.note()
@@ -135,7 +135,7 @@ def is_time_over() -> bool:
 
 def check_time() -> None:
     """Raise `OutOfTimeError` if the time is over."""
-    limit = _here.limit
+    limit = here.limit
     if limit is not None and time.perf_counter() >= limit.interrupts_at:
         limit.note()
         raise OutOfTimeError

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from slimsvm.datasets.files import DataError, read_arrays
 from slimsvm.datasets.readers import read_data
@@ -69,6 +70,32 @@ def covtype(paths: Sequence[Path], *, binary: bool) -> Arrays:
     for part, y in (("y_train", found["y_100k"]), ("y_test", found["y_extra"])):
         arrays[part] = _signs(y == 2) if binary else y.astype(np.int64)
     return arrays
+
+
+def covtype_large(paths: Sequence[Path], *, n_train: int) -> Arrays:
+    """Read the larger sample of covertype, class 2 (+1) against the rest; the test rows of `covtype` are test rows."""
+    found = read_arrays(paths[0])
+    n = len(found["y"])
+    X, row = np.zeros((n, 54), np.float32), np.arange(n)
+    X[:, :10] = found["num"]
+    X[row, 9 + found["wilderness"].astype(np.int64)] = 1
+    X[row, 13 + found["soil"].astype(np.int64)] = 1
+    test_of_covtype = 2
+    order = np.argsort(found["have"] == test_of_covtype, kind="stable")
+    train, test = order[:n_train], order[n_train:]
+    y = _signs(found["y"] == 2)
+    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
+
+
+def rcv1(paths: Sequence[Path], *, topic: str) -> Arrays:
+    """Read stories of RCV1, each once: subsets 1 to 4 to train on, 5 to test on; `topic` (+1) or not."""
+    found = read_arrays(paths[0])
+    rows = (found["data"], found["indices"].astype(np.int32), found["indptr"].astype(np.int64))
+    X, names = sp.csr_array(rows, shape=tuple(found["shape"])), found["label_names"].tolist()
+    y = _signs(np.unpackbits(found["labels"], axis=1)[:, names.index(topic)] == 1)
+    first, last = found["first_copy"] == 1, found["subset"] == 5
+    train, test = first & ~last, first & last
+    return {"X_train": X[train], "y_train": y[train], "X_test": X[test], "y_test": y[test]}
 
 
 def mnist(paths: Sequence[Path], *, keep: Sequence[int] = tuple(range(10)), positive: Sequence[int] = ()) -> Arrays:
@@ -157,7 +184,7 @@ def ida(paths: Sequence[Path], realisation: int, *, key: str) -> Arrays:
 
 
 def ida_unsplit(paths: Sequence[Path], realisation: int, *, key: str, n_train: int) -> Arrays:
-    """Read a set of which no official split is on record: a permutation seeded by the realisation makes one."""
+    """Read a set without an official split: a permutation seeded by the realisation makes one."""
     found = read_arrays(paths[0], f"{key}_")
     y = found[f"{key}_y"].astype(np.int64)
     if set(np.unique(y)) == {0, 1}:
@@ -193,6 +220,18 @@ _KDD = (("kddcup99_10pct.npz",), "UCI KDD Cup 1999, 10 % file (from PMLB)")
 _OCR = (("ocr_letters.npz",), "B. Taskar's OCR page (R. Kassel, MIT SLS)")
 _IDA = ("ida_benchmarks.npz",)
 _IDA_ORIGIN = "G. Rätsch's benchmark repository (IDA)"
+
+
+def _part(
+    data: tuple[tuple[str, ...], str],
+    read: Callable[..., Arrays],
+    shape: tuple[int, int, int, int],
+    text: str,
+    scaling: ScalingName | None = None,
+    **options: Any,
+) -> Source:
+    files, origin = data
+    return Source(files, partial(read, **options), shape, text, origin, scaling)
 
 
 def _ida(key: str, shape: tuple[int, int, int, int]) -> Source:
@@ -233,67 +272,69 @@ SOURCES: dict[str, Source] = {
         f"Uzilov, Keegan, Mathews (2006), {_PAGE}",
         "standard",
     ),
-    "covtype": Source(
-        _COVTYPE[0],
-        partial(covtype, binary=True),
+    "covtype": _part(
+        _COVTYPE,
+        covtype,
         (100_000, 16_476, 54, 2),
         "class 2 (+1) against the rest, a random 100,000 rows and a disjoint test sample; "
         "min-max scaled unless said otherwise",
-        _COVTYPE[1],
         "minmax",
+        binary=True,
     ),
-    "covtype-multiclass": Source(
-        _COVTYPE[0],
-        partial(covtype, binary=False),
+    "covtype-multiclass": _part(
+        _COVTYPE,
+        covtype,
         (100_000, 16_476, 54, 7),
         "classes 1..7 of the same rows as covtype; min-max scaled unless said otherwise",
-        _COVTYPE[1],
         "minmax",
+        binary=False,
     ),
-    "mnist": Source(
-        _MNIST[0], mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split", _MNIST[1]
+    "covtype-457k": _part(
+        (("covtype_457k.npz",), _COVTYPE[1]),
+        covtype_large,
+        (411_746, 45_750, 54, 2),
+        "class 2 (+1) against the rest, a random 457,496 of the 581,012 rows; the test part holds that of covtype; "
+        "min-max scaled unless said otherwise",
+        "minmax",
+        n_train=411_746,
     ),
-    "mnist-38": Source(
-        _MNIST[0],
-        partial(mnist, keep=(3, 8), positive=(8,)),
-        (11_982, 1_984, 784, 2),
-        "8 (+1) against 3 of MNIST, pixels / 255",
-        _MNIST[1],
+    "mnist": _part(_MNIST, mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split"),
+    "mnist-38": _part(
+        _MNIST, mnist, (11_982, 1_984, 784, 2), "8 (+1) against 3 of MNIST, pixels / 255", keep=(3, 8), positive=(8,)
     ),
-    "mnist-0": Source(
-        _MNIST[0],
-        partial(mnist, positive=(0,)),
-        (60_000, 10_000, 784, 2),
-        "0 (+1) against the other digits of MNIST, pixels / 255",
-        _MNIST[1],
+    "mnist-0": _part(
+        _MNIST, mnist, (60_000, 10_000, 784, 2), "0 (+1) against the other digits of MNIST, pixels / 255", positive=(0,)
     ),
-    "mnist-04": Source(
-        _MNIST[0],
-        partial(mnist, positive=(0, 1, 2, 3, 4)),
+    "mnist-04": _part(
+        _MNIST,
+        mnist,
         (60_000, 10_000, 784, 2),
         "0..4 (+1) against 5..9 of MNIST, pixels / 255",
-        _MNIST[1],
+        positive=(0, 1, 2, 3, 4),
     ),
-    "ocr-letters": Source(
-        _OCR[0],
-        partial(ocr_letters, split="fold0", train_value=0),
+    "ocr-letters": _part(
+        _OCR,
+        ocr_letters,
         (47_535, 4_617, 128, 26),
         "letters of handwritten words (sequences): 6,251 words to train on, the 626 of fold 0 to test on",
-        _OCR[1],
+        split="fold0",
+        train_value=0,
     ),
-    "ocr-letters-small": Source(
-        _OCR[0],
-        partial(ocr_letters, split="fold0", train_value=1),
+    "ocr-letters-small": _part(
+        _OCR,
+        ocr_letters,
         (4_617, 47_535, 128, 26),
         "letters of handwritten words (sequences): the 626 words of fold 0 to train on, 6,251 to test on",
-        _OCR[1],
+        split="fold0",
+        train_value=1,
     ),
-    "ocr-letters-uic": Source(
-        _OCR[0],
-        partial(ocr_letters, split="uic_split", train_value=0),
+    "ocr-letters-uic": _part(
+        _OCR,
+        ocr_letters,
         (25_953, 26_199, 128, 26),
         "letters of handwritten words (sequences): 3,438 words to train on, 3,439 to test on",
-        _OCR[1],
+        split="uic_split",
+        train_value=0,
     ),
     "conll2000": Source(
         ("conll2000.train.txt.bz2", "conll2000.test.txt.bz2"),
@@ -308,6 +349,14 @@ SOURCES: dict[str, Source] = {
         (7_770, 3_299, 8_315, 2),
         "sparse text, rows of unit norm: topic money-fx (+1) or not, the ModApte split; for research only",
         "Reuters-21578 as prepared for LASVM (Bottou)",
+    ),
+    "rcv1-ccat": Source(
+        ("rcv1_subsets.npz",),
+        partial(rcv1, topic="CCAT"),
+        (22_490, 5_123, 47_236, 2),
+        "sparse text, rows of unit norm: topic CCAT (+1) or not; 27,613 stories, each once; our own split; "
+        "for research only",
+        "RCV1-v2 (Lewis and others, 2004), MULAN's rcv1subset1 to 5 with labels repaired",
     ),
     "sector": Source(
         ("sector.scale.bz2", "sector.t.scale.bz2"),
@@ -333,21 +382,21 @@ SOURCES: dict[str, Source] = {
         "UCI HIGGS (Baldi, Sadowski, Whiteson 2014)",
         "standard",
     ),
-    "kddcup99": Source(
-        _KDD[0],
-        partial(kddcup99, binary=True),
+    "kddcup99": _part(
+        _KDD,
+        kddcup99,
         (400_000, 94_020, 41, 2),
         "network attack (+1) or normal; our own split, a permutation with seed 0; standardised unless said otherwise",
-        _KDD[1],
         "standard",
+        binary=True,
     ),
-    "kddcup99-multiclass": Source(
-        _KDD[0],
-        partial(kddcup99, binary=False),
+    "kddcup99-multiclass": _part(
+        _KDD,
+        kddcup99,
         (400_000, 94_020, 41, 23),
         "the 23 kinds of connection, same rows and split as kddcup99; standardised unless said otherwise",
-        _KDD[1],
         "standard",
+        binary=False,
     ),
     "banana": _ida("banana", (400, 4_900, 2, 2)),
     "breast-cancer": _ida("breast_cancer", (200, 77, 9, 2)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -267,7 +267,7 @@ class KernelRows:
         ndarray of shape (b, m), or (b, s, m) with segments, of type `dtype`
         """
         coef = np.require(coef, self.dtype, ["C", "W", "A"])
-        k = len(points)
+        k = points.k
         if coef.ndim != 2 or len(coef) != k:
             raise ValueError(f"coef must have shape ({k}, m), got {coef.shape}")
         offsets = np.array([0, k]) if segments is None else _check_segments(segments, k)
@@ -302,7 +302,11 @@ class KernelRows:
     def block(self, points: Points, rows: RowChoice = None, out: np.ndarray | None = None) -> np.ndarray:
         """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
         n, choice = self._choice(rows)
-        out = _result(out, (n, len(points)), self.dtype)
+        out = _result(out, (n, points.k), self.dtype)
+        if self._kept is not None and not len(points.far) and n * points.k * (self.n_features + 8) <= CALL_WORK:
+            self._kept.block(choice, points, out, self.n_jobs)  # in one call, as small fits ask for it again and again
+            self.counter.add(n * points.k)
+            return out
 
         def fill(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
             operand.block(selection, points, out[at : at + selection.n], n_jobs)
@@ -310,7 +314,7 @@ class KernelRows:
                 far, _, values = self._far_values(operand, selection, choice, at, points)
                 out[at + far[:, None], points.far] = values
 
-        self._for_parts(choice, len(points), fill)
+        self._for_parts(choice, points.k, fill)
         return out
 
     def diag(self, rows: RowChoice = None) -> np.ndarray:
@@ -387,11 +391,14 @@ class KernelRows:
         index = self._check_index(rows)
         return len(index), Selection(len(index), 0, index)
 
-    def _cut(self, choice: Selection, max_rows: int | None = None) -> Iterator[tuple[int, Selection]]:
+    def _cut(self, choice: Selection, max_rows: int | None = None) -> list[tuple[int, Selection]]:
+        """Cut a choice into parts, each with its place in the choice."""
         max_rows = self._block_rows if max_rows is None else max_rows
+        parts = []
         for at in range(0, choice.n, max_rows):
             n = min(max_rows, choice.n - at)
-            yield at, Selection(n, choice.first + at, choice.index[at : at + n])
+            parts.append((at, Selection(n, choice.first + at, choice.index[at : at + n])))
+        return parts
 
     def _raw(self, part: Selection) -> Any:
         if len(part.index):
@@ -415,38 +422,39 @@ class KernelRows:
         """Go through the chosen rows, count evaluations, and look at the clock now and then."""
         n_rows = CALL_WORK // (max(1, n_points) * (self.n_features + 8))
         n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
-        for start, part in self._cut(choice, n_rows):
-            check_time()
-
-            def from_here(operand: Operand, at: int, selection: Selection, n_jobs: int, start: int = start) -> None:
-                function(operand, start + at, selection, n_jobs)
-
-            self._for_operands(part, n_points, from_here)
+        for start, part in [(0, choice)] if 0 < choice.n <= n_rows else self._cut(choice, n_rows):
+            if self._kept is not None:
+                function(self._kept, start, part, self.n_jobs)  # a call of the core looks at the clock itself
+            else:
+                check_time()
+                self._for_operands(part, start, n_points, function)
             self.counter.add(part.n * n_points)
 
-    def _for_operands(self, choice: Selection, n_points: int, function: PartFunction) -> None:
+    def _for_operands(self, choice: Selection, start: int, n_points: int, function: PartFunction) -> None:
         """Call ``function(operand, at, selection, n_jobs)`` for operands that together hold the chosen rows: at which
-        place of the choice the part begins, which of the operand's rows it is, and the threads left for it.
+        place the part begins (the choice begins at ``start``), which of the operand's rows it is, and the threads left
+        for it.
         """
-        if self._kept is not None:
-            function(self._kept, 0, choice, self.n_jobs)
-        elif self._folding is None:
+        if self._folding is None:
             for at, part in self._cut(choice, max(1, BLOCK_BYTES // (8 * max(1, n_points, self.n_features)))):
-                function(RawRows(self.kernel, self._raw(part), self.dtype), at, Selection(part.n), self.n_jobs)
+                raw = RawRows(self.kernel, self._raw(part), self.dtype)
+                function(raw, start + at, Selection(part.n), self.n_jobs)
         elif self.rows.is_sparse:
             for at, part in self._cut(choice):
-                function(self._folded(part), at, Selection(part.n), self.n_jobs)
+                function(self._folded(part), start + at, Selection(part.n), self.n_jobs)
         else:
-            self._for_folded_parts(self._folding, choice, n_points, function)
+            self._for_folded_parts(self._folding, choice, start, n_points, function)
 
-    def _for_folded_parts(self, folding: Folding, choice: Selection, n_points: int, function: PartFunction) -> None:
+    def _for_folded_parts(
+        self, folding: Folding, choice: Selection, start: int, n_points: int, function: PartFunction
+    ) -> None:
         """Dense rows folded on the way: every thread folds as many as its cache holds, and goes on with these."""
         is_little = choice.n * n_points * (self.n_features + 16) < SMALL_WORK
         n_jobs = 1 if is_little else self.n_jobs
         n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # at least: each costs about as much Python as 100 rows
         step = min(FOLDED_BYTES // (self.dtype.itemsize * max(1, self.n_features)), -(-choice.n // n_parts))
         step = max(1, -(-step // ROWS_PER_TILE)) * ROWS_PER_TILE
-        parts = list(self._cut(choice, step))
+        parts = self._cut(choice, step)
         n_rows = min(step, choice.n)
         # Rows that are made block by block are read in one piece: threads would ask for different blocks in turn.
         read = None if self.rows.has_random_access else self._raw(choice)
@@ -455,7 +463,7 @@ class KernelRows:
             folder = self._folder(folding, n_rows)  # one for each thread that is here
             for at, part in parts[lo:hi]:
                 folder.add(self._raw(part) if read is None else read[at : at + part.n], 0)
-                function(folder.operand(part.n), at, Selection(part.n), 1)
+                function(folder.operand(part.n), start + at, Selection(part.n), 1)
             self._folders.append(folder)
 
         run_tiles(work, len(parts), n_jobs)

@@ -65,11 +65,11 @@ class Points:
     """
 
     def __init__(self, vectors: Any, k: int, form: int = -1, data: Any = None, far: np.ndarray | None = None):
-        self._vectors, self._k, self.form, self.data = vectors, k, form, data
+        self._vectors, self.k, self.form, self.data = vectors, k, form, data
         self.far = np.empty(0, np.int64) if far is None else far
 
     def __len__(self) -> int:
-        return self._k
+        return self.k
 
     @made_once
     def raw(self) -> Any:
@@ -96,26 +96,26 @@ class FoldedRows(Operand):
 
     def __init__(self, folding: Folding, rows: core.Structure):
         self.folding, self.rows = folding, rows
+        self._width = rows.n_features + 16  # multiply-adds of a kernel value, about
 
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
-        """See `Operand.scores`."""
-        self._run(rows, points, cut_weights(coef, segments), out.reshape(rows.n, -1), n_jobs)
+        """Set out to sums over segments of points."""
+        self.block(rows, points, out.reshape(rows.n, -1), n_jobs, cut_weights(coef, segments))
 
-    def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
-        """See `Operand.block`."""
-        self._run(rows, points, _no_weights(out.dtype), out, n_jobs)
-
-    def _run(self, rows: Selection, points: Points, weights: core.Structure, out: np.ndarray, n_jobs: int) -> None:
+    def block(
+        self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int, weights: core.Structure | None = None
+    ) -> None:
+        """Set out to kernel values, or with ``weights`` to their sums."""
         if not out.size:
             return
-        cost = rows.n * len(points) * (self.rows.n_features + 16) / WORK_PER_MICROSECOND
+        cost = rows.n * points.k * self._width / WORK_PER_MICROSECOND
         chosen = {"index": rows.index} if len(rows.index) else {}
         core.scores(
             rows=self.rows,
             points=points.data,
-            weights=weights,
+            weights=_no_weights(out.dtype) if weights is None else weights,
             first=rows.first,
             code=self.folding.code,
             degree=self.folding.degree,
@@ -152,7 +152,7 @@ def folding_arguments(
     folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype
 ) -> dict[str, Any]:
     """What folding dense rows takes beside the rows and their numbers."""
-    aligned_centre, feature_scale = (aligned_zeros(len(centre), np.float64) for _ in range(2))
+    aligned_centre, feature_scale = aligned_zeros(len(centre), np.float64), aligned_zeros(len(centre), np.float64)
     aligned_centre[:], feature_scale[:] = centre, scale
     norm = core.SQUARED if folding.norms else core.NO_NORM
     return {"centre": aligned_centre, "feature_scale": feature_scale, "norm": norm, "scale": _scale(folding, dtype)}
@@ -373,10 +373,10 @@ class RawRows(Operand):
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
-        """See `Operand.scores`; the rows are all of the block's."""
+        """Set out to sums over segments of points, for all rows of the block."""
         K = self._values(points)
         core.sum_rows(K=K, coef=np.ascontiguousarray(coef.T, K.dtype), offsets=segments, out=out)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
-        """See `Operand.block`; the rows are all of the block's."""
+        """Set out to kernel values of all rows of the block."""
         out[:] = self._values(points)

@@ -140,7 +140,7 @@ class ExactRun(Run):
         self.goal = problem.tol
         self.active.collect(self.v, self.g)
         if len(first) < n:
-            highest, lowest = self.active.extremes()
+            _, _, highest, lowest = self.active.slopes()
             self.goal = max(problem.tol, own.level_share * (highest - lowest))
 
     def generator(self) -> np.random.Generator:
@@ -196,8 +196,8 @@ class ExactRun(Run):
 
     def violation(self) -> Array:
         """How far every row is from its optimality condition; negative where it is met."""
-        up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
-        middle = 0.5 * sum(self.dual.extremes(up, down)) if self.dual.balanced else 0.0
+        up, down, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+        middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
         return np.maximum(up - middle, middle - down)
 
     def gradient(self) -> Array:
@@ -284,22 +284,22 @@ class ExactRun(Run):
         own = self.settings
         if self.inner.is_due(self.active.n_steps, self.active.leaps.work_of_all, self.values):
             self.go_inside()
-        places, gap = self.active.choose(self.goal)
+        (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None
         if len(places) and self.stalled < own.stalled_sets:
-            is_all = len(places) == len(self.active)
+            is_all = len(places) == n_active
             tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, own.set_share * gap)
             self.improve(places, tol, min(own.steps_per_row * len(places), own.step_work // len(places)))
         else:
             self.look()
-            if len(self.active) == len(self.g):
+            if n_active == len(self.g):
                 violation = gap  # that of all rows is known
             else:
-                highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
+                _, _, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
                 violation = highest - lowest
             is_met = violation <= self.tol.now
             objective, intercept = self.stretched() if is_met else self.evaluate(at_best=False)
-            closes = self.problem.is_small and len(self.active) <= self.active.size
+            closes = self.problem.is_small and n_active <= self.active.size
             n = len(self.v) if closes else None
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.active.n_steps, n)
             self.converged = self.stalled >= own.stalled_sets or (is_met and not goes_on)

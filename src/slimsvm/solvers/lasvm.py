@@ -286,7 +286,7 @@ class LasvmRun(Run):
         self.judged = seen = self.judge()
         inside = np.flatnonzero(self.inside)
         self.g[inside] = seen.g[self.table.row[inside]]
-        up, down = self.dual.slopes(seen.v, seen.g, self.dual.lo, self.dual.hi)
+        up, down, *_ = self.dual.slopes(seen.v, seen.g, self.dual.lo, self.dual.hi)
         middle = seen.intercept if self.dual.balanced else 0.0
         violation = np.maximum(up - middle, middle - down)
         violation[self.table.row[inside]] = -np.inf

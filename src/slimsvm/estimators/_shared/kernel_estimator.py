@@ -489,7 +489,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
-        """How far the model is from the exact SVM of this kernel and C, from the model alone, not from the fit.
+        """Bound the gap between the model and the exact SVM of this kernel and C. It uses only the model, not the fit.
 
         One pass costs n² kernel evaluations.
 
@@ -586,9 +586,7 @@ def has_partial_fit(estimator: Any) -> bool:
     return True
 
 
-def fit_chunk(
-    estimator: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
-) -> None:
+def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> None:
     """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
     if isinstance(X, Rows):
         raise ValueError(

@@ -171,7 +171,7 @@ def _taken(loss: Any, chosen: Array) -> Any:
         return None
     by_row = ("signs", "classes", "targets", "weights")
     parts = {name: loss.arguments[name][chosen] for name in by_row if loss.arguments.get(name) is not None}
-    return core.Structure(loss.layout, loss.arguments | parts)
+    return core.Structure(loss.layout, **(loss.arguments | parts))
 
 
 def known_loss(problem: Problem) -> KnownLoss | None:
@@ -181,7 +181,7 @@ def known_loss(problem: Problem) -> KnownLoss | None:
     if not task.is_compiled:
         return None
     loss = task.core_loss(examples)
-    loss = core.Structure(loss.layout, loss.arguments | {"weights": weights})
+    loss = core.Structure(loss.layout, **(loss.arguments | {"weights": weights}))
     if examples.offsets is None:
         return KnownLoss(loss)
     longest = problem.settings_of(GradientSettings).longest_sequence

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slimsvm.kernels import KernelRows
-from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.dual import Dual, Slopes
 from slimsvm.parts.dual_ascent.leap import Leaps
 from slimsvm.parts.dual_ascent.row_set import SetSettings, solve_set
 
@@ -130,11 +130,8 @@ class ActiveRows:
         self.begun = self.kernel_rows.counter.n, self.n_steps
         self.n_sets = 0
 
-    def extremes(self) -> tuple[float, float]:
-        """Largest derivative upwards and smallest downwards."""
-        return self.dual.extremes(*self._slopes())
-
-    def _slopes(self) -> tuple[Array, Array]:
+    def slopes(self) -> Slopes:
+        """Derivatives by the active rows' v."""
         return self.dual.slopes(self.v, self.g, self.lo, self.hi)
 
     @property
@@ -155,8 +152,7 @@ class ActiveRows:
 
     def choose(self, goal: float) -> tuple[Array, float]:
         """Places of the next working set, none where the violation is at most ``goal``; and the violation."""
-        up, down = self._slopes()
-        highest, lowest = self.dual.extremes(up, down)
+        up, down, highest, lowest = self.slopes()
         if highest - lowest <= goal:
             return np.zeros(0, np.int64), highest - lowest
         n = len(up)

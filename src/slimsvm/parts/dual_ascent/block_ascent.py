@@ -363,7 +363,7 @@ class BoxAscent(DualAscent):
         lo, hi = dual.lo[rows], dual.hi[rows]
         v: Array = self.V[rows, 0]
         g = dual.target[rows] - self.F[rows, 0]
-        highest, lowest = dual.extremes(*dual.slopes(v, g, lo, hi))
+        _, _, highest, lowest = dual.slopes(v, g, lo, hi)
         if highest - lowest > 1e-12:
             solve_set(
                 KernelBlock(K, np.arange(len(rows))),

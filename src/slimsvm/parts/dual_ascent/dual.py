@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,18 +60,34 @@ class ToleranceSettings:
     at_once: int = 1_000_000
 
 
-def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float) -> tuple[Array, Array]:
-    """Derivatives u of D upwards and d downwards; ∓∞ where there is a bound."""
+class Slopes(NamedTuple):
+    """Derivatives of D by each v_i, and how far a pair of rows is from the optimality conditions.
+
+    Parameters
+    ----------
+    up, down : float64 ndarrays
+        Derivatives u upwards and d downwards; ∓∞ where there is a bound.
+    highest, lowest : float
+        The largest u and the smallest d; 0 is among both unless Σ v is kept.
+    """
+
+    up: Array
+    down: Array
+    highest: float
+    lowest: float
+
+
+def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: bool) -> Slopes:
+    """Derivatives of D at v, with those of largest violation."""
     if epsilon == 0:
-        return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
-    up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
-    return up, np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
-
-
-def extremes(up: Array, down: Array, balanced: bool) -> tuple[float, float]:
-    """Largest u and smallest d; 0 is among both unless Σ v is kept."""
+        up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+    else:
+        up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
+        down = np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
     highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
-    return (highest, lowest) if balanced else (max(highest, 0.0), min(lowest, 0.0))
+    if not balanced:
+        highest, lowest = max(highest, 0.0), min(lowest, 0.0)
+    return Slopes(up, down, highest, lowest)
 
 
 class Progress:
@@ -286,13 +303,9 @@ class Dual(RowDual):
         found: Array = self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
         return found
 
-    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
-        """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""
-        return slopes(v, g, lo, hi, self.epsilon)
-
-    def extremes(self, up: Array, down: Array) -> tuple[float, float]:
-        """Largest u and smallest d; 0 is among both unless the intercept is free."""
-        return extremes(up, down, self.balanced)
+    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> Slopes:
+        """Derivatives at v of some rows with these bounds."""
+        return slopes(v, g, lo, hi, self.epsilon, self.balanced)
 
     def intercept(self, v: Array, g: Array) -> float:
         """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
@@ -302,7 +315,7 @@ class Dual(RowDual):
         if len(free):
             up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
             return float(up.sum() / len(free))
-        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
+        _, _, highest, lowest = self.slopes(v, g, self.lo, self.hi)
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0
 

@@ -252,7 +252,7 @@ class InteriorPoint:
         dual = self.dual
         v = dual.feasible(self._sums(self.sign * z))
         g = dual.target - self.newton.values @ v - dual.offset * v.sum()
-        highest, lowest = dual.extremes(*dual.slopes(v, g, dual.lo, dual.hi))
+        _, _, highest, lowest = dual.slopes(v, g, dual.lo, dual.hi)
         return Inside(v, g, highest - lowest)
 
 

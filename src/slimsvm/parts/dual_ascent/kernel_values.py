@@ -14,6 +14,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
+from slimsvm.parts.dual_ascent.dual import Slopes
 from slimsvm.parts.dual_ascent.row_set import KernelBlock
 from slimsvm.parts.problem import Kept, Room
 from slimsvm.rows import in_pieces
@@ -96,7 +97,9 @@ class GrowingLines:
     slots : int64 ndarray of shape (n,)
         Line of each row, or -1.
     diagonal : ndarray of shape (n,) or None
-        None: all lines are there.
+        None: all lines were made at once.
+    is_whole : bool
+        Whether all lines are there.
     """
 
     def __init__(self, kernel_rows: KernelRows, rows: Array, room: Room, settings: LineSettings = USUAL.lines):
@@ -106,6 +109,7 @@ class GrowingLines:
         self.slots = np.full(n, -1)
         self._points = kernel_rows.points(rows)
         self.diagonal: Array | None = None
+        self.is_whole = not n
         if n <= settings.few_rows:
             self.make(np.arange(n))
         else:
@@ -119,29 +123,23 @@ class GrowingLines:
             self.kernel_rows.block(self._points, rows=self.rows[places], out=self.values[lines])
             self.n_lines = lines.stop
             self.slots[places] = np.arange(lines.start, lines.stop)
+            self.is_whole = self.n_lines == len(self.slots)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all lines are there."""
-        return self.n_lines == len(self.slots)
-
-    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
-        """Make lines of those without that violate most, by their slopes and extremes; how many."""
+    def make_worst(self, found: Slopes) -> int:
+        """Make lines of those without that violate most; how many."""
         own, missing = self.settings, np.flatnonzero(self.slots < 0)
-        near = own.near * (highest - lowest)
-        up, down = up[missing], down[missing]
+        near = own.near * (found.highest - found.lowest)
+        up, down = found.up[missing], found.down[missing]
         most = max(own.least, min(own.most, int(own.share * self.n_lines))) // 2
-        tops, bottoms = _greatest(up, highest - near, most), _greatest(-down, -lowest - near, most)
+        tops, bottoms = np.flatnonzero(up >= found.highest - near), np.flatnonzero(down <= found.lowest + near)
+        if len(tops) > most:
+            tops = tops[np.argpartition(-up[tops], most)[:most]]
+        if len(bottoms) > most:
+            bottoms = bottoms[np.argpartition(down[bottoms], most)[:most]]
         before = self.n_lines
         if len(tops) or len(bottoms):
             self.make(missing[np.union1d(tops, bottoms)])
         return self.n_lines - before
-
-
-def _greatest(values: Array, least: float, most: int) -> Array:
-    """Places of the greatest of the values that are at least so great, at most so many."""
-    places = np.flatnonzero(values >= least)
-    return places if len(places) <= most else places[np.argpartition(-values[places], most)[:most]]
 
 
 # Numbers of lines that one thread adds up, or copies, in a microsecond, about: is it worth waking threads for?

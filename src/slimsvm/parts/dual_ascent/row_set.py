@@ -9,7 +9,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
-from slimsvm.parts.dual_ascent.dual import extremes, slopes
+from slimsvm.parts.dual_ascent.dual import Slopes, slopes
 from slimsvm.parts.dual_ascent.leap import STEP, Leaps, leap, products
 
 Array = np.ndarray
@@ -64,12 +64,10 @@ class Growing(Protocol):
     def make(self, rows: Array) -> None:
         """Make the lines of those of these rows that have none."""
 
-    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
-        """Make some lines of rows that violate most, by their slopes and extremes; how many."""
+    is_whole: bool  # all lines are there
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all lines are there."""
+    def make_worst(self, found: Slopes) -> int:
+        """Make some lines of rows that violate most; how many."""
 
 
 class KernelBlock(NamedTuple):
@@ -138,6 +136,7 @@ def solve_set(
     """
     n, left, gain, own = len(v), max_steps, 0.0, settings
     memory = {} if workspace is None else {"workspace": workspace}
+    values = _values(block) | {"lo": bounds[0], "hi": bounds[1]}
     now = _grown(block, g, v, bounds, balanced, epsilon, tol, own)
     few: Array | None = None  # rows that steps are made among; None: all
     while True:
@@ -154,7 +153,7 @@ def solve_set(
             asked = int(min(asked, leaps.wait(n, len(free)) / (size + STEP) + 1))
         how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
         if few is None:
-            made, risen, violation, middle = _steps(block, g, v, bounds, tol=now, **how)
+            made, risen, violation, middle = core.smo(**values, g=g, v=v, tol=now, **how)
         else:
             made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, own.few_share * violation), **how)
         left, gain = left - made, gain + risen
@@ -175,19 +174,15 @@ def _movable(
     g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float, share: float
 ) -> tuple[Array | None, float]:
     """Rows that can be one of a violating pair, and the violation; None where steps should be made among all."""
-    up, down = slopes(v, g, *bounds, epsilon)
-    highest, lowest = extremes(up, down, balanced)
+    up, down, highest, lowest = slopes(v, g, *bounds, epsilon, balanced)
     few = np.flatnonzero((up > lowest) | (down < highest))
     is_worth_it = highest - lowest > tol and len(few) <= share * len(v)
     return few if is_worth_it else None, highest - lowest
 
 
-def _steps(block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any) -> Any:
-    """Steps among all rows: how many, by how much D has risen, the violation that is left and the intercept."""
-    lines, slots, places, diagonal, _ = block
-    return core.smo(
-        lines=lines, slots=slots, places=places, diagonal=diagonal, g=g, v=v, lo=bounds[0], hi=bounds[1], **how
-    )
+def _values(block: KernelBlock) -> dict[str, Any]:
+    """What `core.smo` reads of a block."""
+    return {"lines": block.lines, "slots": block.slots, "places": block.places, "diagonal": block.diagonal}
 
 
 def _steps_among(
@@ -201,7 +196,7 @@ def _steps_among(
         None if block.diagonal is None else block.diagonal[few],
     )
     own_g, own_v = g[few], v[few]
-    made, gain, _, _ = _steps(part, own_g, own_v, (bounds[0][few], bounds[1][few]), **how)
+    made, gain, _, _ = core.smo(**_values(part), lo=bounds[0][few], hi=bounds[1][few], g=own_g, v=own_v, **how)
     change = own_v - v[few]
     moved = np.flatnonzero(change)
     if len(moved):
@@ -223,10 +218,10 @@ def _grown(
     """Make lines of rows that violate most; to which violation those that have lines are to be solved."""
     if block.growing is None:
         return tol
-    up, down = slopes(v, g, *bounds, epsilon)
-    highest, lowest = extremes(up, down, balanced)
-    if highest - lowest <= tol:
+    found = slopes(v, g, *bounds, epsilon, balanced)
+    violation = found.highest - found.lowest
+    if violation <= tol:
         return tol
-    n_made = block.growing.make_worst(up, down, highest, lowest)
+    n_made = block.growing.make_worst(found)
     share = own.grown_share if n_made else own.alone_share
-    return tol if block.growing.is_whole else max(tol, share * (highest - lowest))
+    return tol if block.growing.is_whole else max(tol, share * violation)
