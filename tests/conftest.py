@@ -78,7 +78,7 @@ def threads_for_all(monkeypatch):
     asked, submit = _Asked(library()), threads._submit
     library().slimsvm_share_from(0.0, 0.0)
     monkeypatch.setattr(operands, "SMALL_WORK", 1)
-    monkeypatch.setattr(whitened_span, "MICROSECONDS_PER_THREAD", 1e-9)
+    monkeypatch.setattr(whitened_span, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(threads, "_submit", lambda function, times: asked.append(times) or submit(function, times))
     yield asked
     library().slimsvm_share_from(10.0, 1000.0)
