@@ -73,7 +73,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         round it takes in rows that it classifies wrongly, until it has that many vectors. Their coefficients are then
         fitted to all rows, including those with wrong labels. "auto": the sample is what is kept of 2,000 rows, and the
         number of vectors is the same (fewer if some lie in the span of the others). So it hardly depends on the number
-        of rows from 2,000 on; below, the vectors are those of the model of all kept rows. If the result errs more on
+        of rows from 2,000 on; below, the vectors come from the model of all kept rows. If the result errs more on
         the validation rows than the first models (by a point, and by two standard errors), it is None with
         ``variances`` of at least 1. None: the model of all kept rows, as in the paper.
     second_stage : bool, default=True

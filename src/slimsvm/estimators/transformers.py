@@ -257,8 +257,8 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_values : int, default=1000
-        Values of a feature that are kept, at least 2. Of a feature with more distinct values so many are kept, at equal
-        distances in their order.
+        Largest number of values that are kept per feature, at least 2. If a feature has more distinct values, those at
+        equal distances in their order are kept.
 
     Attributes
     ----------
