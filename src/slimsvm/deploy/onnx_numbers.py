@@ -2,10 +2,10 @@
 
 Exponentials make float64 slow: ONNX Runtime needs thirty times as long for one as in float32, and twice as long for a
 product of matrices. If coefficients cancel, the sums need float64 first, and distances, which are differences of
-squares; for exponentials seven digits suffice far longer. ONNX Runtime adds up the terms of a score one
-after another, so that in float32 the sum alone would be off by 1e-5 of it with 500 vectors: there a score is the sum in
-float64 of some sums in float32. A vector's share of the error is proportional to its coefficient: often only the vectors
-with the largest coefficients need float64.
+squares; for exponentials seven digits suffice far longer. ONNX Runtime adds up the terms of a score one after another,
+so that in float32 the sum alone would be off by 1e-5 of it with 500 vectors: there a score is the sum in float64 of
+some sums in float32. A vector's share of the error is proportional to its coefficient: often only the vectors with the
+largest coefficients need float64.
 """
 
 from __future__ import annotations
