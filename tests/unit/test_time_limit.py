@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.editing import CrossTrainer
-from slimsvm.kernels import RBF, EvalCounter, KernelRows, kernel_rows
+from slimsvm.kernels import RBF, EvalCounter, KernelRows
+from slimsvm.kernels.operands import RowSizes
 from slimsvm.parts.descent.basis_descent import Descent
 from slimsvm.parts.dual_ascent import row_set
 from slimsvm.parts.problem import Problem
@@ -35,8 +36,7 @@ def evaluations(monkeypatch):
 
     monkeypatch.setattr(EvalCounter, "add", add)
     monkeypatch.setattr(time, "perf_counter", lambda: float(done[0]))
-    monkeypatch.setattr(kernel_rows, "CALL_WORK", PIECE * 12)
-    monkeypatch.setattr(kernel_rows, "ROWS_PER_TILE", 1)
+    monkeypatch.setattr(KernelRows, "sizes", RowSizes(call_work=PIECE * 12, tile_rows=1))
     return done
 
 
