@@ -22,8 +22,8 @@ from slimsvm.parts.dual_ascent import active_rows, kernel_values
 from slimsvm.parts.dual_ascent.active_rows import ActiveSettings
 from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
-from slimsvm.parts.dual_ascent.leap import Leaps
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
+from slimsvm.parts.dual_ascent.smo import KernelBlock, solve_set
 from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import ReportSettings
@@ -488,7 +488,7 @@ def test_an_empty_working_set_is_solved():
     nothing = np.empty(0)
     block = KernelBlock(np.empty((0, 0)), np.empty(0, np.int64))
     bounds, options = (nothing, nothing), {"balanced": False, "tol": 1e-3, "max_steps": 10}
-    assert solve_set(block, nothing.copy(), nothing.copy(), bounds, **options, leaps=Leaps(1 << 20)).gain == 0.0
+    assert solve_set(block, nothing.copy(), nothing.copy(), bounds, **options, newton=NewtonSteps(1 << 20)).gain == 0.0
 
 
 def test_what_an_interrupt_leaves_to_be_computed_is_bounded():

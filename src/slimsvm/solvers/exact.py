@@ -20,15 +20,15 @@ Three levels, each in the next one:
     active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
                  by kernel values computed anew, or where they are dear by lines of K from a cache
     working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
-                 rows at a time (`parts.dual_ascent.leap`). Few rows are one working set, at first, of which K has
-                 the lines that it takes (`parts.dual_ascent.kernel_values`)
+                 rows at a time (`parts.dual_ascent.newton_step`). Few rows are one working set, at first, of which K
+                 has the lines that it takes (`parts.dual_ascent.kernel_values`)
 
 Where pairs take too many steps, as for features that nobody scaled, and rows are few enough, an interior-point method
 solves for all (`parts.dual_ascent.interior_point`).
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
-`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_values`, `parts.dual_ascent.row_set`.
+`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_values`, `parts.dual_ascent.smo`.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import Inner
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings, keeps_lines, kernel_values
-from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
-from slimsvm.parts.dual_ascent.row_set import SetSettings
+from slimsvm.parts.dual_ascent.smo import SetSettings
 from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.reports import ReportSettings
 from slimsvm.parts.rounding import DualPoint
@@ -67,9 +67,9 @@ SEED = 0
 class ExactSettings:
     """How the three levels follow each other; docs/experiments/exact_solver.md settles what says no other."""
 
-    # Shares of the memory limit for lines of the kernel matrix, and for leaps. Chosen, not measured.
+    # Shares of the memory limit for lines of the kernel matrix, and for newton. Chosen, not measured.
     cache_share: float = 0.5
-    leap_share: float = 0.4
+    newton_share: float = 0.4
     # The first active rows: this many, or this share of all if that is more. Chosen, not measured.
     first_rows: int = 4096
     first_share: float = 1 / 8
@@ -126,12 +126,12 @@ class ExactRun(Run):
         )
         self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
         self.has_all_lines = keeps_lines(self.kernel_rows, of_values) and self.cache.n_slots == n
-        leaps = Leaps(int(own.leap_share * problem.memory_limit))
+        newton = NewtonSteps(int(own.newton_share * problem.memory_limit))
         in_sets = problem.settings_of(ActiveSettings), problem.settings_of(SetSettings)
-        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size, *in_sets)
+        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, newton, working_set_size, *in_sets)
         self.progress = Progress(n)
         self.spent: str | None = None
-        self.inner = Inner(self.dual, own.leap_share * problem.memory_limit)
+        self.inner = Inner(self.dual, own.newton_share * problem.memory_limit)
         if self.active.largest < 2:
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
@@ -282,7 +282,7 @@ class ExactRun(Run):
     def step(self) -> dict[str, Any]:
         """One working set, or where the active rows are solved for, one look at all rows."""
         own = self.settings
-        if self.inner.is_due(self.active.n_steps, self.active.leaps.work_of_all, self.values):
+        if self.inner.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
             self.go_inside()
         (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None
@@ -325,7 +325,7 @@ class ExactRun(Run):
         """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
         everything, n = np.arange(len(self.active)), len(self.v)
         most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
-        self.active.leaps.hasten()
+        self.active.newton.hurry()
         while True:
             before = self.active.n_steps
             violation = self.improve(everything, tol, most)

@@ -36,7 +36,7 @@ from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, is_text, keep_sums, parts_of
 from slimsvm.size_search.compact import Compact
-from slimsvm.size_search.moves import machine_problem
+from slimsvm.size_search.reduced_models import machine_problem
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion

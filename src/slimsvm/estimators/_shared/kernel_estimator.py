@@ -61,7 +61,7 @@ from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact
-from slimsvm.size_search.moves import exact_solver
+from slimsvm.size_search.reduced_models import exact_solver
 from slimsvm.sparse_parts import check_sparse
 
 if TYPE_CHECKING:
