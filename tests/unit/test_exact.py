@@ -24,9 +24,8 @@ from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
 from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.smo import KernelBlock, solve_set
-from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import ReportSettings
+from slimsvm.parts.reports import ReportSettings, exact_objective
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
 from slimsvm.solvers import exact

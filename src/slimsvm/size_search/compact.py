@@ -51,9 +51,8 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver, nothing
 from slimsvm.rows import is_sparse
