@@ -1,6 +1,6 @@
 """The distance of a model from the best one over given vectors, and its gradient in the vectors.
 
-The mathematics are in `bases.reduced_set`, the only user.
+The mathematics are in `bases.reduced_set`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from slimsvm.editing.cross_training_stages import Clock
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.fitted import Trained
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_cap,
     check_option,
@@ -24,6 +23,7 @@ from slimsvm.estimators._shared.validation import (
     class_codes,
     is_chosen,
 )
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
 from slimsvm.tasks import Binary

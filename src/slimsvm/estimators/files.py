@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.docstrings import described
-from slimsvm.estimators._shared import model_files
+from slimsvm.estimators._shared import saving
 from slimsvm.estimators._shared.fitted import WRITING, explained
-from slimsvm.estimators._shared.model_files import parts_of, plain_model_of, read_estimator
-from slimsvm.estimators._shared.validation import check_path
+from slimsvm.estimators._shared.input_checks import check_path
+from slimsvm.estimators._shared.saving import parts_of, plain_model_of, read_estimator
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
 from slimsvm.estimators.one_class_svm import OneClassSVM
 from slimsvm.estimators.ordinal_svc import OrdinalSVC
@@ -107,7 +107,7 @@ def save(estimator: Any, path) -> None:
     scalers, name, found = parts_of(estimator)
     if type(found) not in (ESTIMATORS | STRUCTURED | EDITING).values():
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")
-    model_files.save(found, path, scalers=scalers, name=name)
+    saving.save(found, path, scalers=scalers, name=name)
 
 
 @described(WRITING)

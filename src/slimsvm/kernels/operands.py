@@ -60,7 +60,7 @@ class RowSizes:
 
 
 class Sized:
-    """What goes by `RowSizes`; tests give their class others."""
+    """Base of what works on parts of rows: it has the sizes of these parts, which tests override."""
 
     sizes: ClassVar[RowSizes] = RowSizes()
 

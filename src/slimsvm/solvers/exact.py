@@ -65,7 +65,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """How the three levels follow each other; docs/experiments/exact_solver.md settles what says no other."""
+    """How the three levels follow each other. Numbers without a remark were measured: docs/experiments/exact_solver.md."""
 
     # Shares of the memory limit for lines of the kernel matrix, and for newton. Chosen, not measured.
     cache_share: float = 0.5
@@ -246,7 +246,7 @@ class ExactRun(Run):
 
     # -- all rows ---------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def reconstruct_gradient(self) -> None:
         """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
         g = self.g.copy()
         g[self.active.rows] = self.active.g
@@ -262,8 +262,8 @@ class ExactRun(Run):
         self.looked = self.v_seen, g
         self.g_of_all = True
 
-    def select(self) -> None:
-        """Make the worst violators active, and let go of rows that are far from violating."""
+    def change_active_rows(self) -> None:
+        """Make the worst violators active, and shrink: rows that are far from violating become inactive."""
         violation, own = self.violation(), self.settings
         active = self.active.rows
         added = np.flatnonzero(self.active.others & (violation > 0.5 * self.tol.now))
@@ -291,7 +291,7 @@ class ExactRun(Run):
             tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, own.set_share * gap)
             self.improve(places, tol, min(own.steps_per_row * len(places), own.step_work // len(places)))
         else:
-            self.look()
+            self.reconstruct_gradient()
             if n_active == len(self.g):
                 violation = gap  # that of all rows is known
             else:
@@ -306,7 +306,7 @@ class ExactRun(Run):
             if self.converged and is_met and closes:
                 objective, intercept = self.close()
             elif not self.converged:
-                self.select()
+                self.change_active_rows()
                 share = own.level_share if len(self.active) > self.active.size else own.one_set_share
                 self.goal = max(self.tol.now, min(self.goal, share * violation))
             error = self.training_error(intercept)
@@ -329,7 +329,7 @@ class ExactRun(Run):
         while True:
             before = self.active.n_steps
             violation = self.improve(everything, tol, most)
-            self.look()
+            self.reconstruct_gradient()
             objective, intercept = self.stretched()
             most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.active.n_steps, n)
             if not most or self.active.n_steps == before:

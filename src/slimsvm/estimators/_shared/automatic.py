@@ -24,13 +24,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
-from slimsvm.editing import PATIENCE
 from slimsvm.kernels.far import Bulk
 from slimsvm.kernels.shift_invariant import KERNELS, RBF
 from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
 from slimsvm.parts.cuts.explicit_weights import prefers_weights
 from slimsvm.parts.descent.vector_descent import SweepSettings
-from slimsvm.parts.problem import Kept, Problem, Room
+from slimsvm.parts.problem import PATIENCE, Kept, Problem, Room
 from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver

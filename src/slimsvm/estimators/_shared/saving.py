@@ -17,7 +17,7 @@ from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_pa
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
-from slimsvm.estimators._shared.validation import check_path
+from slimsvm.estimators._shared.input_checks import check_path
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
