@@ -65,7 +65,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """How the three levels follow each other. Numbers without a remark were measured: docs/experiments/exact_solver.md."""
+    """How the three levels follow each other. docs/experiments/exact_solver.md has what was measured."""
 
     # Shares of the memory limit for lines of the kernel matrix, and for newton. Chosen, not measured.
     cache_share: float = 0.5
