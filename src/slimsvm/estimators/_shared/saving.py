@@ -163,8 +163,9 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
         unpack_stream(estimator, header["stream"], arrays)
     if header["estimator"] != "StructuredSVM":  # whose task may be the user's, who gives it after this
         row = sp.csr_array((1, estimator.n_features_in_))
-        is_wide = estimator.n_features_in_ > TRIED_FEATURES
-        try_row(estimator.predict, row if is_wide else row.toarray(), hasattr(estimator, "window"))
+        # For a dense row sparse vectors would be made dense: seconds, where words are hashed.
+        is_dense = estimator.n_features_in_ <= TRIED_FEATURES and not sp.issparse(model.basis)
+        try_row(estimator.predict, row.toarray() if is_dense else row, hasattr(estimator, "window"))
     return estimator
 
 
