@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from slimsvm import core
+from slimsvm.core import border
 from slimsvm.core.library import ISAS, library_path
 from threads_for_tests import in_threads
 
@@ -281,3 +282,31 @@ def test_an_argument_may_be_none_at_one_call_and_an_array_at_the_next():
     for given in (None, segments, None, None, segments, segments):
         made = core.Weights(segments=given, **numbers)
         assert made.memory.segments == (None if given is None else segments.ctypes.data)
+
+
+def test_a_call_within_a_call_leaves_the_workspace_of_the_outer_one():
+    """As a signal's handler may make one, between the choice of a workspace and the call itself."""
+    n, seen = 300, []
+    K = np.ones((n, n))
+    how = {"balanced": 0, "offset": 0.0, "epsilon": 0.0, "tol": 1e-3, "max_steps": 1, "places": None, "diagonal": None}
+
+    def call(size):
+        core.smo(lines=K[:size, :size].copy(), slots=np.arange(size), lo=np.zeros(size), hi=np.ones(size),
+                 g=np.ones(size), v=np.zeros(size), **how)  # fmt: skip
+
+    def within(frame, event, function):
+        if event == "c_call" and function is ctypes.addressof and frame.f_code is border.Function.run.__code__:
+            sys.setprofile(None)
+            outer = frame.f_locals["workspace"]
+            call(n)  # which needs more than there is
+            seen.append((outer, border._scratch.held[0]))
+
+    call(10)
+    sys.setprofile(within)
+    try:
+        call(10)
+    finally:
+        sys.setprofile(None)
+    outer, latest = seen[0]
+    assert outer is not None  # the outer call holds it while it runs
+    assert outer is not latest

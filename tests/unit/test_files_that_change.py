@@ -46,10 +46,15 @@ def test_a_memory_map_whose_file_shrinks_does_not_end_the_process(mode, tmp_path
         rows.take(np.array([N - 1]), np.float32)
 
 
+def through_a_memoryview(values):
+    return np.frombuffer(memoryview(values.reshape(-1)), values.dtype).reshape(values.shape)
+
+
 @pytest.mark.parametrize("work", ["fit", "predict", "take", "slice"])
+@pytest.mark.parametrize("seen", [np.asarray, through_a_memoryview], ids=["array", "memoryview"])
 @pytest.mark.parametrize("mode", ["r", "r+"])
-def test_so_it_is_without_blocks(mode, work, tmp_path):
-    clf, whole = machine().fit(X[:2000], Y[:2000]), mapped(tmp_path / "rows.npy", mode)
+def test_so_it_is_without_blocks(mode, seen, work, tmp_path):
+    clf, whole = machine().fit(X[:2000], Y[:2000]), seen(mapped(tmp_path / "rows.npy", mode))
     rows = as_rows(whole)
     os.truncate(tmp_path / "rows.npy", 200_000)
     calls = {

@@ -38,9 +38,9 @@ SCRATCH_BYTES = 1 << 18
 
 
 class _Scratch(threading.local):
-    memory: np.ndarray | None = None
-    address: int | None = None
-    size = 0
+    """A thread's workspace: the array, its address and its size, which change together."""
+
+    held: tuple[np.ndarray | None, int | None, int] = None, None, 0
 
 
 _scratch = _Scratch()
@@ -289,15 +289,17 @@ class Function:
         limit = here.limit
         if limit is not None and time.perf_counter() >= limit.interrupts_at:
             check_time()
+        workspace = None
         if self.has_workspace and not memory.workspace:
-            memory.workspace, memory.n_workspace = _scratch.address, _scratch.size
+            # Held here, too: a signal's handler may call the core before this call begins, and replace it.
+            workspace, memory.workspace, memory.n_workspace = _scratch.held
         status = self.compiled(ctypes.addressof(memory))
         if status == NEEDS_WORKSPACE and self.has_workspace:
             workspace = np.empty(memory.n_workspace, np.uint8)
             memory.workspace = address_of(workspace)
             status = self.compiled(ctypes.addressof(memory))
             if workspace.size <= SCRATCH_BYTES:
-                _scratch.memory, _scratch.address, _scratch.size = workspace, memory.workspace, workspace.size
+                _scratch.held = workspace, memory.workspace, workspace.size
         if status:
             raise CoreError(f"{self.name}: {library().slimsvm_status_text(status).decode()}")
         return None if self.results is None else self.results(memory)

@@ -317,7 +317,7 @@ def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
         if isinstance(base, mmap.mmap):
             return base
         found = base if isinstance(base, np.memmap) else found
-        base = getattr(base, "base", None)
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
     return found
 
 
