@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.report.found import Rows
 
 NOTHING = "Not measured in this run."
+MARKS = {True: "✓", False: "✗"}
 
 
 class Check(NamedTuple):
