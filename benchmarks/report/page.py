@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.report.found import Found
 from benchmarks.report.papers import SECTIONS
+from benchmarks.report.verdicts import Verdict
 from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
@@ -54,6 +55,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return written(found, Path(args.output))
 
 
+def item_of(title: str, text: Any, tables: Sequence[Any], pictures: Sequence[Path]) -> Item:
+    """An item; of a verdict the checks are a table."""
+    checks = [text.table] if isinstance(text, Verdict) and text.checks else []
+    return Item(title, str(text), [*checks, *tables], pictures)
+
+
 def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
     """The pictures of a benchmark, drawn again from its numbers."""
     return draw(getattr(import_module(BENCHES[name].module), "plot", None), results, folder)
@@ -61,10 +68,7 @@ def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
 
 def written(found: Found, folder: Path) -> dict[str, Any]:
     """Write both files; what they have."""
-    sections = [
-        (title, [Item(name, str(text), tables, pictures) for name, text, tables, pictures in make(found)])
-        for title, make in SECTIONS.items()
-    ]
+    sections = [(title, [item_of(*parts) for parts in make(found)]) for title, make in SECTIONS.items()]
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("report.html", as_html(sections, found)), ("report.md", as_markdown(sections, found))):
         (folder / name).write_text(text, encoding="utf-8")
