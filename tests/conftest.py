@@ -3,9 +3,12 @@
 import contextlib
 import functools
 import os
+from collections import defaultdict
 
 import pytest
 from hypothesis import settings
+
+from pairwise import few_of_each
 
 # Derandomised, so that a red run stays red; `--full` looks for new examples, and for more of them.
 settings.register_profile("fast", deadline=None, derandomize=True, max_examples=50)
@@ -13,7 +16,9 @@ settings.register_profile("full", deadline=None, max_examples=500, print_blob=Tr
 
 
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="also run the tests marked `full`")
+    parser.addoption(
+        "--full", action="store_true", help="also run the tests marked `full`, and every combination of options"
+    )
 
 
 def pytest_configure(config):
@@ -39,13 +44,19 @@ def keep_to_own_cores():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests marked `full` unless asked for: left out, not skipped, since a skip means "could not run"."""
+    """Leave out what only `--full` runs: left out, not skipped, since a skip means "could not run".
+
+    Those are the tests marked `full`, and of tests with several axes the combinations that `few_of_each` does not need.
+    """
     if config.getoption("--full"):
         return
-    left_out = [item for item in items if item.get_closest_marker("full")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    files = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("full"):
+            files[item.path].append(item)
+    kept = {id(item) for tests in files.values() for item in few_of_each(tests)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -84,6 +95,14 @@ class _Asked(list):
 
     def __bool__(self):
         return len(self) > 0
+
+
+@pytest.fixture
+def settings_of_estimators(monkeypatch):
+    """`settings_of_estimators(ClosingSettings(shrink=2.0), …)`: what the problems of all estimators are given."""
+    from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+
+    return lambda *given: monkeypatch.setattr(KernelEstimator, "_settings", given)
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.parts.descent.first_basis import SampleSettings
+from slimsvm.parts.span.smoothed_newton import NewtonSettings
+
 N = 3_000
 SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
 
 
 def in_small_parts(monkeypatch):
     monkeypatch.setattr("slimsvm.rows.arrays.PASS_ROWS", 700)
-    monkeypatch.setattr("slimsvm.parts.span.row_passes.KEPT_ROWS", 0)
-    monkeypatch.setattr("slimsvm.parts.descent.first_basis.LEARNING_ROWS", 900)
-    monkeypatch.setattr("slimsvm.parts.descent.vector_descent.NEAR_ROWS", (300, 900))
+    own = SampleSettings(most_rows=900, near_rows=300), NewtonSettings(kept_rows=0)
+    monkeypatch.setattr(KernelEstimator, "_settings", own)
 
 
 def rows_and_labels():

@@ -1,8 +1,9 @@
-"""What the tests of bad input and of odd input share."""
+"""What the tests of bad input, of odd input and of files with faults share."""
 
 import numpy as np
 import pytest
 
+from slimsvm.datasets import DataError, read_data
 from slimsvm.estimators import ESTIMATORS
 
 BOTH = pytest.mark.parametrize("name", sorted(ESTIMATORS))
@@ -24,3 +25,13 @@ def refused(call, *words, error=ValueError):
     for word in words:
         assert word in str(caught.value), f"{word!r} is not in: {caught.value}"
     return str(caught.value)
+
+
+def check_fault(path, sentence, **options):
+    """Reading the file is an error of one line that names it and says the sentence."""
+    with pytest.raises(DataError) as caught:
+        read_data(path, **options)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert sentence in message
+    assert "\n" not in message

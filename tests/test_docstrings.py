@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(slimsvm.__path__, "slimsvm.")
     if not module.name.endswith(("__main__", "libslimsvm")) and not module.name.startswith("slimsvm.dask")
 )
+WITH_EXAMPLES = [name for name in MODULES if ">>>" in find_spec(name).loader.get_source(name)]
 
 
 def examples_of(name):
@@ -22,7 +24,7 @@ def examples_of(name):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)

@@ -2,151 +2,105 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm import datasets, kernels, onnx
-    from slimsvm.deploy.predictors import Predictor, load_predictor
-    from slimsvm.estimators import (
-        SVR,
-        CrossTrainedSVC,
-        OneClassSVM,
-        OrdinalSVC,
-        RankSVM,
-        SequenceSVM,
-        StructuredSVM,
-    )
-    from slimsvm.estimators._shared.around_fit import Checkpoint
-    from slimsvm.estimators.compression import compress
-    from slimsvm.estimators.editors import Condense, CrossTraining, EditedNN, MultiEdit
-    from slimsvm.estimators.files import explain, export, load, save
-    from slimsvm.estimators.grid_search import GridSearchSVC, GridSearchSVR, path
-    from slimsvm.estimators.learned_axes import LearnedAxes
-    from slimsvm.estimators.normal_ranks import NormalRanks
-    from slimsvm.estimators.svc import SVC
-    from slimsvm.model import KernelExpansion
-    from slimsvm.modelfile import ModelFileError
-    from slimsvm.rows import Blocks
-    from slimsvm.shapley.explanation import Explanation
-    from slimsvm.size_search.compact import Compact
-    from slimsvm.solvers import (
-        BCFW,
-        BSCA,
-        BSGD,
-        BVM,
-        CPSP,
-        CVM,
-        LASVM,
-        Exact,
-        ExactCuts,
-        LowRank,
-        Refine,
-        UniformCuts,
-        ViolatedCuts,
-    )
-    from slimsvm.tasks import check_task
+    from slimsvm import datasets as datasets
+    from slimsvm import kernels as kernels
+    from slimsvm import onnx as onnx
+    from slimsvm.deploy.predictors import Predictor as Predictor
+    from slimsvm.deploy.predictors import load_predictor as load_predictor
+    from slimsvm.estimators import SVR as SVR
+    from slimsvm.estimators import CrossTrainedSVC as CrossTrainedSVC
+    from slimsvm.estimators import OneClassSVM as OneClassSVM
+    from slimsvm.estimators import OrdinalSVC as OrdinalSVC
+    from slimsvm.estimators import RankSVM as RankSVM
+    from slimsvm.estimators import SequenceSVM as SequenceSVM
+    from slimsvm.estimators import StructuredSVM as StructuredSVM
+    from slimsvm.estimators._shared.around_fit import Checkpoint as Checkpoint
+    from slimsvm.estimators.compression import compress as compress
+    from slimsvm.estimators.editors import Condense as Condense
+    from slimsvm.estimators.editors import CrossTraining as CrossTraining
+    from slimsvm.estimators.editors import EditedNN as EditedNN
+    from slimsvm.estimators.editors import MultiEdit as MultiEdit
+    from slimsvm.estimators.files import explain as explain
+    from slimsvm.estimators.files import export as export
+    from slimsvm.estimators.files import load as load
+    from slimsvm.estimators.files import save as save
+    from slimsvm.estimators.grid_search import GridSearchSVC as GridSearchSVC
+    from slimsvm.estimators.grid_search import GridSearchSVR as GridSearchSVR
+    from slimsvm.estimators.grid_search import path as path
+    from slimsvm.estimators.svc import SVC as SVC
+    from slimsvm.estimators.transformers import LearnedAxes as LearnedAxes
+    from slimsvm.estimators.transformers import NormalRanks as NormalRanks
+    from slimsvm.model import KernelExpansion as KernelExpansion
+    from slimsvm.modelfile import ModelFileError as ModelFileError
+    from slimsvm.rows import Blocks as Blocks
+    from slimsvm.shapley.explanation import Explanation as Explanation
+    from slimsvm.size_search.compact import Compact as Compact
+    from slimsvm.solvers import BCFW as BCFW
+    from slimsvm.solvers import BSCA as BSCA
+    from slimsvm.solvers import BSGD as BSGD
+    from slimsvm.solvers import BVM as BVM
+    from slimsvm.solvers import CPSP as CPSP
+    from slimsvm.solvers import CVM as CVM
+    from slimsvm.solvers import LASVM as LASVM
+    from slimsvm.solvers import Exact as Exact
+    from slimsvm.solvers import ExactCuts as ExactCuts
+    from slimsvm.solvers import LowRank as LowRank
+    from slimsvm.solvers import Refine as Refine
+    from slimsvm.solvers import UniformCuts as UniformCuts
+    from slimsvm.solvers import ViolatedCuts as ViolatedCuts
+    from slimsvm.tasks import check_task as check_task
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "BCFW",
-    "BSCA",
-    "BSGD",
-    "BVM",
-    "CPSP",
-    "CVM",
-    "LASVM",
-    "SVC",
-    "SVR",
-    "Blocks",
-    "Checkpoint",
-    "Compact",
-    "Condense",
-    "CrossTrainedSVC",
-    "CrossTraining",
-    "EditedNN",
-    "Exact",
-    "ExactCuts",
-    "Explanation",
-    "GridSearchSVC",
-    "GridSearchSVR",
-    "KernelExpansion",
-    "LearnedAxes",
-    "LowRank",
-    "ModelFileError",
-    "MultiEdit",
-    "NormalRanks",
-    "OneClassSVM",
-    "OrdinalSVC",
-    "Predictor",
-    "RankSVM",
-    "Refine",
-    "SequenceSVM",
-    "StructuredSVM",
-    "UniformCuts",
-    "ViolatedCuts",
-    "check_task",
-    "compress",
-    "datasets",
-    "explain",
-    "export",
-    "kernels",
-    "load",
-    "load_predictor",
-    "onnx",
-    "path",
-    "save",
-]
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn.
-_HOMES = {
-    "BCFW": "solvers",
-    "BSCA": "solvers",
-    "BSGD": "solvers",
-    "BVM": "solvers",
-    "CPSP": "solvers",
-    "CVM": "solvers",
-    "LASVM": "solvers",
-    "SVC": "estimators.svc",
-    "SVR": "estimators",
-    "Blocks": "rows",
-    "Checkpoint": "estimators._shared.around_fit",
-    "Compact": "size_search.compact",
-    "Condense": "estimators.editors",
-    "CrossTrainedSVC": "estimators",
-    "CrossTraining": "estimators.editors",
-    "EditedNN": "estimators.editors",
-    "Exact": "solvers",
-    "ExactCuts": "solvers",
-    "Explanation": "shapley.explanation",
-    "GridSearchSVC": "estimators.grid_search",
-    "GridSearchSVR": "estimators.grid_search",
-    "KernelExpansion": "model",
-    "LearnedAxes": "estimators.learned_axes",
-    "LowRank": "solvers",
-    "ModelFileError": "modelfile",
-    "MultiEdit": "estimators.editors",
-    "NormalRanks": "estimators.normal_ranks",
-    "OneClassSVM": "estimators",
-    "OrdinalSVC": "estimators",
-    "Predictor": "deploy.predictors",
-    "RankSVM": "estimators",
-    "Refine": "solvers",
-    "SequenceSVM": "estimators",
-    "StructuredSVM": "estimators",
-    "UniformCuts": "solvers",
-    "ViolatedCuts": "solvers",
-    "check_task": "tasks",
-    "compress": "estimators.compression",
-    "explain": "estimators.files",
-    "export": "estimators.files",
-    "load": "estimators.files",
-    "load_predictor": "deploy.predictors",
-    "datasets": "",
-    "kernels": "",
-    "onnx": "",
-    "path": "estimators.grid_search",
-    "save": "estimators.files",
-}
+_HOMES = homes_of(
+    {
+        "": ["datasets", "kernels", "onnx"],
+        "deploy.predictors": ["Predictor", "load_predictor"],
+        "estimators": [
+            "SVR",
+            "CrossTrainedSVC",
+            "OneClassSVM",
+            "OrdinalSVC",
+            "RankSVM",
+            "SequenceSVM",
+            "StructuredSVM",
+        ],
+        "estimators._shared.around_fit": ["Checkpoint"],
+        "estimators.compression": ["compress"],
+        "estimators.editors": ["Condense", "CrossTraining", "EditedNN", "MultiEdit"],
+        "estimators.files": ["explain", "export", "load", "save"],
+        "estimators.grid_search": ["GridSearchSVC", "GridSearchSVR", "path"],
+        "estimators.svc": ["SVC"],
+        "estimators.transformers": ["LearnedAxes", "NormalRanks"],
+        "model": ["KernelExpansion"],
+        "modelfile": ["ModelFileError"],
+        "rows": ["Blocks"],
+        "shapley.explanation": ["Explanation"],
+        "size_search.compact": ["Compact"],
+        "solvers": [
+            "BCFW",
+            "BSCA",
+            "BSGD",
+            "BVM",
+            "CPSP",
+            "CVM",
+            "LASVM",
+            "Exact",
+            "ExactCuts",
+            "LowRank",
+            "Refine",
+            "UniformCuts",
+            "ViolatedCuts",
+        ],
+        "tasks": ["check_task"],
+    }
+)
+# Constants, classes, functions.
+__all__ = sorted(_HOMES, key=lambda name: (not name.isupper(), name.islower(), name))
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

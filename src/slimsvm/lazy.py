@@ -33,6 +33,11 @@ else:
             return vars(instance).setdefault(self.name, self.make(instance))
 
 
+def homes_of(names: Mapping[str, list[str]]) -> dict[str, str]:
+    """The module of each name, for `lazy_names`, from the names that each module has."""
+    return {name: module for module, own in names.items() for name in own}
+
+
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's ``__getattr__`` and ``__dir__`` for names that live in its modules.
 
@@ -65,6 +70,16 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         return sorted({*vars(import_module(package)), *homes})
 
     return get, names
+
+
+def named(value: Any, kind: type, classes: Mapping[str, Any], parameter: str) -> Any:
+    """An object of the class with this name, or an object of this kind itself; else raise a ValueError."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str) or value not in classes:
+        known = ", ".join(map(repr, classes))
+        raise ValueError(f"{parameter} must be one of {known} or a {kind.__name__} object; found {value!r}")
+    return classes[value]()
 
 
 class LazyClasses(Mapping[str, Any]):

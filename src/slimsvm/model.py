@@ -376,7 +376,7 @@ class LinearModel(KernelExpansion):
         return weights
 
     def scores(self, X: Block | Rows, n_jobs: int | None = None, check: Check | None = None) -> np.ndarray:
-        """See `KernelExpansion.scores`."""
+        """Scores of rows: X W + intercept, from the weights of the features."""
         if isinstance(X, Rows):
             return self._scores_in_parts(X, n_jobs, check is not None)
         if check is not None:
@@ -395,7 +395,7 @@ class LinearModel(KernelExpansion):
         return None, None
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
-        """See `KernelExpansion.norm_squared`."""
+        """‖W‖² + ‖plain‖², which needs no kernel value."""
         if gram is not None:
             return super().norm_squared(gram, n_jobs)
         return float(np.sum(self.coef**2) + self.plain @ self.plain)

@@ -15,7 +15,7 @@ from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.probes import LOST_SHARE, check_rows_in_float32, rows_type
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
 from slimsvm.estimators._shared.model_files import plain_model_of
-from slimsvm.estimators.learned_axes import LearnedAxes
+from slimsvm.estimators.transformers import LearnedAxes
 
 __all__ = ["register"]
 
@@ -43,7 +43,7 @@ def register() -> None:
         raise ImportError("pipelines are converted by skl2onnx: pip install 'slimsvm[onnx]'") from error
     for estimator in (ESTIMATORS | STRUCTURED | EDITING).values():
         # Calibrated classifiers ask for raw scores, which of two classes have a column each; skl2onnx asks all
-        # classifiers about maps of probabilities, of which there are none.
+        # classifiers about maps of probabilities, which these models do not have.
         known = {"raw_scores": [True, False], "zipmap": [True, False, "columns"]}
         options = known if hasattr(estimator, "decision_function") else {}
         update_registered_converter(
@@ -125,7 +125,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _form(scope: Any, estimator: Any, model: PlainModel, name: str) -> str:
-    """How an output is given to skl2onnx."""
+    """Declare an output to skl2onnx."""
     if name == "prediction":
         return "column" if model.kind in ("regression", "ranking") else "same"
     is_raw = scope.get_options(estimator, {"raw_scores": False})["raw_scores"]

@@ -134,6 +134,17 @@ def richest_task(solver_name):
     return "binary" if "multiclass" in REFUSED.get(solver_name, ()) else "multiclass"
 
 
+def refuses(row):
+    """Whether the row's solver refuses one of its other options."""
+    return not REFUSED.get(row.get("solver"), {}).keys().isdisjoint(row.values())
+
+
+def able(*tasks, but=()):
+    """Each solver with each of the tasks that it does not refuse."""
+    pairs = [(solver, task) for solver in sorted(set(VARIANTS) - set(but)) for task in tasks]
+    return [(solver, task) for solver, task in pairs if not refuses({"solver": solver, "task": task})]
+
+
 def is_refused(solver_name, problem, *choices):
     """Whether the solver cannot do one of the choices; then it must say so before any work."""
     messages = [REFUSED[solver_name][name] for name in choices if name in REFUSED.get(solver_name, ())]

@@ -10,7 +10,7 @@ import naive
 from kernel_cases import with_metric
 from slimsvm import core
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Merge, MultiMerge, Project, Remove, get_budget_rule
-from slimsvm.budget.merge import merge_table
+from slimsvm.budget.rules import merge_table
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 
 KERNELS = {**with_metric(0.3), "laplacian": Laplacian(0.4), "linear": Linear(), "poly": Polynomial(2, 0.5, 1.0)}
@@ -105,6 +105,7 @@ def test_merging_two_identical_points_is_exact(rule, dtype):
     assert {tuple(row) for row in model.basis} == {tuple(X[0]), tuple(X[1])}
 
 
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"rbf"}))
 @pytest.mark.parametrize("rule", RBF_ONLY)
 def test_rules_for_one_kernel_say_so(rule, kernel):
@@ -143,15 +144,13 @@ def test_a_row_that_is_in_the_model_adds_to_its_coefficient():
     assert model.basis_rows.tolist() == [4]
 
 
-def test_rows_are_folded_chunk_by_chunk_where_they_are_not_kept(monkeypatch, tmp_path):
-    from slimsvm.budget import budgeted_model as module
-
+def test_rows_are_folded_chunk_by_chunk_where_they_are_not_kept(tmp_path):
     rng, X = data()
     coef = rng.standard_normal((60, 1))
     np.save(tmp_path / "rows.npy", X)
-    monkeypatch.setattr(module, "CHUNK_ROWS", 7)
     whole, cut = (model_of(rows, "merge") for rows in (X, np.load(tmp_path / "rows.npy", mmap_mode="r")))
     order = rng.permutation(60)
+    cut.chunk_rows = 7
     for model in (whole, cut):
         model.add(order, coef)
     np.testing.assert_array_equal(whole.coef, cut.coef)

@@ -351,6 +351,7 @@ def test_parameters_of_kernels(parameters, same):
     )
 
 
+@pytest.mark.turns("dtype")
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_matrix, pd.DataFrame])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 def test_gamma_scale_is_that_of_scikit_learn(container, dtype):

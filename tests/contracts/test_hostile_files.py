@@ -159,6 +159,7 @@ def test_each_damage_is_seen(name, tmp_path):
     assert main(["info", str(path)]) == 1
 
 
+@pytest.mark.turns("name")
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(clip=True)], ids=["standard", "minmax"])
 @pytest.mark.parametrize(
     ("name", "value"),

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import naive
 from kernel_cases import OF_DISTANCES, with_metric
+from pairwise import crossed
 from slimsvm.kernels import (
     KERNELS,
     CallableKernel,
@@ -59,13 +60,13 @@ def memmap(X, folder):
 
 
 CONTAINERS = {"C": np.ascontiguousarray, "F": np.asfortranarray, "csr": sp.csr_array, "csr64": csr64, "memmap": memmap}
-everything = pytest.mark.parametrize(
-    ("name", "container", "dtype", "seed"),
-    [
-        pytest.param(name, container, dtype, seed, marks=() if seed == 0 else pytest.mark.full)
-        for name, container, dtype, seed in itertools.product(INSTANCES, CONTAINERS, ("float32", "float64"), range(3))
-    ],
-)
+AXES = {
+    "name": list(INSTANCES),
+    "container": list(CONTAINERS),
+    "dtype": ["float32", "float64"],
+    "seed": [0, pytest.param(1, marks=pytest.mark.full), pytest.param(2, marks=pytest.mark.full)],
+}
+everything = crossed(AXES)
 
 
 @functools.lru_cache
@@ -157,6 +158,7 @@ def test_scores(case, m):
 
 @everything
 @pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.turns("offsets")
 @pytest.mark.parametrize("offsets", [(0, K), (0, 0, 1, 70, 70, 130, K, K), tuple(range(K + 1))])
 def test_segments_are_summed_apart(case, m, offsets):
     rows, coef = case.rows(), case.coef(m)
@@ -166,6 +168,7 @@ def test_segments_are_summed_apart(case, m, offsets):
 
 
 @everything
+@pytest.mark.turns("memory_limit")
 @pytest.mark.parametrize("memory_limit", [0, 1 << 30])
 def test_same_bits_for_a_row_in_any_company_and_for_any_threads(case, memory_limit, request):
     rows, coef = case.rows(memory_limit=memory_limit), case.coef(2)
@@ -245,32 +248,31 @@ def test_diagonal(case):
     assert case.kernel.diag(case.X) == pytest.approx(found, rel=1e-14)
 
 
-@everything
+@crossed(AXES | {"name": [name for name in INSTANCES if name != "precomputed"]})
 def test_mixed_rows_and_basis(case):
-    if case.kernel == Precomputed():
-        return
     rows = case.rows()
     case.close(rows.block(rows.points_of(dense(case.Z))), case.values)
     case.close(rows.block(rows.points_of(sp.csr_array(dense(case.Z)))), case.values)
 
 
-@everything
-def test_the_file_form_gives_the_kernel_back(case):
-    if isinstance(case.kernel, CallableKernel):
+def without_files(concerned=lambda name: True):
+    """Every instance that is concerned, once: what there is to see does not depend on the container."""
+    return pytest.mark.parametrize("name", [name for name in INSTANCES if concerned(name)])
+
+
+@without_files()
+def test_the_file_form_gives_the_kernel_back(name):
+    kernel = INSTANCES[name]
+    if isinstance(kernel, CallableKernel):
         with pytest.raises(TypeError, match="cannot be saved"):
-            case.kernel.to_header()
+            kernel.to_header()
         return
-    header, arrays = case.kernel.to_header()
-    assert header["kernel"] == case.kernel.name
-    assert KERNELS[case.kernel.name].from_header(header, arrays) == case.kernel
+    header, arrays = kernel.to_header()
+    assert header["kernel"] == kernel.name
+    assert KERNELS[kernel.name].from_header(header, arrays) == kernel
 
 
-def without_files(test):
-    """Every instance once: what there is to see does not depend on the container."""
-    return pytest.mark.parametrize("name", INSTANCES)(test)
-
-
-@without_files
+@without_files()
 def test_derivatives_are_those_of_the_values(name):
     kernel, (X, Z, values) = INSTANCES[name], problem(name, 0)
     if not kernel.has_gradient:
@@ -290,11 +292,9 @@ def test_derivatives_are_those_of_the_values(name):
             assert np.abs(gradient - numeric).max() <= tolerance
 
 
-@without_files
+@without_files(lambda name: INSTANCES[name].has_metric)
 def test_values_and_derivatives_of_a_row_with_itself(name):
     kernel, (X, _, _) = INSTANCES[name], problem(name, 0)
-    if not kernel.has_metric:
-        return
     for rows in (X, sp.csr_array(X)):
         values, slopes = kernel.block_with_slopes(rows, rows)
         own = np.diagonal(slopes)
@@ -306,10 +306,8 @@ def test_values_and_derivatives_of_a_row_with_itself(name):
         np.testing.assert_allclose(np.diagonal(values), 1.0, rtol=1e-12)
 
 
-@without_files
+@without_files(lambda name: name not in ("sigmoid", "precomputed", "poly of degree 1", "callable"))  # they need not be
 def test_kernel_matrices_are_positive_semidefinite(name):
-    if name in ("sigmoid", "precomputed", "poly of degree 1", "callable"):  # they need not be
-        return
     X = problem(name, 2)[0]
     K = INSTANCES[name].block(X, X)
     assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-12 * np.trace(K)

@@ -241,6 +241,7 @@ def test_a_search_for_few_vectors_that_keeps_the_machine_has_its_order():
 SIGNED = np.random.default_rng(3).normal(size=len(X))
 
 
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])
 @pytest.mark.parametrize("name", ["two classes", "three classes", "regression", "one class"])
 def test_gamma_may_be_zero(kernel, name):

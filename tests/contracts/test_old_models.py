@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fixtures.make_models import CASES, DATA, PREDICTIONS, get_data, loaded, meet_chunk, outputs, resume
+from fixtures.make_models import CASES, PREDICTIONS, data_of, loaded, meet_chunk, outputs, resume
 
 CHECKPOINTS = [name for name, case in CASES.items() if case.is_checkpoint]
 CHUNKS = [name for name in CASES if name.startswith("chunks-")]
@@ -14,12 +14,6 @@ CHUNKS = [name for name in CASES if name.startswith("chunks-")]
 # budget add such errors up.
 TOLERANCE = 1e-6
 LOOSER = {"svc-compact": 1e-5, "checkpoint-bsgd-float32": 1e-5}
-
-
-@pytest.fixture(scope="module")
-def rows():
-    with np.load(DATA) as stored:
-        return dict(stored)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +28,8 @@ def assert_near(scores, then, tolerance):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_old_model_predicts(name, rows, expected):
-    model, then, data = loaded(name), expected[name], get_data(rows, CASES[name].data)
+def test_an_old_model_predicts(name, expected):
+    model, then, data = loaded(name), expected[name], data_of(name)
     scores, labels = outputs(model, data)
     assert_near(scores, then["scores"], LOOSER.get(name, TOLERANCE))
     if labels.dtype.kind == "f" and not hasattr(model, "classes_"):  # a regression's, or a ranking's
@@ -48,15 +42,15 @@ def test_an_old_model_predicts(name, rows, expected):
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_an_old_checkpoint_goes_on(name, rows, expected):
-    model, then, data = loaded(name), expected[name], get_data(rows, CASES[name].data)
+def test_an_old_checkpoint_goes_on(name, expected):
+    model, then, data = loaded(name), expected[name], data_of(name)
     tolerance = LOOSER.get(name, TOLERANCE)
     assert_near(outputs(resume(model, data), data)[0], then["resumed"], tolerance)
     assert_near(outputs(meet_chunk(model, data), data)[0], then["chunk"], tolerance)
 
 
 @pytest.mark.parametrize("name", CHUNKS)
-def test_a_model_of_chunks_holds_no_state(name, rows):
-    model, data = loaded(name), get_data(rows, CASES[name].data)
+def test_a_model_of_chunks_holds_no_state(name):
+    model, data = loaded(name), data_of(name)
     with pytest.raises(ValueError, match="read from a file: begin with"):
         meet_chunk(model, data)

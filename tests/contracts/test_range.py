@@ -44,6 +44,7 @@ def test_every_registered_solver_is_among_the_variants():
     assert {type(solver) for solver in VARIANTS.values()} == {SOLVERS[name] for name in SOLVERS}
 
 
+@pytest.mark.turns("cause")
 @pytest.mark.parametrize("cause", sorted(CAUSES))
 @pytest.mark.parametrize("solver", sorted(VARIANTS | WEIGHTS))
 def test_every_solver_names_what_is_too_large(solver, cause):
@@ -113,6 +114,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.turns("container")
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_every_way_to_train_names_features_that_are_too_large(name, container):

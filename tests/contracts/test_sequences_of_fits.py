@@ -236,6 +236,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.turns("failure")
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("cls", [SVC, SVR, OneClassSVM, OrdinalSVC, CrossTrainedSVC])
 def test_a_fit_that_raises_leaves_the_estimator_as_it_was(cls, failure):

@@ -12,8 +12,8 @@ from contracts.solver_cases import (
     CUT_SOLVERS,
     EXACT,
     VARIANTS,
+    able,
     check_fit,
-    is_refused,
     optimum,
     problem_of,
     solve_anyhow,
@@ -22,20 +22,23 @@ from contracts.solver_cases import (
 from slimsvm.kernels import RBF, CallableKernel
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.progress import Bar
+from slimsvm.parts.reports import ReportSettings
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, UniformCuts
+from slimsvm.solvers.exact import ExactSettings
+from slimsvm.solvers.frank_wolfe import LookSettings
 from tasks_for_tests import CASES
+
+OF_RBF = ("cpsp", "refine", "bsca", "bsgd")
 
 # ---- ends before the end
 
 
-@pytest.mark.parametrize("task", ["binary", "chain"])
-@pytest.mark.parametrize("solver", sorted(VARIANTS))
+@pytest.mark.turns("task")
+@pytest.mark.parametrize(("solver", "task"), able("binary", "chain"))
 def test_limits_give_the_model_so_far_and_a_warning(solver, task):
     problem, X, case = problem_of(task, C=30.0)
-    if is_refused(solver, problem, task):
-        return
     for limit, status in ({"max_iter": 3}, "iteration limit"), ({"max_seconds": 1e-9}, "time limit"):
         with pytest.warns(ConvergenceWarning, match=f"stopped at the {status} after"):
             fit = VARIANTS[solver].solve(replace(problem, **limit))
@@ -109,8 +112,6 @@ def interrupted_at(solver, problem, k):
 def check_interrupts(solver, task, n_places):
     """Objective and model belong together wherever the interrupt strikes, and a further fit can go on from there."""
     problem, X, case = problem_of(task, n=8, C=5.0, max_iter=10)
-    if is_refused(solver, problem, task):
-        return
     whole, n_lines = interrupted_at(VARIANTS[solver], problem, -1)
     assert whole.n_iter > 3
     assert n_lines > 40
@@ -129,14 +130,13 @@ def test_an_interrupt_in_any_line_leaves_a_whole_model(solver):
 
 
 @pytest.mark.filterwarnings("ignore:the exact machine was cut short before:sklearn.exceptions.ConvergenceWarning")
-def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch):
+def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with():
     """Where scores of the latest dual point would take long: no kernel value is computed for the report.
 
     Before the first look the objective is an estimate (tests/unit/test_exact.py).
     """
-    monkeypatch.setattr("slimsvm.solvers.exact.REPORT_WORK", 0)
-    monkeypatch.setattr("slimsvm.solvers.exact.FIRST_ROWS", 3)
-    problem, X, case = problem_of("binary", C=30.0)
+    settings = ReportSettings(work=0), ExactSettings(first_rows=3)
+    problem, X, case = problem_of("binary", C=30.0, settings=settings)
     whole, n_known = VARIANTS["exact"].solve(problem), 0
     for n_iter in range(2, min(whole.n_iter, 30)):
         with pytest.warns(ConvergenceWarning, match="interrupted"):
@@ -151,16 +151,15 @@ def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with(monkeypatch)
 
 
 @pytest.mark.parametrize("solver", ["bcfw", "lasvm", "uniform-cuts"])
-def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver, monkeypatch):
+def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver):
     """There is no objective then, and the model is whole: with the look it is the same one, and has its objective."""
-    for name, never in (("FIRST_PASSES", 0), ("EVERY", 10**9), ("NEAR", 0.0)):  # else the objective is known by then
-        monkeypatch.setattr(f"slimsvm.solvers.frank_wolfe.{name}", never)
+    never = LookSettings(first_passes=0, every=10**9, near=0.0)  # else the objective is known by then
     problem, X, case = problem_of("binary", C=30.0)
     fits = []
     for work in (0, 1 << 32):
-        monkeypatch.setattr("slimsvm.parts.reports.REPORT_WORK", work)
+        given = replace(problem, settings=(never, ReportSettings(work=work)))
         with pytest.warns(ConvergenceWarning, match="interrupted"):
-            fits.append(VARIANTS[solver].solve(problem, callbacks=[interrupting(2)]))
+            fits.append(VARIANTS[solver].solve(given, callbacks=[interrupting(2)]))
     quick, whole = fits
     assert np.isnan(quick.objective)
     assert not quick.counters["report_kernel_evals"]
@@ -168,7 +167,6 @@ def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver, mon
     np.testing.assert_array_equal(quick.model.coef, whole.model.coef)
     assert np.abs(quick.model.intercept - whole.model.intercept).max() < 0.1
     assert quick.lower_bound is None or quick.lower_bound <= whole.objective
-    monkeypatch.undo()
     go_on = solve_anyhow(VARIANTS[solver], problem, state=quick.state)
     assert np.isfinite(go_on.objective)
 
@@ -185,8 +183,7 @@ def interrupting(n_iter):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("task", ["binary", "multiclass", "chain", "error-rate"])
-@pytest.mark.parametrize("solver", sorted(VARIANTS))
+@pytest.mark.parametrize(("solver", "task"), able("binary", "multiclass", "chain", "error-rate"))
 def test_an_interrupt_in_nearly_every_line(solver, task):
     check_interrupts(solver, task, 500)
 
@@ -324,8 +321,7 @@ def test_too_small_a_limit_says_what_is_needed(solver):
 # ---- counters
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass", "chain", "error-rate"])
-@pytest.mark.parametrize("solver", sorted(set(VARIANTS) - {"cpsp", "refine", "bsca", "bsgd"}))  # for RBF kernels
+@pytest.mark.parametrize(("solver", "task"), able("binary", "multiclass", "chain", "error-rate", but=OF_RBF))
 def test_kernel_evaluations_are_those_really_made(solver, task):
     made = []
 
@@ -338,8 +334,6 @@ def test_kernel_evaluations_are_those_really_made(solver, task):
             return np.ones(X.shape[0], dtype)
 
     problem, _, _ = problem_of(task, kernel=Counting(kernel))
-    if is_refused(solver, problem, task):
-        return
     fit = VARIANTS[solver].solve(problem)
     assert fit.counters["kernel_evals"] + fit.counters.get("report_kernel_evals", 0) == sum(made)
     assert fit.counters["kernel_evals"] >= fit.history[-1]["kernel_evals"]

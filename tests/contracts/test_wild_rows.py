@@ -9,15 +9,15 @@ from contracts.bound_cases import LONG, N_PROBLEMS, SOLVERS, check, losses, prim
 from slimsvm import SVC, SVR, OneClassSVM, OrdinalSVC, RankSVM
 
 
-@pytest.mark.parametrize("seed", [k + len(SOLVERS) * (k % 3) for k in range(len(SOLVERS))])
-def test_no_bound_is_above_a_model(seed):
-    assert check(seed, sizes=(100, 300), max_iter=20) == []
+@pytest.mark.parametrize("number", [k + len(SOLVERS) * (k % 3) for k in range(len(SOLVERS))])
+def test_no_bound_is_above_a_model(number):
+    assert check(number, sizes=(100, 300), max_iter=20) == []
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(N_PROBLEMS))
-def test_no_bound_is_above_a_model_of_many_rows(seed):
-    assert check(seed) == []
+@pytest.mark.parametrize("number", range(N_PROBLEMS))
+def test_no_bound_is_above_a_model_of_many_rows(number):
+    assert check(number) == []
 
 
 def fit(estimator, *data, **more):

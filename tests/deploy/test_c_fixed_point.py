@@ -9,7 +9,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
 from deploy.test_c_header import form_of, run_header
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import MODELS, dense_queries
 from slimsvm.cli import main
 from slimsvm.deploy.c_fixed_point import EXP2, fixed_point
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
@@ -36,10 +36,7 @@ def assert_header_is_as_numpy_says(model, folder, X, form):
 @needs_compiler
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_model(name, tmp_path):
-    with np.load(DATA) as stored:
-        queries = get_data(dict(stored), CASES[name].data).queries
-    queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
-    queries = queries.astype(np.float32).astype(np.float64)
+    queries = dense_queries(name).astype(np.float32).astype(np.float64)
     estimator, model = slimsvm.load(MODELS / f"{name}.slim"), read_plain_model(MODELS / f"{name}.slim")
     assert model.kernel.is_exponential
     estimator.to_c(tmp_path / "model.h", dtype="int16")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import slimsvm
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import MODELS, dense_queries
 from kernel_cases import OF_DISTANCES
 from slimsvm.cli import main
-from slimsvm.deploy.c_header import PREDICT, c_header, write_c
+from slimsvm.deploy.c_header import COMMENTS, c_header, write_c
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.kernels import RBF, Linear
 
@@ -67,12 +67,11 @@ def form_of(predictor):
 
 
 @needs_compiler
+@pytest.mark.turns("dtype", "tolerance")
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 5e-6), ("float64", 1e-13)], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_model_is_the_same_in_c(name, dtype, tolerance, tmp_path):
-    with np.load(DATA) as stored:
-        queries = get_data(dict(stored), CASES[name].data).queries
-    queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
+    queries = dense_queries(name)
     slimsvm.load(MODELS / f"{name}.slim").to_c(tmp_path / "model.h", dtype=dtype)
     model, predictor = read_plain_model(MODELS / f"{name}.slim"), slimsvm.load_predictor(MODELS / f"{name}.slim")
     form = "labels" if model.kind == "labels" else form_of(predictor)
@@ -90,7 +89,7 @@ def test_every_kind_of_model_is_the_same_in_c(name, dtype, tolerance, tmp_path):
 
 
 def test_every_kind_of_labels_is_among_them():
-    assert {read_plain_model(MODELS / f"{name}.slim").kind for name in NAMES} == set(PREDICT)
+    assert {read_plain_model(MODELS / f"{name}.slim").kind for name in NAMES} == set(COMMENTS)
 
 
 @needs_compiler

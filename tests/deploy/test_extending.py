@@ -14,13 +14,13 @@ from fixtures.make_models import MODELS
 from slimsvm import deploy
 from slimsvm.cli import main
 from slimsvm.deploy.c_header import write_c
-from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.json_model import json_parts
 from slimsvm.deploy.onnx_graph import write_onnx
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.kernels.inner_product import InnerProduct
+from slimsvm.kernels.kernel_form import Expression
 from slimsvm.kernels.shift_invariant import ShiftInvariant
-from slimsvm.shapley.explaining import explain_scores
+from slimsvm.shapley.values import explain_scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import slimsvm
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import MODELS, SHIPPED, data_of, dense_queries
 from slimsvm.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "json.md"
-SHIPPED = [name for name in CASES if not name.startswith("structured")]
 
 
 def kernel_value(model, x, z):
@@ -88,9 +87,7 @@ def sequence_prediction(model, rows):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_page_is_enough_to_predict(name, tmp_path):
-    with np.load(DATA) as stored:
-        data = get_data(dict(stored), CASES[name].data)
-    queries = data.queries.toarray() if hasattr(data.queries, "toarray") else np.asarray(data.queries)
+    data, queries = data_of(name), dense_queries(name)
     estimator = slimsvm.load(MODELS / f"{name}.slim")
     estimator.to_json(tmp_path / "model.json")
     model = json.loads((tmp_path / "model.json").read_text(encoding="ascii"))

@@ -59,6 +59,7 @@ def onnx_predictions(path, rows):
     return session.run(None, {given.name: rows.astype(dtype)})[0]
 
 
+@pytest.mark.turns("dtype")
 @pytest.mark.parametrize("dtype", ["auto", "float64"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_graph_takes_rows_that_keep_their_digits(name, dtype, tmp_path):
@@ -68,6 +69,7 @@ def test_a_graph_takes_rows_that_keep_their_digits(name, dtype, tmp_path):
     assert_alike(onnx_predictions(tmp_path / "m.onnx", rows), MODELS[name], rows)
 
 
+@pytest.mark.turns("form")
 @pytest.mark.parametrize("form", ["onnx", "c"])
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_in_float32_that_were_asked_for_are_refused(name, form, tmp_path):

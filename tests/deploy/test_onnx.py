@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import slimsvm
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import CASES, MODELS, dense_queries
 from kernel_cases import OF_DISTANCES, WITH_FORMULA
 from slimsvm.cli import main
 from slimsvm.deploy.onnx_graph import OPSET, write_onnx
@@ -43,10 +43,7 @@ def assert_near(found, expected):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_model_is_the_same_in_onnx(name, tmp_path):
-    with np.load(DATA) as stored:
-        queries = get_data(dict(stored), CASES[name].data).queries
-    queries = queries.toarray() if hasattr(queries, "toarray") else np.asarray(queries)
-    queries = queries.astype(np.float32).astype(np.float64)
+    queries = dense_queries(name).astype(np.float32).astype(np.float64)
     estimator, predictor = (load(MODELS / f"{name}.slim") for load in (slimsvm.load, slimsvm.load_predictor))
     estimator.to_onnx(tmp_path / "model.onnx")
     found, expected = run(tmp_path / "model.onnx", queries), predictor.predict(queries)
@@ -61,6 +58,7 @@ def test_every_model_is_the_same_in_onnx(name, tmp_path):
     assert [(opset.domain, opset.version) for opset in opsets] == [("", OPSET)]
 
 
+@pytest.mark.turns("n")
 @pytest.mark.parametrize("kernel", OF_DISTANCES)
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_any_number_of_rows(kernel, n, tmp_path):

@@ -8,20 +8,12 @@ import pytest
 import scipy.sparse as sp
 
 import slimsvm
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import CASES, MODELS, SHIPPED, data_of, stored_arrays
 from kernel_cases import WITH_FORMULA
 from slimsvm import modelfile
 from slimsvm.deploy import plain_model
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.kernels import Linear
-
-SHIPPED = [name for name in CASES if not name.startswith("structured")]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    with np.load(DATA) as stored:
-        return dict(stored)
 
 
 def assert_near(found, expected):
@@ -31,8 +23,8 @@ def assert_near(found, expected):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_model_predicts_as_its_estimator(name, rows):
-    path, data = MODELS / f"{name}.slim", get_data(rows, CASES[name].data)
+def test_every_model_predicts_as_its_estimator(name):
+    path, data = MODELS / f"{name}.slim", data_of(name)
     estimator, predictor = slimsvm.load(path), slimsvm.load_predictor(path)
     assert predictor.n_features_in_ == estimator.n_features_in_
     assert hasattr(predictor, "classes_") == hasattr(estimator, "classes_")
@@ -69,8 +61,8 @@ def test_numpy_is_all_that_is_imported():
 
 
 @pytest.mark.parametrize("name", ["svc-exact", "svc-laplacian-gammas", "svc-csr-poly", "svc-precomputed"])
-def test_blocks_of_rows_and_vectors_change_nothing(name, rows, monkeypatch):
-    queries, predictor = get_data(rows, CASES[name].data).queries, slimsvm.load_predictor(MODELS / f"{name}.slim")
+def test_blocks_of_rows_and_vectors_change_nothing(name, monkeypatch):
+    queries, predictor = data_of(name).queries, slimsvm.load_predictor(MODELS / f"{name}.slim")
     whole = predictor.decision_function(queries)
     monkeypatch.setattr(plain_model, "BLOCK_NUMBERS", 7)
     np.testing.assert_allclose(predictor.decision_function(queries), whole, rtol=1e-12)
@@ -97,9 +89,9 @@ def test_rows_far_from_the_origin_keep_their_digits(tmp_path):
     assert_near(slimsvm.load_predictor(tmp_path / "model.slim").decision_function(X), estimator.decision_function(X))
 
 
-def test_sequences_in_every_form(rows):
+def test_sequences_in_every_form():
     predictor, estimator = (load(MODELS / "sequence.slim") for load in (slimsvm.load_predictor, slimsvm.load))
-    X = rows["queries"]
+    X = stored_arrays()["queries"]
     for sequences in ([X[:3], X[3:]], [sp.csr_array(X[:5]), X[5:].tolist()], [X, np.zeros((0, X.shape[1]))]):
         expected = estimator.predict([part.toarray() if sp.issparse(part) else np.asarray(part) for part in sequences])
         assert [labels.tolist() for labels in predictor.predict(sequences)] == [part.tolist() for part in expected]

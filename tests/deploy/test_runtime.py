@@ -21,13 +21,12 @@ import naive
 import slimsvm
 from elf_for_tests import Elf
 from fixtures.fuzz_models import write_models
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import MODELS, SHIPPED, data_of, stored_arrays
 from kernel_cases import WITH_FORMULA
 from runtime_for_tests import BUILT, Model, RefusedError, built_library, library
 from slimsvm import modelfile
 from slimsvm.kernels import RBF, Laplacian
 
-SHIPPED = [name for name in CASES if not name.startswith("structured")]
 OBJECTS = Path(__file__).parents[2] / "build" / "core" / "predict" / "CMakeFiles"
 MOST_BYTES = 200_000
 KERNELS = {"rbf": RBF, "laplacian": Laplacian}
@@ -36,12 +35,6 @@ KERNELS = {"rbf": RBF, "laplacian": Laplacian}
 @pytest.fixture(scope="module")
 def runtime():
     return library(built_library())
-
-
-@pytest.fixture(scope="module")
-def stored():
-    with np.load(DATA) as arrays:
-        return dict(arrays)
 
 
 def scores_in_python(predictor, X, **options):
@@ -63,8 +56,8 @@ def both_forms(X):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_model_scores_and_predicts_as_in_python(name, runtime, stored):
-    data, path = get_data(stored, CASES[name].data), MODELS / f"{name}.slim"
+def test_every_model_scores_and_predicts_as_in_python(name, runtime):
+    data, path = data_of(name), MODELS / f"{name}.slim"
     queries = sp.csr_array(data.queries).astype(np.float32).astype(np.float64)  # the same in both types
     predictor, dense = slimsvm.load_predictor(path), queries.toarray()
     options = {key: value for key, value in data.query_options.items() if key == "lengths"}
@@ -179,8 +172,8 @@ def test_a_pipeline_takes_rows_as_they_are(scaler, machine, runtime, tmp_path):
         assert_near(model.scores(sp.csr_array(X)), expected)
 
 
-def test_sequences_of_any_length(runtime, stored):
-    path, X = MODELS / "sequence.slim", stored["queries"]
+def test_sequences_of_any_length(runtime):
+    path, X = MODELS / "sequence.slim", stored_arrays()["queries"]
     predictor = slimsvm.load_predictor(path)
     with Model(runtime, path) as model:
         for lengths in ([3, 5], [0, 1, 7, 0], [1] * 8, [8]):

@@ -50,6 +50,7 @@ def assert_near(found, expected, tolerance=5e-6):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.turns("opset")
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("kernel", WITH_FORMULA)
 def test_a_pipeline_is_one_graph(kernel, opset):

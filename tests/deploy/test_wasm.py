@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
-from fixtures.make_models import CASES, DATA, MODELS, get_data
+from fixtures.make_models import MODELS, SHIPPED, data_of, dense_queries
 from kernel_cases import WITH_FORMULA
 from node_for_tests import NODE
 from slimsvm.cli import main
@@ -20,7 +20,6 @@ from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.estimators._shared.model_files import plain_model_of
 
 MOST_BYTES, MOST_LINES = 60_000, 100
-SHIPPED = [name for name in CASES if not name.startswith("structured")]
 needs_runtime = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node")
 # Loads each model beside it, answers for its rows, and says what was thrown.
@@ -81,15 +80,12 @@ def answers(folder, models, cases):
 @needs_runtime
 @needs_node
 def test_every_model_predicts_as_in_python(tmp_path):
-    with np.load(DATA) as arrays:
-        stored = dict(arrays)
     models, cases = {}, {}
     for name in SHIPPED:
-        data = get_data(stored, CASES[name].data)
-        queries = data.queries.toarray() if hasattr(data.queries, "toarray") else np.asarray(data.queries)
-        lengths = data.query_options.get("lengths")
+        lengths = data_of(name).query_options.get("lengths")
         models[name] = read_plain_model(MODELS / f"{name}.slim")
-        cases[name] = {"rows": queries.tolist(), "lengths": None if lengths is None else np.asarray(lengths).tolist()}
+        lengths = None if lengths is None else np.asarray(lengths).tolist()
+        cases[name] = {"rows": dense_queries(name).tolist(), "lengths": lengths}
     X = np.random.default_rng(0).normal(size=(60, 3))
     for kernel in WITH_FORMULA:
         models[kernel] = plain_model_of(slimsvm.SVC(kernel=kernel, gamma=0.5, coef0=0.5).fit(X, X[:, 0] * X[:, 1] > 0))

@@ -92,6 +92,7 @@ def write(model, form, path):
     getattr(model, form)(path)
 
 
+@pytest.mark.turns("mode")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o755])
 def test_the_earlier_mode_is_kept(form, mode, model, tmp_path):

@@ -1,5 +1,7 @@
 """What solver="auto" stands for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,9 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import BCFW, CPSP, SVC, SVR, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import (
-    LEAST_SEARCH_N,
-    MAX_CUTS_N,
-    PER_VECTOR,
+    ChoiceSettings,
     choose_solver,
     exact_evals,
 )
@@ -100,33 +100,32 @@ def test_rows_on_disk_are_solved_for_exactly(tmp_path):
 
 
 def test_cuts_of_very_many_rows_are_sampled():
-    few, many = (np.zeros((MAX_CUTS_N + more, 1)) for more in (0, 1))
+    few, many = (np.zeros((ChoiceSettings.most_cut_rows + more, 1)) for more in (0, 1))
     assert type(chosen(few, task=Multiclass(3))) is ExactCuts
     assert type(chosen(many, task=Multiclass(3))) is ViolatedCuts
 
 
 @pytest.mark.parametrize("overlap", [0.0, 3.0])
-def test_what_the_exact_machine_would_take_is_estimated_by_a_sample(overlap, monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_EVALS", 2e7)
-    monkeypatch.setattr(automatic, "SAMPLE", 200)
+def test_what_the_exact_machine_would_take_is_estimated_by_a_sample(overlap):
+    own = ChoiceSettings(most_evals=2e7, sample=200)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))
     y = np.where(X[:, 0] + overlap * rng.normal(size=len(X)) > 0, 1, -1)
-    problem = problem_of(X, RBF(0.1), Binary(), y)
+    problem = replace(problem_of(X, RBF(0.1), Binary(), y), settings=(own,))
     estimate = exact_evals(problem)
-    assert estimate <= PER_VECTOR * len(X) ** 2
+    assert estimate <= own.per_vector * len(X) ** 2
     if not overlap:
-        assert estimate <= automatic.MAX_EVALS
+        assert estimate <= own.most_evals
         assert type(choose_solver(problem, None, False)) is Exact
         return
     with pytest.warns(
         ConvergenceWarning, match=r"exact solver takes some 4e.07 kernel evaluations for 4000 rows.*max_basis='auto'"
     ):
         assert type(choose_solver(problem, None, False)) is Compact
-    own = problem_of(X, CallableKernel(lambda A, B: A @ B.T), Binary(), y)
+    function = replace(problem, kernel=CallableKernel(lambda A, B: A @ B.T))
     with pytest.warns(ConvergenceWarning, match="solver='violated-cuts'"):
-        assert type(choose_solver(own, None, False)) is ViolatedCuts
-    matrix = problem_of(np.eye(4000), Precomputed(), Binary(), y)
+        assert type(choose_solver(function, None, False)) is ViolatedCuts
+    matrix = replace(problem_of(np.eye(4000), Precomputed(), Binary(), y), settings=(own,))
     assert type(choose_solver(matrix, None, False)) is Exact
 
 
@@ -181,7 +180,7 @@ def test_a_metric_is_learned_by_refine():
 
 
 def test_with_a_metric_to_be_learned_few_vectors_are_searched_for_too():
-    X = np.zeros((LEAST_SEARCH_N, 2))
+    X = np.zeros((ChoiceSettings.least_searched, 2))
     for task in (Binary(), Multiclass(3), Regression()):
         for max_basis in (None, "auto"):
             found = chosen(X, task=task, max_basis=max_basis, learns_metric=True)

@@ -29,6 +29,8 @@ from slimsvm.kernels import KERNELS
 from slimsvm.rows.arrays import CHECKED_VALUES
 from slimsvm.solvers import SOLVERS
 
+pytestmark = pytest.mark.turns("name")  # the checks are in one place for all estimators
+
 # ---- data
 
 
@@ -42,6 +44,7 @@ def test_numbers_whose_sum_is_infinite_are_finite(opposed):
         check_finite(X)
 
 
+@pytest.mark.turns("value", "word")
 @BOTH
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array, np.float32])
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])

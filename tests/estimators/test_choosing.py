@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
 from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared import automatic
-from slimsvm.estimators._shared.automatic import evenly
+from slimsvm.estimators._shared.automatic import TrialSettings, evenly
 from slimsvm.kernels import Laplacian
 from slimsvm.parts.run import Status
 from slimsvm.tasks import ExampleTask, FBeta
@@ -178,10 +178,9 @@ def test_one_call_without_any_search(noisy_moons):
 
 
 @pytest.mark.parametrize("labels", [np.repeat([0, 1, 2], [900, 60, 40]), np.linspace(0, 1, 1000)])
-def test_parts_hold_the_same_shares(labels, monkeypatch):
-    monkeypatch.setattr(automatic, "MAX_TRAINING", 400)
-    monkeypatch.setattr(automatic, "MAX_VALIDATION", 100)
-    training, held = automatic._parts(labels, np.random.default_rng(0), len(labels))
+def test_parts_hold_the_same_shares(labels):
+    own = TrialSettings(most_training=400, most_validation=100)
+    training, held = automatic._parts(labels, np.random.default_rng(0), len(labels), own)
     assert len(training) == 400
     assert len(held) == 100
     assert not set(training) & set(held)
@@ -196,11 +195,10 @@ def test_parts_hold_the_same_shares(labels, monkeypatch):
     [([50, 50], 50), ([95, 5], 100), ([996, 3, 1], 800), ([10] * 25, 125), (None, 50)],
     ids=["even", "rare", "very rare", "many classes", "targets"],
 )
-def test_so_many_rows_train_that_the_rarest_class_has_enough(y, few, monkeypatch):
+def test_so_many_rows_train_that_the_rarest_class_has_enough(y, few, settings_of_estimators):
     X = np.random.default_rng(0).normal(size=(1000, 2))
     labels = X[:, 0] if y is None else np.resize(np.repeat(np.arange(len(y)), y), 1000)
-    monkeypatch.setattr(automatic, "FEW_TRAINING", 50)
-    monkeypatch.setattr(automatic, "RAREST", 5)
+    settings_of_estimators(TrialSettings(few_training=50, rarest=5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = (SVR if y is None else SVC)(C="validate", solver="exact", max_iter=1).fit(X, labels)
@@ -218,11 +216,12 @@ def test_so_many_rows_train_that_the_rarest_class_has_enough(y, few, monkeypatch
     ],
     ids=["as few rows have it", "not beyond a worse one", "the narrowest", "none is narrower"],
 )
-def test_narrower_kernels_are_tried_again_with_more_rows(few, all_rows, tried, best, monkeypatch):
+def test_narrower_kernels_are_tried_again_with_more_rows(
+    few, all_rows, tried, best, monkeypatch, settings_of_estimators
+):
     X, y = make_moons(300, random_state=0)
     scale, found = 1 / (2 * X.var()), []
-    monkeypatch.setattr(automatic, "FEW_TRAINING", 100)
-    monkeypatch.setattr(automatic, "RAREST", 10)
+    settings_of_estimators(TrialSettings(few_training=100, rarest=10))
 
     def one(self, problem, state):
         n_rows, factor = problem.rows.n_rows, round(float(problem.kernel.gamma / scale), 6)
@@ -246,11 +245,12 @@ def test_narrower_kernels_are_tried_again_with_more_rows(few, all_rows, tried, b
     ],
     ids=["lower", "higher", "alone"],
 )
-def test_prices_near_the_best_are_tried_again_with_more_rows(few, all_rows, tried, best, monkeypatch):
+def test_prices_near_the_best_are_tried_again_with_more_rows(
+    few, all_rows, tried, best, monkeypatch, settings_of_estimators
+):
     X, y = make_moons(300, random_state=0)
     found = []
-    monkeypatch.setattr(automatic, "FEW_TRAINING", 100)
-    monkeypatch.setattr(automatic, "RAREST", 10)
+    settings_of_estimators(TrialSettings(few_training=100, rarest=10))
 
     def one(self, problem, state):
         if problem.rows.n_rows == 240:

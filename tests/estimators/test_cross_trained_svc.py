@@ -110,7 +110,7 @@ def test_all_stages_show_a_bar(capfd):
     assert capfd.readouterr().err == ""
     fitted(X, y, gamma=0.3, verbose=1)
     err = capfd.readouterr().err
-    for doing in "values of C of the machines of subsets", "values of C of the last machine":
+    for doing in "values of C of the models of subsets", "values of C of the last model":
         assert re.search(rf"{doing}: +\d+%\|.*<", err)
 
 

@@ -214,7 +214,7 @@ def test_the_mean_of_the_machines():
     X, y = noisy()
     clf = fitted(X, y, **PLAIN, subset_size=100, second_stage=False)
     edited = clone(clf).edit(X, y)
-    scores = np.mean([machine.scores(X)[:, 0] for machine in edited.first.machines], axis=0)
+    scores = np.mean([machine.scores(X)[:, 0] for machine in edited.first.models], axis=0)
     np.testing.assert_allclose(clf.decision_function(X), scores, atol=1e-6)
     np.testing.assert_array_equal(clf.support_vectors_, X[clf.support_])
     assert np.isnan(clf.objective_)

@@ -19,8 +19,7 @@ from distributed import Client, LocalCluster
 import dask_cases
 from dask_cases import SETTINGS, N, bits, dask_array, file_of, fitted, uneven
 from slimsvm.dask import SVC, SVR
-from slimsvm.dask.cluster import Cluster
-from slimsvm.dask.partitions import vector_of
+from slimsvm.dask.cluster import Cluster, vector_of
 from slimsvm.dask.rows import DaskRows, TaskSizes
 
 # Clusters leave sockets to the garbage collector.

@@ -177,13 +177,18 @@ def test_regression_with_widths_of_the_tube(reference):
     assert not hasattr(ours, "decision_function")
 
 
+class WithThreads(GridSearchSVC):
+    """Threads are used however few rows there are."""
+
+    _settings = grid_search.SearchSettings(threads_from=0)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_are_the_same_bits_for_any_number_of_threads(n_classes, monkeypatch):
     X, y = problem(n_classes=n_classes)
-    monkeypatch.setattr(grid_search, "WORTH_THREADS", 0)
 
     def searched(n_jobs):
-        search = GridSearchSVC(SVC(tol=1e-2), GRID, cv=3, n_jobs=n_jobs, scoring=spread).fit(X, y)
+        search = WithThreads(SVC(tol=1e-2), GRID, cv=3, n_jobs=n_jobs, scoring=spread).fit(X, y)
         return search.cv_results_["mean_test_score"]
 
     def spread(estimator, X, y):
@@ -206,12 +211,12 @@ def reversed_pieces(self, *args):
 
 
 def test_few_bytes_give_the_same_scores():
-    X, y = problem(400)
+    X, y = problem(200)
     wide, narrow = (
-        GridSearchSVC(SVC(tol=1e-6, memory_limit=megabytes), GRID, cv=3).fit(X, y) for megabytes in (2000, 0.2)
+        GridSearchSVC(SVC(tol=1e-6, memory_limit=megabytes), GRID, cv=3).fit(X, y) for megabytes in (2000, 0.05)
     )
     np.testing.assert_array_equal(wide.cv_results_["mean_test_score"], narrow.cv_results_["mean_test_score"])
-    assert narrow.best_estimator_.memory_limit == 0.2
+    assert narrow.best_estimator_.memory_limit == 0.05
 
 
 def test_a_line_along_C_takes_less_work_than_its_fits_alone(monkeypatch):
@@ -281,9 +286,8 @@ def test_candidates_that_fail_get_the_score_for_it():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_ends_the_search(n_jobs, monkeypatch):
+def test_an_interrupt_ends_the_search(n_jobs):
     X, y = problem(60)
-    monkeypatch.setattr(grid_search, "WORTH_THREADS", 0)
     seen = []
 
     def interrupted(estimator, X, y):
@@ -291,7 +295,7 @@ def test_an_interrupt_ends_the_search(n_jobs, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GridSearchSVC(param_grid={"C": [1.0, 2.0], "gamma": [0.1, 1.0]}, scoring=interrupted, n_jobs=n_jobs).fit(X, y)
+        WithThreads(param_grid={"C": [1.0, 2.0], "gamma": [0.1, 1.0]}, scoring=interrupted, n_jobs=n_jobs).fit(X, y)
     assert len(seen) <= n_jobs
 
 
@@ -353,10 +357,9 @@ def test_who_leaves_was_behind_on_every_split():
     assert racing == set(np.flatnonzero(np.isfinite(early.cv_results_["mean_test_score"])))
 
 
-def test_early_stopping_gives_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(grid_search, "WORTH_THREADS", 0)
+def test_early_stopping_gives_the_same_for_any_number_of_threads():
     X, y = problem(200)
-    one, two = (GridSearchSVC(param_grid=WIDE, cv=4, early_stopping=True, n_jobs=n).fit(X, y) for n in (1, 2))
+    one, two = (WithThreads(param_grid=WIDE, cv=4, early_stopping=True, n_jobs=n).fit(X, y) for n in (1, 2))
     assert_same(one, two, atol=0)
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from kernel_cases import with_metric
 from slimsvm import SVC, SVR, LearnedAxes
-from slimsvm.estimators.learned_axes import model_of, outer_product_of_gradients, principal_axes
+from slimsvm.estimators.transformers import model_of, outer_product_of_gradients, principal_axes
 from slimsvm.kernels import kernels_with
 
 QUICK = SVC(kernel="rbf", solver="exact", C=5.0)
@@ -58,12 +58,12 @@ def test_gradients_are_those_of_the_scores(kernel, gamma, n_classes):
     np.testing.assert_allclose(found, naive_outer_product(machine, X[:40]), rtol=1e-5, atol=1e-7 * np.abs(found).max())
 
 
-def test_rows_in_blocks_have_the_same_gradients(monkeypatch):
+def test_rows_in_blocks_have_the_same_gradients():
     X, y = rows_of_turned_classes(100)
     model, kernel = model_of(QUICK.fit(X, y))
     whole = outer_product_of_gradients(model, kernel, X)
-    monkeypatch.setattr("slimsvm.estimators.learned_axes.BLOCK_VALUES", 7 * model.n_basis)
-    np.testing.assert_allclose(outer_product_of_gradients(model, kernel, X), whole, rtol=1e-12)
+    in_blocks = outer_product_of_gradients(model, kernel, X, block_values=7 * model.n_basis)
+    np.testing.assert_allclose(in_blocks, whole, rtol=1e-12)
 
 
 def test_the_first_axis_is_the_one_along_which_classes_change():

@@ -57,6 +57,7 @@ LABELS = {
 }
 
 
+@pytest.mark.turns("labels")
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_missing_labels(name, labels):

@@ -50,6 +50,7 @@ def shared(A, B):
     return Shared()(A, B)
 
 
+@pytest.mark.turns("container")
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_as_scikit_learn(machine, container):

@@ -58,6 +58,7 @@ def test_extreme_gamma(name, solver, gamma):
 
 
 @EVERY_FIT
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize("kernel", ["sigmoid", "poly", "laplacian", "linear"])
 def test_other_kernels(name, solver, kernel):
     """The sigmoid kernel is not positive semidefinite: the answer is defined, if no optimum."""
@@ -85,6 +86,7 @@ def test_constant_columns_and_duplicate_rows(name, solver):
 
 
 @EVERY_FIT
+@pytest.mark.turns("X")
 @pytest.mark.parametrize(
     "X", [np.zeros((20, 2)), np.full((20, 2), 1e8), sp.csr_array((20, 3))], ids=["0", "1e8", "CSR"]
 )
@@ -125,6 +127,7 @@ def test_one_row_per_class(solver):
         assert estimator.predict(X).tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.turns("name")
 @BOTH
 @pytest.mark.parametrize(
     "solver", [ViolatedCuts(sample_size=1), ViolatedCuts(5000), UniformCuts(1), UniformCuts(5000)], ids=repr
@@ -153,6 +156,7 @@ def test_far_from_the_origin(name, solver):
     assert far.objective_ == pytest.approx(near.objective_, rel=2e-3)
 
 
+@pytest.mark.turns("name")
 @BOTH
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
 def test_tiny_and_huge_features(name, scale):

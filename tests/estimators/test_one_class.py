@@ -1,5 +1,7 @@
 """OneClassSVM: LIBSVM's optimum, scikit-learn's checks, weights, levels, files, refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -9,10 +11,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
 from slimsvm import Exact, OneClassSVM
-from slimsvm.parts.dual_ascent import kernel_values
+from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.solvers import exact
+from slimsvm.solvers.exact import ExactSettings
 from slimsvm.tasks import OneClass
 
 
@@ -71,16 +73,14 @@ def test_whole_numbers_as_weights_are_repeats():
 
 
 @pytest.mark.parametrize("kept", [0, 64])
-def test_growing_active_rows_come_to_the_optimum_of_all(kept, monkeypatch):
+def test_growing_active_rows_come_to_the_optimum_of_all(kept):
     X, task = rows(2000), OneClass(0.2)
     problem = Problem(
         as_rows(X), task.encode(X), task, slimsvm.kernels.RBF(0.5), intercept="free", tol=1e-5, random_state=0
     )
     whole = Exact().solve(problem)
-    monkeypatch.setattr(exact, "FIRST_ROWS", 100)
-    monkeypatch.setattr(exact, "ALL_LINES_SHARE", 0.0)
-    monkeypatch.setattr(kernel_values, "NEVER_KEPT", kept)
-    fit = Exact(64).solve(problem)
+    settings = ExactSettings(first_rows=100, all_lines_share=0.0), ValueSettings(never_kept=kept)
+    fit = Exact(64).solve(replace(problem, settings=settings))
     assert fit.history[0]["n_active"] < 1000
     assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)
     assert fit.objective == pytest.approx(whole.objective, rel=1e-5)

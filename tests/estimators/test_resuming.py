@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import slimsvm
 from block_rows_cases import in_blocks
 from slimsvm import SVC, SVR, Checkpoint, LowRank, Refine, modelfile
+from slimsvm.parts.descent.first_basis import SampleSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N, FEW = 6_000, Refine(8, epochs=4)
@@ -80,9 +81,9 @@ def bits_of(machine):
 
 
 @pytest.fixture(autouse=True)
-def a_sample(monkeypatch):
+def a_sample(settings_of_estimators):
     """Vectors are learned from a sample, as of very many rows."""
-    monkeypatch.setattr("slimsvm.parts.descent.first_basis.LEARNING_ROWS", 4_000)
+    settings_of_estimators(SampleSettings(most_rows=4_000))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -99,8 +100,8 @@ def test_the_same_bits_wherever_a_fit_was_cut_off(name, tmp_path):
         assert bits_of(cut.set_params(warm_start=True).fit(X, y)) == bits_of(whole), at
 
 
-def test_vectors_of_all_rows_and_cut_off_twice(tmp_path, monkeypatch):
-    monkeypatch.undo()
+def test_vectors_of_all_rows_and_cut_off_twice(tmp_path, settings_of_estimators):
+    settings_of_estimators()
     X, y = data_of("")
     make, path = CASES["sweeps of Refine"], tmp_path / "run.slim"
     whole, n = make().fit(X, y), writings(make(), X, y)
@@ -115,8 +116,8 @@ def test_vectors_of_all_rows_and_cut_off_twice(tmp_path, monkeypatch):
 CHILD = """
 import os, signal, sys
 from test_resuming import *
-import slimsvm.parts.descent.first_basis as learning
-learning.LEARNING_ROWS = 4_000
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+KernelEstimator._settings = (SampleSettings(most_rows=4_000),)
 name, path, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
 X, y = data_of(name)
 machine = slimsvm.load(path).set_params(warm_start=True) if os.path.exists(path) else CASES[name]()
@@ -154,7 +155,7 @@ def cut_off(path, X, y, at=2):
     return slimsvm.load(path).set_params(warm_start=True)
 
 
-def test_what_has_changed_is_named(tmp_path):
+def test_what_has_changed_is_named(tmp_path, settings_of_estimators):
     X, y = data_of("")
     n = writings(CASES["steps of LowRank"](), X, y)
     cut = cut_off(tmp_path / "run.slim", X, y, n - 1)
@@ -172,6 +173,9 @@ def test_what_has_changed_is_named(tmp_path):
         cut.set_params(C=3.0).fit(X, y)
     with pytest.raises(ValueError, match=r"solver: found LowRank\(.*max_basis=11.*was LowRank\(.*max_basis=12"):
         cut.set_params(C=10.0, solver__max_basis=11).fit(X, y)
+    settings_of_estimators()
+    with pytest.raises(ValueError, match=r"settings: found None, was \(SampleSettings\(most_rows=4000"):
+        cut.set_params(solver__max_basis=12).fit(X, y)
 
 
 def test_a_checkpoint_is_no_larger_than_it_says(tmp_path):

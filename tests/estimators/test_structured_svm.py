@@ -262,6 +262,7 @@ def test_grades_are_multiclass_with_costs():
 # ---- the estimator
 
 
+@pytest.mark.turns("sparse")
 @pytest.mark.parametrize("solver", ["auto", ViolatedCuts(8), CPSP(15), Refine(8, epochs=20), "uniform-cuts"], ids=str)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_solvers_containers_and_pickles(solver, sparse):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
-from slimsvm.estimators._shared import automatic
+from slimsvm.estimators._shared.automatic import ChoiceSettings
 from slimsvm.rows import MAX_SPARSE_FEATURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "which_estimator.md").read_text(encoding="utf-8")
@@ -47,12 +47,11 @@ def labels_of(kind):
 
 
 @pytest.mark.parametrize(("estimator", "rows", "y", "solver", "several"), LINES)
-def test_the_solver_that_the_table_names(estimator, rows, y, solver, several, tmp_path, monkeypatch):
+def test_the_solver_that_the_table_names(estimator, rows, y, solver, several, tmp_path, settings_of_estimators):
     if rows == "over 300,000":
-        monkeypatch.setattr(automatic, "MAX_CUTS_N", N - 1)
+        settings_of_estimators(ChoiceSettings(most_cut_rows=N - 1))
     if rows == "over 10¹² kernel values":
-        monkeypatch.setattr(automatic, "MAX_EVALS", 1.0)
-        monkeypatch.setattr(automatic, "SAMPLE", N // 2)
+        settings_of_estimators(ChoiceSettings(most_evals=1.0, sample=N // 2))
     labels = labels_of(y)
     names = {"costs": np.ones((2, 2)) - np.eye(2), "function": lambda A, B: A @ B.T + 1.0}
     if y == "classes":

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import naive
 from block_cases import DECOMPOSING, check_warm_start, optimum, problem_of
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import BCFW, SVC, ExactCuts, SequenceSVM, load
 from slimsvm.kernels import RBF, FeatureRows, KernelRows, Linear
 from slimsvm.model import LinearModel
@@ -47,7 +47,7 @@ CONTAINERS = {"dense": np.asarray, "csr": sp.csr_array}
 AXES = {"intercept": ["regularized", "none"], "container": sorted(CONTAINERS), "name": DECOMPOSING}
 
 
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_explicit_weights_are_the_expansion(intercept, container, name):
     problem, X, _ = problem_of(name, Linear(), 1, intercept=intercept, precision="float64")
     problem = replace(problem, rows=as_rows(CONTAINERS[container](X.astype(float))))

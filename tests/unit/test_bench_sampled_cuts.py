@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC as SklearnSVC
 
+from bench_cases import Spy, small_set
 from benchmarks.sampled_cuts import experiments
 from benchmarks.sampled_cuts.experiments import EXPERIMENTS, Scope, board, quick, run_experiments
 from benchmarks.sampled_cuts.tables import all_tables
@@ -173,22 +174,9 @@ def test_the_papers_steps_and_ours(problem):
 # -- experiments ----------------------------------------------------------------------------------------------------
 
 
-class Spy(Session):
-    """Notes what would have been compared."""
-
-    def compare(self, part, compared, problem):
-        return [{"part": part, "methods": [method.name for method in compared], "problem": problem}]
-
-
 @pytest.fixture
 def small_sets(monkeypatch):
-    """Every benchmark set with 200 rows of a checkerboard."""
-
-    def load(name):
-        X, y = checkerboard(200, random_state=0)
-        return SimpleNamespace(X_train=X, y_train=y, X_test=X[:50], y_test=y[:50])
-
-    monkeypatch.setattr(experiments, "load", load)
+    monkeypatch.setattr(experiments, "load", small_set)
     experiments._load.cache_clear()
     yield
     experiments._load.cache_clear()

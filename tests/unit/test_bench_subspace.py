@@ -1,6 +1,5 @@
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_array
 from sklearn.svm import SVC as SklearnSVC
 
+from bench_cases import Spy, small_set
 from benchmarks.command_line import main
 from benchmarks.shared import methods
 from benchmarks.shared.trials import Problem, Session, measure
@@ -93,25 +93,9 @@ def test_sparse_rows_have_the_same_exact_svm_and_no_learned_metric():
 # -- experiments ----------------------------------------------------------------------------------------------------
 
 
-class Spy(Session):
-    """Notes what would have been compared."""
-
-    def compare(self, part, compared, problem):
-        return [{"part": part, "methods": [method.name for method in compared], "problem": problem}]
-
-
 @pytest.fixture
 def small_sets(monkeypatch):
-    """Every benchmark set with 200 rows of a checkerboard, money-fx sparse and with 64-bit indices."""
-
-    def load(name):
-        X, y = checkerboard(200, random_state=0)
-        if name == "money-fx":
-            X = csr_array(X)
-            X = csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
-        return SimpleNamespace(X_train=X, y_train=y, X_test=X[:50], y_test=y[:50])
-
-    monkeypatch.setattr(experiments, "load", load)
+    monkeypatch.setattr(experiments, "load", small_set)
     for cache in (experiments._load, experiments.benchmark_set, experiments.prepared):
         cache.cache_clear()
     yield

@@ -23,6 +23,7 @@ def as_array(block):
     return block.toarray() if sp.issparse(block) else block
 
 
+@pytest.mark.turns("dtype")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 @pytest.mark.parametrize("form", ["functions", "arrays", "F", "csr", "csr functions", "memmap"])
 def test_any_rows_by_number(form, dtype, tmp_path):
@@ -178,6 +179,7 @@ BAD = {
 }
 
 
+@pytest.mark.turns("is_made")
 @pytest.mark.parametrize("is_made", [False, True])
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_blocks_are_named(bad, is_made):

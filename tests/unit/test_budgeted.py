@@ -14,8 +14,9 @@ from slimsvm.budget import BUDGET_RULES, BudgetedModel, Remove
 from slimsvm.budget.budgeted_model import N_COUNTS
 from slimsvm.budget.steps import DUAL, PRIMAL
 from slimsvm.kernels import RBF
-from slimsvm.parts.budgeted import box_dual, plain_ascent
+from slimsvm.parts.budgeted import box_dual
 from slimsvm.parts.budgeted.box_dual import steps_of
+from slimsvm.parts.budgeted.plain_ascent import PlainAscentSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts
@@ -90,9 +91,9 @@ def test_with_room_for_all_rows_several_classes_are_finished_to_the_optimum(task
         )
 
 
-def test_ascent_that_does_not_end_says_so_or_is_finished(monkeypatch):
-    monkeypatch.setattr(plain_ascent, "MAX_SWEEPS", 2)
+def test_ascent_that_does_not_end_says_so_or_is_finished():
     problem, _ = problem_of("binary", C=100.0)
+    problem = replace(problem, settings=(PlainAscentSettings(sweeps=2),))
     with pytest.warns(ConvergenceWarning, match="coordinate ascent ended after 2 sweeps with a gap of"):
         rough = BSCA(finish=False).solve(problem)
     fine = BSCA().solve(problem)

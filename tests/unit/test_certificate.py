@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import naive
 import slimsvm
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import SVC, SVR, SequenceSVM
 from slimsvm.parts.certificate import certify
 from slimsvm.parts.dual_ascent import block_ascent
@@ -172,11 +172,11 @@ def test_no_time_at_all_still_bounds():
 
 @INTERCEPTS
 @KINDS
-def test_more_time_never_lowers_the_bound_and_some_of_the_rows_are_a_dual_point(kind, intercept, monkeypatch):
+def test_more_time_never_lowers_the_bound_and_some_of_the_rows_are_a_dual_point(
+    kind, intercept, monkeypatch, settings_of_estimators
+):
     """Time ends at one look at the clock after the other: after the sample, between parts of the rows, in a pass."""
-    monkeypatch.setattr(block_ascent, "SAMPLE", 60)
-    monkeypatch.setattr(block_ascent, "STRIDE", 50)
-    monkeypatch.setattr(block_ascent, "BLOCK", 100)
+    settings_of_estimators(block_ascent.BlockSettings(sample=60, stride=50, block=100))
     X, y = data(kind, 300)
     best = optimum_of(kind, X, y, 3.0, intercept)
     model = estimator_of(kind, C=3.0, intercept=intercept, max_basis=10).fit(X, y)
@@ -297,7 +297,7 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_several_classes_are_certified_whatever_the_solver(solver, intercept, costs):
     X, y = three_classes(600)
     best = optimum_of_three_classes(600, 3.0, intercept, costs)

@@ -10,10 +10,10 @@ from sklearn.svm import OneClassSVM as TheirOneClassSVM
 
 import naive
 import slimsvm
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import SVC, OneClassSVM
 from slimsvm.kernels import RBF
-from slimsvm.parts.dual_ascent import block_ascent
+from slimsvm.parts.dual_ascent.block_ascent import BlockSettings, DualAscent
 
 
 def blobs(n, k=3, seed=0):
@@ -38,8 +38,8 @@ def one_class_optimum(X, nu, weights=None):
 
 @pytest.mark.parametrize("nu", [0.02, 0.3, 1.0])
 @pytest.mark.parametrize("block", [40, 2048])
-def test_one_class_is_bounded_from_any_model(nu, block, monkeypatch):
-    monkeypatch.setattr(block_ascent, "BLOCK", block)
+def test_one_class_is_bounded_from_any_model(nu, block, settings_of_estimators):
+    settings_of_estimators(BlockSettings(block=block))
     X, _ = blobs(150)
     best = one_class_optimum(X, nu)
     model = OneClassSVM(nu=nu, gamma=0.5).fit(X)
@@ -140,9 +140,9 @@ AXES = {
 
 
 @pytest.mark.filterwarnings("ignore:the model of 15 vectors is right on")  # at the smallest price
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_nine_tenths_of_the_optimum_at_every_price_in_ten_passes(n_classes, solver, C, monkeypatch):
-    monkeypatch.setattr(block_ascent.DualAscent, "out_of_time", property(lambda ascent: ascent.n_passes >= 10))
+    monkeypatch.setattr(DualAscent, "out_of_time", property(lambda ascent: ascent.n_passes >= 10))
     X, y = blobs(300, n_classes)
     best = best_of(n_classes, C)
     model = best

@@ -52,6 +52,7 @@ def predicted(capsys, model, data, *options):
     return out, err
 
 
+@pytest.mark.turns("order")
 @pytest.mark.parametrize("order", [["fare", "pclass", "age", "kind"], ["kind", "age", "fare", "pclass"], NAMES[::-1]])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_the_order_of_columns_does_not_matter(capsys, tmp_path, table, trained, order, separator):

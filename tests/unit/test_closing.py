@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification
 
 from slimsvm import CPSP, SVC
 from slimsvm.kernels import RBF, Polynomial
-from slimsvm.parts.descent.closing_descent import AUTO_ROWS, AUTO_SWEEPS, SHRINK, small_coefficients
+from slimsvm.parts.descent.closing_descent import ClosingSettings, small_coefficients
 
 
 @pytest.fixture
@@ -39,11 +39,11 @@ def test_sweeps_move_the_vectors_to_a_lower_objective(kernel, share, n_classes):
     assert before[0] > paper.objective_
 
 
-def test_sweeps_that_raise_the_objective_are_thrown_away(problem, monkeypatch):
+def test_sweeps_that_raise_the_objective_are_thrown_away(problem, settings_of_estimators):
     """One sweep from coefficients made far too small: the model stays as the pursuit left it."""
     X, y = problem
     paper = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=0, vectors_per_cut=4), random_state=0).fit(X, y)
-    monkeypatch.setattr("slimsvm.parts.descent.closing_descent.SHRINK", 1e9)
+    settings_of_estimators(ClosingSettings(shrink=1e9))
     wild = SVC(C=2.0, gamma=0.1, solver=CPSP(40, sweeps=1, vectors_per_cut=4), random_state=0).fit(X, y)
     assert wild.status_ == "converged"
     assert np.array_equal(wild.basis_vectors_, paper.basis_vectors_)
@@ -56,14 +56,14 @@ def test_small_coefficients_are_nearly_the_same_function(problem):
     X, y = problem
     model = SVC(C=100.0, gamma=0.1, solver=CPSP(60, sweeps=0), random_state=0).fit(X, y).model_
     gram = RBF(0.1).block(model.basis, model.basis)
-    small = small_coefficients(gram, model.coef)
-    np.testing.assert_allclose(small, np.linalg.solve(gram + SHRINK * np.eye(60), gram @ model.coef), rtol=1e-6)
+    small = small_coefficients(gram, model.coef, 0.1)
+    np.testing.assert_allclose(small, np.linalg.solve(gram + 0.1 * np.eye(60), gram @ model.coef), rtol=1e-6)
     K = RBF(0.1).block(X, model.basis)
     assert np.abs(small).max() < 0.5 * np.abs(model.coef).max()
     assert np.corrcoef((K @ small).ravel(), (K @ model.coef).ravel())[0, 1] > 0.9
 
 
-def test_who_gets_sweeps(problem):
+def test_who_gets_sweeps(problem, settings_of_estimators):
     X, y = problem
     with pytest.raises(ValueError, match="sweeps must be an integer >= 0 or 'auto', found -1"):
         SVC(solver=CPSP(5, sweeps=-1)).fit(X, y)
@@ -74,21 +74,21 @@ def test_who_gets_sweeps(problem):
     with pytest.raises(ValueError, match="sweeps=3 needs method='newton', found cutting planes"):
         SVC(solver=CPSP(5, method="cutting-planes", sweeps=3)).fit(X, y)
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((AUTO_ROWS, 2)).astype(np.float32)
+    X = rng.standard_normal((ClosingSettings.rows, 2)).astype(np.float32)
     y = np.where(X[:, 0] > 0, 1, -1)
 
     def swept(X, y, *args):
         records = SVC(gamma=1.0, solver=CPSP(*args), random_state=0).fit(X, y).history_
         return sum("objective_estimate" in record for record in records)
 
-    assert swept(X, y, 2) == AUTO_SWEEPS
-    with pytest.MonkeyPatch.context() as patched:  # a start that loses nearly everything
-        patched.setattr("slimsvm.parts.descent.closing_descent.SHRINK", 10.0)
-        assert swept(X, y, 2) == 0
-        patched.setattr("slimsvm.parts.descent.closing_descent.SHRINK", 2.0)  # two far vectors lose four ninths
-        assert swept(X, y, 2) == AUTO_SWEEPS
-        patched.setattr("slimsvm.parts.descent.closing_descent.FEW_VECTORS", 1)
-        assert swept(X, y, 2) == 0
+    assert swept(X, y, 2) == ClosingSettings.sweeps
+    settings_of_estimators(ClosingSettings(shrink=10.0))  # a start that loses nearly everything
+    assert swept(X, y, 2) == 0
+    settings_of_estimators(ClosingSettings(shrink=2.0))  # two far vectors lose four ninths
+    assert swept(X, y, 2) == ClosingSettings.sweeps
+    settings_of_estimators(ClosingSettings(shrink=2.0, few_vectors=1))
+    assert swept(X, y, 2) == 0
+    settings_of_estimators()
     assert swept(X, y, 2, "training-rows") == 0
     assert swept(X[1:], y[1:], 2) == 0
     assert swept(sp.csr_array(X), y, 2) == 0

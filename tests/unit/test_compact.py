@@ -14,17 +14,14 @@ from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.size_search import compact, moves, size_search, trials
+from slimsvm.size_search import compact, moves, size_search
+from slimsvm.size_search.moves import MoveSettings
 from slimsvm.size_search.trials import (
-    FACTOR,
     FEW_ROWS,
     FOLDS,
     LEAST_HELD,
-    LEAST_RATE,
     MAX_HELD,
-    MOST_FACTOR,
-    RATE,
-    SLOW_RATE,
+    SizeSettings,
     Trial,
     allowed_error,
     err_surely_less,
@@ -150,7 +147,9 @@ def test_the_exact_machine_of_all_rows_begins_at_that_of_a_part(monkeypatch):
 
 
 @pytest.mark.parametrize(("data", "first"), [(moons, 8), (three_classes, 4)])
-def test_newtons_method_begins_near_to_the_exact_machine_of_the_same_task(data, first, monkeypatch):
+def test_newtons_method_begins_near_to_the_exact_machine_of_the_same_task(
+    data, first, monkeypatch, settings_of_estimators
+):
     begun, solve = [], size_search.LowRank.solve
 
     def noting(solver, problem, state=None, callbacks=()):
@@ -159,7 +158,7 @@ def test_newtons_method_begins_near_to_the_exact_machine_of_the_same_task(data, 
 
     monkeypatch.setattr(size_search.LowRank, "solve", noting)
     monkeypatch.setattr(size_search.SizeSearch, "_may_ascend", lambda *args: False)
-    monkeypatch.setattr(trials, "FIRST_SIZE", first)  # so few that of several classes a score each is tried, too
+    settings_of_estimators(SizeSettings(first=first))  # so few that of several classes a score each is tried, too
     X, y = data()
     SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
     assert begun
@@ -189,7 +188,7 @@ def test_the_search_ends_where_it_has_taken_what_it_may(monkeypatch):
 
 
 @pytest.mark.parametrize("factor", [1.0, 4.0])
-def test_what_a_search_takes_is_foreseen(monkeypatch, factor):
+def test_what_a_search_takes_is_foreseen(monkeypatch, factor, settings_of_estimators):
     """Sizes for which there is no room are not begun; what they take is foreseen but for some preparation."""
     seen, try_sizes = [], compact._Search.try_sizes
 
@@ -198,7 +197,7 @@ def test_what_a_search_takes_is_foreseen(monkeypatch, factor):
         seen.append((search._taken(), search._exact_work(), len(search.trials)))
 
     none_will_do(monkeypatch)
-    monkeypatch.setattr(moves, "QUICK_WORK", 0.0)
+    settings_of_estimators(MoveSettings(quick_work=0.0))
     monkeypatch.setattr(compact._Search, "try_sizes", noting)
     X, y = moons(6000)
     SVC(C=10.0, gamma=1.0, solver=Compact(search_factor=factor), random_state=0).fit(X, y)
@@ -216,8 +215,8 @@ def test_the_rows_held_out_are_the_same_whatever_the_vectors_are():
 # -- several classes ----------------------------------------------------------------------------------------------
 
 
-def test_pairs_of_classes_or_a_score_each_whichever_errs_less(monkeypatch):
-    monkeypatch.setattr(trials, "FIRST_SIZE", 4)  # so few that pairs do not do, and both are tried
+def test_pairs_of_classes_or_a_score_each_whichever_errs_less(settings_of_estimators):
+    settings_of_estimators(SizeSettings(first=4))  # so few that pairs do not do, and both are tried
     X, y = three_classes()
     clf = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
     tried = {trial["multi_class"]: trial["error"] for trial in clf.validation_}
@@ -261,9 +260,9 @@ def test_every_way_to_vectors(kernel, form):
     assert clf.lower_bound_ <= clf.objective_
 
 
-def test_vectors_of_text_stay_sparse_where_many_are_needed(monkeypatch):
+def test_vectors_of_text_stay_sparse_where_many_are_needed(monkeypatch, settings_of_estimators):
     monkeypatch.setattr(rows.arrays, "MAX_SPARSE_FEATURES", 1)
-    monkeypatch.setattr(moves, "MAX_PREIMAGES", 0)
+    settings_of_estimators(MoveSettings(most_preimages=0))
     X, y = moons(600)
     clf = SVC(C=10.0, gamma=1.0, solver=Compact(0.02), random_state=0).fit(sp.csr_array(X), y)
     assert stages(clf)[-1] == "all rows"
@@ -441,12 +440,12 @@ def test_the_first_number_of_vectors():
 
 def test_the_next_number_of_vectors_goes_by_how_far_the_best_is_from_allowed():
     far, near = trial(25, 0.02, 0.005), trial(25, 0.002, 0.001)
-    assert next_size(25, 400, [far]) == int(25 * 10 ** (1 / RATE))
-    assert next_size(25, 400, [far, near]) == FACTOR * 25
-    assert next_size(25, 400, [trial(25, 1.0)]) == MOST_FACTOR * 25
+    assert next_size(25, 400, [far]) == int(25 * 10 ** (1 / SizeSettings.rate))
+    assert next_size(25, 400, [far, near]) == SizeSettings.factor * 25
+    assert next_size(25, 400, [trial(25, 1.0)]) == SizeSettings.most_factor * 25
     assert next_size(25, 69, [near]) == 69
     assert next_size(400, 400, [near]) is None
-    assert next_size(25, 400, [trial(25, 0.001, allowed=0.0)]) == FACTOR * 25
+    assert next_size(25, 400, [trial(25, 0.001, allowed=0.0)]) == SizeSettings.factor * 25
 
 
 @pytest.mark.parametrize(
@@ -552,16 +551,18 @@ def test_of_several_kinds_a_later_one_must_err_surely_less():
 
 def test_the_next_number_of_vectors_goes_by_how_quickly_errors_fell():
     slow, fast, now = trial(25, 0.02), trial(25, 0.08), trial(50, 0.01)
-    assert next_size(50, 4000, [now], [slow]) == int(50 * 4 ** (1 / SLOW_RATE))  # it fell with the power of 1
-    assert next_size(50, 4000, [now], [fast]) == int(50 * 4 ** (1 / RATE))  # … with that of 3
+    assert next_size(50, 4000, [now], [slow]) == int(
+        50 * 4 ** (1 / SizeSettings.slow_rate)
+    )  # it fell with the power of 1
+    assert next_size(50, 4000, [now], [fast]) == int(50 * 4 ** (1 / SizeSettings.rate))  # … with that of 3
     between = trial(25, 0.01 * 2**1.5)
     assert next_size(50, 4000, [now], [between]) == pytest.approx(50 * 4 ** (1 / 1.5), abs=1)
     learned = Trial(25, "learned", None, 0.12, 0.02, 0.0, 0.0025)
-    assert next_size(50, 4000, [now], [learned]) == int(50 * 4 ** (1 / RATE))  # of another kind
+    assert next_size(50, 4000, [now], [learned]) == int(50 * 4 ** (1 / SizeSettings.rate))  # of another kind
 
 
 def test_when_there_is_no_hope():
-    least = 100 * (0.03 / 0.0025) ** (1 / LEAST_RATE)
+    least = 100 * (0.03 / 0.0025) ** (1 / SizeSettings.least_rate)
     assert not is_hopeless(trial(50, 0.06), trial(100, 0.03), int(least) + 1)
     assert is_hopeless(trial(50, 0.06), trial(100, 0.03), int(least) - 1)
     assert is_hopeless(trial(50, 0.02), trial(100, 0.03), int(least) - 1)
@@ -585,12 +586,12 @@ def test_classes_turn_into_pairs_and_back():
     assert Binary().in_pairs() is Binary().in_scores() is None
 
 
-def test_many_pairs_are_moved_towards_by_some_random_sums(monkeypatch):
-    """Seven classes have 21 functions, more than SKETCH; the error is that of few functions all the same."""
+def test_many_pairs_are_moved_towards_by_some_random_sums(settings_of_estimators):
+    """Seven classes have 21 functions, more than are moved towards; the error is that of few functions all the same."""
     X, y = make_classification(
         1500, 6, n_informative=6, n_redundant=0, n_classes=7, n_clusters_per_class=1, class_sep=3.0, random_state=0
     )
     mixed = SVC(max_basis="auto", multi_class="ovo", random_state=0).fit(X[:1000], y[:1000])
-    monkeypatch.setattr(moves, "SKETCH", 100)
+    settings_of_estimators(MoveSettings(sketch=100))
     whole = SVC(max_basis="auto", multi_class="ovo", random_state=0).fit(X[:1000], y[:1000])
     assert abs(mixed.score(X[1000:], y[1000:]) - whole.score(X[1000:], y[1000:])) < 0.02

@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 import slimsvm
 from kernel_cases import with_metric
 from slimsvm import SVC, SVR, KernelExpansion, compress
-from slimsvm.bases.distance import Distance, descend
+from slimsvm.bases.distance import Distance, DistanceSettings, descend
 from slimsvm.bases.preimage import TrainingRows
-from slimsvm.bases.reduced_set import greedy, reduce_model
+from slimsvm.bases.reduced_set import ReducedSettings, greedy, reduce_model
 from slimsvm.kernels import (
     RBF,
     CallableKernel,
@@ -94,16 +94,15 @@ def test_distance_and_coefficients_are_those_of_dense_algebra():
     assert value == pytest.approx(1e-5 * residual**2 + error**2, rel=1e-9)
 
 
-def test_blocks_and_threads_leave_no_trace(monkeypatch):
+def test_blocks_and_threads_leave_no_trace():
     model, rng = expansion(RBF(0.3), n=300), np.random.default_rng(1)
     basis, rows = rng.normal(size=(130, 5)), rng.normal(size=(500, 5))
     value, gradient = Distance(model, rows, 1, EvalCounter()).value_and_gradient(basis)
     again = Distance(model, rows, 3, EvalCounter()).value_and_gradient(basis)
     assert again[0] == value
     np.testing.assert_array_equal(again[1], gradient)
-    monkeypatch.setattr("slimsvm.bases.distance.BLOCK_VALUES", 130 * 70)
-    monkeypatch.setattr("slimsvm.bases.distance.KEPT_BYTES", 0)
-    cut = Distance(model, rows, 1, EvalCounter()).value_and_gradient(basis)
+    own = DistanceSettings(block_values=130 * 70, kept_bytes=0)
+    cut = Distance(model, rows, 1, EvalCounter(), settings=own).value_and_gradient(basis)
     assert cut[0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(cut[1], gradient, atol=1e-6 * np.abs(gradient).max())
 
@@ -215,11 +214,11 @@ def test_sparse_vectors_stay_sparse_where_they_are_not_moved():
     assert not issparse(compress(model, 6, random_state=0).basis)
 
 
-def test_many_rows_move_the_vectors_by_a_part_and_count_whole(monkeypatch, moons):
+def test_many_rows_move_the_vectors_by_a_part_and_count_whole(moons):
     model = SVC(C=10.0, gamma=2.0).fit(*moons).model_
-    monkeypatch.setattr("slimsvm.bases.reduced_set.MAX_ROWS", 200)
-    smaller, report = compress(model, 8, moons[0], random_state=0, return_report=True)
-    there = smaller.scores(moons[0]) - model.scores(moons[0])
+    settings = ReducedSettings(most_rows=200)
+    report = reduce_model(model, 8, moons[0], rng=np.random.default_rng(0), settings=settings)
+    there = report.model.scores(moons[0]) - model.scores(moons[0])
     assert report.score_error == pytest.approx(np.sqrt(np.mean(there**2)), rel=1e-6)
     assert report.score_error < 0.5 * np.std(model.scores(moons[0]))
 
@@ -370,11 +369,11 @@ def test_kernels_that_do_not_go_with_it(kernel, options, message):
         compress(expansion(kernel, d=1 if isinstance(kernel, Precomputed) else 5), 3, **options)
 
 
-def test_too_many_values_to_move(monkeypatch):
-    monkeypatch.setattr("slimsvm.bases.reduced_set.MAX_VALUES", 14)
+def test_too_many_values_to_move():
+    few = {"rng": np.random.default_rng(0), "settings": ReducedSettings(most_values=14)}
     with pytest.raises(ValueError, match="moving 3 vectors of 5 features is too much"):
-        compress(expansion(RBF(0.3)), 3)
-    assert compress(expansion(RBF(0.3)), 3, preimage="training-rows", max_iter=0).n_basis == 3
+        reduce_model(expansion(RBF(0.3)), 3, **few)
+    assert reduce_model(expansion(RBF(0.3)), 3, preimage="training-rows", max_iter=0, **few).model.n_basis == 3
 
 
 def test_models_that_are_none():

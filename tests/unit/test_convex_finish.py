@@ -1,5 +1,7 @@
 """Coefficients of a given basis: what is known on the way, and how far small problems are solved."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -8,6 +10,7 @@ from low_rank_cases import problem_of
 from slimsvm import CPSP, SVC, ExactCuts, LowRank
 from slimsvm.parts.run import Status
 from slimsvm.parts.span import smoothed_newton
+from slimsvm.parts.span.smoothed_newton import NewtonSettings
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
@@ -69,8 +72,9 @@ def test_sums_in_parts_find_the_same(task, intercept, monkeypatch):
     found = []
     for rows, kept in ((1 << 18, 1 << 21), (300, 1 << 21), (300, 0)):
         monkeypatch.setattr("slimsvm.rows.arrays.PASS_ROWS", rows)
-        monkeypatch.setattr("slimsvm.parts.span.row_passes.KEPT_ROWS", kept)
-        fit = LowRank(max_basis=20, basis=np.ascontiguousarray(X[:20])).solve(problem)
+        fit = LowRank(max_basis=20, basis=np.ascontiguousarray(X[:20])).solve(
+            replace(problem, settings=(NewtonSettings(kept_rows=kept),))
+        )
         found.append((fit.objective, fit.counters["bound_in_basis"], fit.history[-1]["training_error"]))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
     assert found[2] == found[1]

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
 from kernel_cases import with_metric
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import CPSP, SVC, ExactCuts
 from slimsvm.bases.preimage import (
     PREIMAGES,
@@ -65,7 +65,7 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
+@crossed(AXES)
 def test_reaches_the_optimum_when_the_basis_has_room(problem, preimage, intercept, method):
     X, y = problem
     options = {"C": 2.0, "gamma": 0.1, "intercept": intercept, "random_state": 0}

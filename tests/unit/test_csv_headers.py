@@ -130,6 +130,7 @@ SAME = [
 ]
 
 
+@pytest.mark.turns("form")
 @pytest.mark.parametrize(("labels", "expected", "has_word"), SAME)
 @pytest.mark.parametrize("form", ["csv", "libsvm", "blocks"])
 def test_labels_stay_apart(tmp_path, labels, expected, has_word, form):

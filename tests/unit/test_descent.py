@@ -10,9 +10,9 @@ import naive
 from kernel_cases import with_metric
 from slimsvm import KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
-from slimsvm.parts.descent import basis_descent, batch_gradient
+from slimsvm.parts.descent import basis_descent
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
-from slimsvm.parts.descent.batch_gradient import BETAS, Rates
+from slimsvm.parts.descent.batch_gradient import BETAS, GradientSettings, Rates
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Multiclass, Regression
@@ -147,10 +147,9 @@ def test_the_pull_draws_the_scales_to_their_mean():
 
 
 @pytest.mark.parametrize(("n", "k", "norm_tiles"), [(300, 5, 1), (300, 70, 1), (300, 70, 2), (40, 40, 1)])
-def test_gradient_over_many_tiles_and_a_part_of_the_norm(n, k, norm_tiles, monkeypatch):
+def test_gradient_over_many_tiles_and_a_part_of_the_norm(n, k, norm_tiles):
     """Rows in several tiles and groups; the norm from some basis vectors at a time adds up over the steps."""
-    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
-    problem, _ = problem_of(Multiclass(3), RBF(0.3), n=n)
+    problem, _ = problem_of(Multiclass(3), RBF(0.3), n=n, settings=(GradientSettings(shared_work=0),))
     whole = descent_of(problem, k, norm_tiles=norm_tiles)
     expected = numerical_gradient(whole)
     k = whole.shape[1]
@@ -288,13 +287,12 @@ def test_a_schedule_cut_short_comes_to_its_end():
     ("task", "sparse", "learn_metric"),
     [(Binary(), False, False), (Binary(), False, True), (Multiclass(3), False, False), (Binary(), True, False)],
 )
-def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precision, monkeypatch, threads_for_all):
-    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
-    monkeypatch.setattr(batch_gradient, "BLOCK_WORK", 8)
-    monkeypatch.setattr(batch_gradient, "TILE", 16)
+def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precision, threads_for_all):
+    options = {"n": 600, "sparse": sparse, "precision": precision}
+    options["settings"] = (GradientSettings(shared_work=0, block_parameters=8, tile_rows=16),)
     fits, shared = [], []
     for n_jobs in (1, 2, 4):
-        problem, _ = problem_of(task, RBF(0.3), n=600, sparse=sparse, precision=precision, n_jobs=n_jobs)
+        problem, _ = problem_of(task, RBF(0.3), n_jobs=n_jobs, **options)
         solver = Refine(10, epochs=5, batch_size=128, learn_metric=learn_metric, initial="nystrom", finish=False)
         before = len(threads_for_all)
         fits.append(solver.solve(problem))
@@ -311,15 +309,15 @@ def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precisi
 
 @pytest.mark.parametrize("container", ["memmap", "memory-limit"])
 def test_rows_that_are_not_kept_give_the_same_bits(container, tmp_path, monkeypatch):
-    monkeypatch.setattr(basis_descent, "CHUNK_BYTES", 2000)
-    problem, X = problem_of(Binary(), RBF(0.3), n=300, precision="float32")
+    settings = (GradientSettings(folded_bytes=2000),)
+    problem, X = problem_of(Binary(), RBF(0.3), n=300, precision="float32", settings=settings)
     solver = Refine(8, epochs=4, batch_size=32, initial="nystrom")
     expected = solver.solve(problem)
     if container == "memmap":
         np.save(tmp_path / "rows.npy", X)
         problem = Problem(
             as_rows(np.load(tmp_path / "rows.npy", mmap_mode="r")), problem.examples, problem.task, problem.kernel,
-            C=problem.C, precision="float32", random_state=0,
+            C=problem.C, precision="float32", random_state=0, settings=settings,
         )  # fmt: skip
         assert not problem.bind().is_kept
     else:
@@ -347,15 +345,12 @@ def test_a_task_without_smoothed_loss_is_trained_without_finish():
 
 
 @pytest.mark.parametrize("task", [Binary(), OwnBinary()], ids=["known", "own"])
-def test_steps_cut_into_many_calls_have_the_same_bits(task, monkeypatch):
+def test_steps_cut_into_many_calls_have_the_same_bits(task):
     """A call ends in the middle of a batch where it would take too long."""
-    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
-    monkeypatch.setattr(batch_gradient, "TILE", 16)
-    monkeypatch.setattr(batch_gradient, "SUMS_BYTES", 300)
     found = []
     for microseconds in (1e9, 0.0):
-        monkeypatch.setattr(batch_gradient, "CALL_MICROSECONDS", microseconds)
-        problem, _ = problem_of(task, RBF(0.3), n=600, precision="float32")
+        own = GradientSettings(shared_work=0, tile_rows=16, sums_bytes=300, call_microseconds=microseconds)
+        problem, _ = problem_of(task, RBF(0.3), n=600, precision="float32", settings=(own,))
         learner = descent_of(problem, rate=0.01)
         found.append((learner.sweep(np.arange(600), np.ones(3), np.zeros(3)), learner))
     (whole, one), (parts, many) = found

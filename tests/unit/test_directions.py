@@ -7,7 +7,6 @@ from slimsvm import CPSP, SVC
 from slimsvm.bases.preimage import FixedPoint, GradientAscent
 from slimsvm.kernels import RBF, KernelRows, Linear
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.pursuit import principal_directions as solver
 from slimsvm.parts.pursuit.principal_directions import Search, search_for
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary
@@ -25,7 +24,7 @@ def images(n, d=200, rank=8, noise=0.05):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(dtype, order, monkeypatch):
+def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(dtype, order):
     X, rng = np.asarray(images(1100, 30)[0], order=order), np.random.default_rng(1)
     kernel = RBF(rng.uniform(0.1, 1.0, 30))
     rows = KernelRows(kernel, X, dtype=dtype, n_jobs=1)
@@ -39,10 +38,10 @@ def test_kernel_values_along_directions_are_those_of_the_vectors_in_input_space(
     assert rows.counter is seen.counter
     assert before == len(X) * 7
     kept = directions.seen(rows)
-    monkeypatch.setattr(solver, "BLOCK_ROWS", 300)
     given = {"dtype": dtype, "n_jobs": 4, "centre": rows.centre}
     for limit in (1 << 30, 0):
-        np.testing.assert_array_equal(directions.seen(KernelRows(kernel, X, memory_limit=limit, **given)), kept)
+        other = KernelRows(kernel, X, memory_limit=limit, **given)
+        np.testing.assert_array_equal(directions.seen(other, block_rows=300), kept)
 
 
 def test_directions_are_principal_ones():

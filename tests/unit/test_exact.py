@@ -15,18 +15,22 @@ from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
 import naive
-from pairwise import pairs_or_all
+from pairwise import crossed
 from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM
 from slimsvm.kernels import RBF, Linear, Sigmoid
 from slimsvm.parts.dual_ascent import active_rows, kernel_values
-from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.active_rows import ActiveSettings
+from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
+from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
 from slimsvm.parts.dual_ascent.leap import Leaps
 from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
 from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import ReportSettings
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
 from slimsvm.solvers import exact
+from slimsvm.solvers.exact import ExactSettings
 from slimsvm.tasks import Binary, Multiclass, Regression
 
 
@@ -130,18 +134,18 @@ def test_exact_cuts_come_to_the_same_optimum(intercept):
 # ---- three levels
 
 
-def by_levels(monkeypatch, first=60, kept="never"):
-    """Samples and growing active rows at sizes that a test can afford; kernel values kept or not."""
-    monkeypatch.setattr(exact, "FIRST_ROWS", first)
-    monkeypatch.setattr(exact, "ALL_LINES_SHARE", 0.0)
-    keep_values(monkeypatch, kept)
+def by_levels(first=60, kept="never", **others):
+    """Settings of samples and growing active rows at sizes that a test can afford; kernel values kept or not."""
+    return ExactSettings(first_rows=first, all_lines_share=0.0, **others), keep_values(kept)
 
 
-def keep_values(monkeypatch, kept):
+def keep_values(kept, **others):
+    """Settings of kernel values that are kept or not."""
     if kept != "never":
-        monkeypatch.setattr(kernel_values, "NEVER_KEPT", 0)
+        others["never_kept"] = 0
     if kept == "blocks too":
-        monkeypatch.setattr(kernel_values, "NEVER_GATHERED", 0)
+        others["never_gathered"] = 0
+    return ValueSettings(**others)
 
 
 AXES = {
@@ -152,13 +156,12 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize(tuple(AXES), pairs_or_all(AXES))
-def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, precision, monkeypatch):
+@crossed(AXES)
+def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, precision):
     task, (X, y) = (Binary(), classes(1000)) if kind == "classes" else (Regression(0.1), targets(1000))
     problem = problem_of(X, y, task, intercept=intercept, precision=precision, C=10.0, tol=1e-4)
     whole = Exact(2048).solve(replace(problem, precision="float64"))
-    by_levels(monkeypatch, kept=kept)
-    fit = Exact(128).solve(problem)
+    fit = Exact(128).solve(replace(problem, settings=by_levels(kept=kept)))
     active = [record["n_active"] for record in fit.history]
     assert fit.status == Status.CONVERGED
     assert active[0] < 400
@@ -171,28 +174,25 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, p
     assert sum(found) > 2
 
 
-@pytest.mark.parametrize("step_time", [0.0, 1e9])
-def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(step_time, monkeypatch):
-    for size in ("COMPUTED_SET", "LARGEST_SET"):
-        monkeypatch.setattr(kernel_values, size, 64)
-    monkeypatch.setattr(kernel_values, "WHOLE_SET", 0)
-    monkeypatch.setattr(kernel_values, "STEP_TIME", step_time)
-    monkeypatch.setattr(active_rows, "ALL_IF_FREE", 2.0)
+SMALL_SETS = {"computed_set": 64, "largest_set": 64, "whole_set": 0}
+
+
+@pytest.mark.parametrize("step_cost", [0.0, 1e9])
+def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(step_cost):
+    settings = ValueSettings(**SMALL_SETS, step_cost=step_cost), ActiveSettings(all_if_free=2.0)
     X, y = classes(500, d=10)
-    problem = problem_of(X, y, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1), n_jobs=1)
+    options = {"intercept": "free", "C": 10.0, "tol": 1e-3, "kernel": RBF(0.1), "settings": settings}
+    problem = problem_of(X, y, n_jobs=1, **options)
     fit, with_two_threads = Exact().solve(problem), Exact().solve(replace(problem, n_jobs=2))
     np.testing.assert_array_equal(fit.model.coef, with_two_threads.model.coef)
     assert fit.lower_bound == pytest.approx(fit.objective, rel=1e-3)
     values = fit.counters["kernel_evals"] / len(y) ** 2
-    assert values < 3 if step_time == 0.0 else values > 5
+    assert values < 3 if step_cost == 0.0 else values > 5
 
 
 def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monkeypatch):
-    for size in ("COMPUTED_SET", "LARGEST_SET"):
-        monkeypatch.setattr(kernel_values, size, 64)
-    monkeypatch.setattr(kernel_values, "WHOLE_SET", 0)
+    settings = ValueSettings(**SMALL_SETS), ActiveSettings(all_if_free=2.0)
     monkeypatch.setattr(kernel_values.Recomputed, "is_dearer", lambda *costs: True)
-    monkeypatch.setattr(active_rows, "ALL_IF_FREE", 2.0)
     sizes, solve = [], active_rows.ActiveRows.solve
     monkeypatch.setattr(
         active_rows.ActiveRows,
@@ -200,7 +200,8 @@ def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monk
         lambda self, places, *rest: sizes.append(len(places)) or solve(self, places, *rest),
     )
     X, y = classes(500, d=10)
-    Exact().solve(problem_of(X, y, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1)))
+    options = {"C": 10.0, "tol": 1e-3, "kernel": RBF(0.1), "settings": settings}
+    Exact().solve(problem_of(X, y, intercept="free", **options))
     assert max(sizes[:3]) <= 64
     assert sizes[3] == 500
 
@@ -216,12 +217,11 @@ def test_regression_takes_few_working_sets():
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
 @pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "lines"), ("targets", "never")])
-def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept, monkeypatch):
-    by_levels(monkeypatch, first=200, kept=kept)
-    monkeypatch.setattr(kernel_values, "COMPUTED_SET", 64)
-    monkeypatch.setattr(exact, "STEP_WORK", 20_000)
+def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept):
+    settings = by_levels(first=200, step_work=20_000)[0], keep_values(kept, computed_set=64)
     task, (X, y) = (Binary(), classes(1500)) if kind == "classes" else (Regression(0.1), targets(700))
-    problem = problem_of(X, y, task, intercept=intercept, precision="float64", C=100.0, tol=1e-4, kernel=RBF(5.0))
+    options = {"precision": "float64", "C": 100.0, "tol": 1e-4, "kernel": RBF(5.0), "settings": settings}
+    problem = problem_of(X, y, task, intercept=intercept, **options)
     fit = Exact().solve(problem)
     evals = [record["kernel_evals"] for record in fit.history]
     free = [k for k in range(1, len(evals)) if evals[k] == evals[k - 1]]
@@ -233,11 +233,10 @@ def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kep
     assert fit.history[-1]["lower_bound"] == pytest.approx(fit.lower_bound, rel=1e-8)
 
 
-def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
-    monkeypatch.setattr(exact, "FIRST_ROWS", 60)
-    keep_values(monkeypatch, "lines")
+def test_rows_with_dear_values_are_all_active_if_their_lines_fit():
     X, y = classes(500)
-    problem = problem_of(X, y, precision="float64", tol=1e-3)
+    settings = ExactSettings(first_rows=60), keep_values("lines")
+    problem = problem_of(X, y, precision="float64", tol=1e-3, settings=settings)
     n_active = [
         Exact(64).solve(replace(problem, memory_limit=m)).history[0]["n_active"] for m in (4_000_000, 3_999_000)
     ]
@@ -247,11 +246,11 @@ def test_rows_with_dear_values_are_all_active_if_their_lines_fit(monkeypatch):
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
 @pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "lines"), (True, "blocks too")])
-def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, monkeypatch, threads_for_all):
-    by_levels(monkeypatch, kept=kept)
+def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, threads_for_all):
     X, y = classes(4000, d=5)
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
-    problem = problem_of(X, y, intercept=intercept, tol=1e-2, precision="float32")
+    settings = by_levels(kept=kept)
+    problem = problem_of(X, y, intercept=intercept, tol=1e-2, precision="float32", settings=settings)
     fits = [Exact(256).solve(replace(problem, n_jobs=n_jobs)) for n_jobs in (1, 3, 4)]
     assert max(record["n_active"] for record in fits[0].history) > 1024
     for fit in fits[1:]:
@@ -263,8 +262,8 @@ def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, interc
 
 
 @pytest.mark.parametrize("estimator", [SVC(C=3.0), SVR(C=3.0), OneClassSVM(nu=0.2)])
-def test_fits_without_a_random_state_have_the_same_bits(estimator, monkeypatch):
-    by_levels(monkeypatch)
+def test_fits_without_a_random_state_have_the_same_bits(estimator, settings_of_estimators):
+    settings_of_estimators(*by_levels())
     X, y = classes(1200)
     fits = [clone(estimator).fit(X, y) for _ in range(2)]
     assert len(fits[0].model_.basis) < len(X)
@@ -273,11 +272,10 @@ def test_fits_without_a_random_state_have_the_same_bits(estimator, monkeypatch):
         np.testing.assert_array_equal(fitted.support_, fits[0].support_)
 
 
-def test_records_are_of_the_point_they_were_taken_at(monkeypatch):
+def test_records_are_of_the_point_they_were_taken_at():
     """Objective, bound, gap and training error of a look at all rows are those of a model made there."""
-    by_levels(monkeypatch)
     X, y = classes(1200)
-    problem = problem_of(X, y, precision="float64", tol=1e-3)
+    problem = problem_of(X, y, precision="float64", tol=1e-3, settings=by_levels())
     for k, record in enumerate(Exact(64).solve(problem).history):
         if record["objective"] is not None:
             with warnings.catch_warnings():
@@ -292,10 +290,9 @@ def test_records_are_of_the_point_they_were_taken_at(monkeypatch):
 # ---- memory and the sizes of working sets
 
 
-def test_the_memory_limit_bounds_the_cache_and_not_the_answer(monkeypatch):
-    keep_values(monkeypatch, "blocks too")
+def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
     X, y = classes(600)
-    problem = problem_of(X, y, precision="float64")
+    problem = problem_of(X, y, precision="float64", settings=(keep_values("blocks too"),))
     plenty = Exact(64).solve(problem)
     limit = 16 * 8 * 600 * 2
     run = Exact(64).start(replace(problem, memory_limit=limit))
@@ -398,13 +395,13 @@ def test_the_gap_is_a_thousandth_even_where_tol_would_leave_more(C, intercept, m
     problem = problem_of(X, y, C=C, intercept=intercept, tol=1e-2)
     fit = Exact().solve(problem)
     assert fit.objective - fit.lower_bound <= 1e-3 * fit.objective
-    monkeypatch.setattr("slimsvm.parts.dual_ascent.dual.AT_ONCE", 0)  # as where rows are many
-    fit = Exact().solve(problem)
+    at_looks = ToleranceSettings(at_once=0)  # as where rows are many
+    fit = Exact().solve(replace(problem, settings=(at_looks,)))
     assert fit.objective - fit.lower_bound <= 1e-3 * fit.objective
-    monkeypatch.setattr("slimsvm.parts.dual_ascent.dual.LEAST_TOL", 1.0)
+    never = replace(problem, settings=(replace(at_looks, least=1.0),))
     monkeypatch.setattr("slimsvm.parts.dual_ascent.dual.Tolerance.closing_steps", lambda *_: 1)
     with pytest.warns(match="a wider gap than its tolerance") if C == 1000.0 else nullcontext():
-        at_tol = Exact().solve(problem)
+        at_tol = Exact().solve(never)
     assert at_tol.objective - at_tol.lower_bound > 1e-3 * at_tol.objective
     assert at_tol.n_iter < fit.n_iter
 
@@ -464,10 +461,9 @@ def test_what_it_does_not_solve_is_refused_before_any_work():
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 def test_an_interrupt_before_all_rows_were_looked_at_estimates_the_objective(monkeypatch, task, intercept):
     """The model is what there is, from a sample of the rows; its objective is known from some more of them."""
-    by_levels(monkeypatch, first=200)
-    monkeypatch.setattr(exact.ExactRun, "_report_work", lambda self: 2 * exact.REPORT_WORK)  # half the rows, then
+    monkeypatch.setattr(exact.ExactRun, "_report_work", lambda self: 2 * self.report_work)  # half the rows, then
     X, y = (targets if task else classes)(1500)
-    problem = problem_of(X, y, task, intercept=intercept)
+    problem = problem_of(X, y, task, intercept=intercept, settings=by_levels(first=200))
 
     def press_ctrl_c(record):
         raise KeyboardInterrupt
@@ -495,15 +491,14 @@ def test_an_empty_working_set_is_solved():
     assert solve_set(block, nothing.copy(), nothing.copy(), bounds, **options, leaps=Leaps(1 << 20)).gain == 0.0
 
 
-def test_what_an_interrupt_leaves_to_be_computed_is_bounded(monkeypatch):
-    by_levels(monkeypatch, first=200)
-    monkeypatch.setattr(exact, "REPORT_WORK", 300_000)
+def test_what_an_interrupt_leaves_to_be_computed_is_bounded():
+    settings = (*by_levels(first=200), ReportSettings(work=300_000))
     X, y = classes(1500)
 
     def press_ctrl_c(record):
         raise KeyboardInterrupt
 
     with pytest.warns(ConvergenceWarning):
-        fit = Exact().solve(problem_of(X, y), callbacks=(press_ctrl_c,))
+        fit = Exact().solve(problem_of(X, y, settings=settings), callbacks=(press_ctrl_c,))
     n_vectors, evals = len(fit.basis_rows), fit.counters["report_kernel_evals"]
     assert 0 < evals * (X.shape[1] + 8) <= 300_000 < n_vectors * len(X) * (X.shape[1] + 8)

@@ -29,6 +29,7 @@ def values(gamma, X, Z):
     return np.exp(-LONG(gamma) * ((X.astype(LONG)[:, None] - Z.astype(LONG)[None]) ** 2).sum(axis=2)).astype(float)
 
 
+@pytest.mark.turns("n_far")
 @pytest.mark.parametrize("n_far", [1, 5])
 @pytest.mark.parametrize("solver", sorted(VARIANTS))
 def test_far_rows_are_as_rows_that_are_less_far(solver, n_far):

@@ -113,6 +113,7 @@ def text(rows=X[:3000]):
     return "".join(f"{y} 1:{a:.3f} 2:{b:.3f} 3:{c:.3f}\n" for (a, b, c), y in zip(rows, Y)).encode()
 
 
+@pytest.mark.turns("packed")
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress], ids=["plain", "gz", "bz2"])
 @pytest.mark.parametrize("change", ["cut off", "other values", "gone"])
 def test_text(packed, change, tmp_path):

@@ -1,5 +1,7 @@
 """Working sets whose lines of the kernel matrix are made when they are needed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ import naive
 from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
 from slimsvm.parts.dual_ascent import kernel_values
-from slimsvm.parts.dual_ascent.kernel_values import GrowingLines
+from slimsvm.parts.dual_ascent.dual import Slopes
+from slimsvm.parts.dual_ascent.kernel_values import GrowingLines, LineSettings, ValueSettings
 from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem, Room
 from slimsvm.rows import as_rows
@@ -19,14 +22,9 @@ def rows_of(n=60, d=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-@pytest.fixture(autouse=True)
-def no_rows_are_few(monkeypatch):
-    monkeypatch.setattr(kernel_values, "FEW_ROWS", 0)
-
-
-def lines_of(X, rows=None, dtype=np.float64):
-    kernel_rows = KernelRows(RBF(0.3), X, dtype=dtype)
-    return GrowingLines(kernel_rows, np.arange(len(X)) if rows is None else rows, Room()), kernel_rows
+def lines_of(X, rows=None, dtype=np.float64, few_rows=0, **settings):
+    kernel_rows, rows = KernelRows(RBF(0.3), X, dtype=dtype), np.arange(len(X)) if rows is None else rows
+    return GrowingLines(kernel_rows, rows, Room(), LineSettings(few_rows=few_rows, **settings)), kernel_rows
 
 
 def test_lines_are_kernel_values_and_are_made_once():
@@ -42,32 +40,30 @@ def test_lines_are_kernel_values_and_are_made_once():
     np.testing.assert_allclose(lines.values[lines.slots[made]], truth[made])
 
 
-def test_of_few_rows_all_lines_are_made_at_once(monkeypatch):
-    monkeypatch.setattr(kernel_values, "FEW_ROWS", 60)
+def test_of_few_rows_all_lines_are_made_at_once():
     X = rows_of()
-    lines, kernel_rows = lines_of(X)
+    lines, kernel_rows = lines_of(X, few_rows=60)
     assert kernel_rows.counter.n == 60 * 60
     assert lines.diagonal is None
     np.testing.assert_allclose(lines.values[lines.slots], naive.kernel_matrix(RBF(0.3), X, X))
 
 
-def test_rows_that_violate_most_get_lines(monkeypatch):
-    monkeypatch.setattr(kernel_values, "LEAST_LINES", 6)
-    lines, _ = lines_of(rows_of())
+def test_rows_that_violate_most_get_lines():
+    lines, _ = lines_of(rows_of(), least=6)
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
-    assert lines.make_worst(up, down, 1.0, -0.9) == 6
+    assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
     np.testing.assert_array_equal(np.flatnonzero(lines.slots >= 0), [0, 1, 2, 57, 58, 59])
-    assert lines.make_worst(up, down, 1.0, -0.9) == 6
+    assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
     assert lines.n_lines == 12
     up[:], down[:] = -0.1, 0.1
     up[30], down[40] = 1.0, -1.0
-    assert lines.make_worst(up, down, 1.0, -1.0) == 2
+    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 2
     assert lines.n_lines == 14  # none for rows that are far from violating as much
-    assert lines.make_worst(up, down, 1.0, -1.0) == 0
+    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
     assert not lines.is_whole
     lines.make(np.arange(60))
     assert lines.is_whole
-    assert lines.make_worst(up, down, 1.0, -1.0) == 0
+    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -110,7 +106,7 @@ def test_a_set_whose_lines_do_not_grow_is_left():
 
         is_whole = False
 
-        def make_worst(self, up, down, highest, lowest):
+        def make_worst(self, found):
             return 0
 
     t = np.array([1.0, -1.0, 1.0, -1.0])
@@ -131,10 +127,10 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatc
     problem = Problem(
         as_rows(X), task.encode(y), task, RBF(0.5), intercept=intercept, tol=1e-5, precision="float64", n_jobs=1
     )
-    grown = Exact().solve(problem)
-    monkeypatch.setattr(kernel_values, "WHOLE_SET", 0)
+    few_are_none = LineSettings(few_rows=0)
+    grown = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none),)))
     monkeypatch.setattr(kernel_values.Recomputed, "is_dearer", lambda *costs: False)
-    parted = Exact().solve(problem)
+    parted = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none, whole_set=0),)))
     assert sum(record["objective"] is None for record in grown.history) < 4
     assert grown.counters["kernel_evals"] < 0.5 * 2500**2 < parted.counters["kernel_evals"]
     assert grown.objective == pytest.approx(parted.objective, rel=1e-5)

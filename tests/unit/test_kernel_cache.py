@@ -6,21 +6,19 @@ import scipy.sparse as sp
 
 import naive
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.dual_ascent import kernel_values
-from slimsvm.parts.dual_ascent.kernel_values import KernelCache, Recomputed
+from slimsvm.parts.dual_ascent.kernel_values import KernelCache, Recomputed, ValueSettings
 from slimsvm.parts.problem import Room
 
 
 @pytest.mark.parametrize("form", ["in memory folded", "sparse", "folded on the way"])
-def test_lines_are_kernel_values_whatever_became_of_the_columns(form, monkeypatch):
-    monkeypatch.setattr(kernel_values, "LINES_AT_ONCE", 7)
-    monkeypatch.setattr(kernel_values, "COLUMNS_AT_ONCE", 16)
+def test_lines_are_kernel_values_whatever_became_of_the_columns(form):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     memory = {"memory_limit": 0} if form == "folded on the way" else {}
     kernel_rows = KernelRows(RBF(0.3), sp.csr_array(X) if form == "sparse" else X, dtype=np.float64, **memory)
     truth = naive.kernel_matrix(RBF(0.3), X, X)
-    cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50])
+    settings = ValueSettings(lines_at_once=7, columns_at_once=16)
+    cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50], settings=settings)
     assert cache.n_slots == 30
     for round_ in range(60):
         rows = rng.choice(cache.active, min(len(cache.active), 20), replace=False)

@@ -70,6 +70,7 @@ def test_kernels_are_compared_and_hashed_by_their_parameters():
     assert eval(repr(RBF([0.5, 1.0]))) == RBF([0.5, 1.0])
 
 
+@pytest.mark.turns("kernel")
 @pytest.mark.parametrize(
     "kernel", [RBF, Laplacian, lambda gamma: Polynomial(gamma=gamma), lambda gamma: Sigmoid(gamma=gamma)]
 )

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from slimsvm import LASVM, SVC, Exact, core
+from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
 from slimsvm.solvers import lasvm
 
 SELECTIONS = pytest.mark.parametrize("selection", ["random", "gradient", "margin"])
@@ -247,9 +248,9 @@ def test_bad_parameters_are_named(params, message):
         svc(LASVM(**params)).fit(*data(20))
 
 
-def test_the_table_grows_with_the_rows(monkeypatch):
+def test_the_table_grows_with_the_rows(settings_of_estimators):
     """More vectors than slots at first, in float32: the same machine as the exact solver's."""
-    monkeypatch.setattr("slimsvm.parts.dual_ascent.kernel_values.FIRST_SLOTS", 8)
+    settings_of_estimators(ValueSettings(first_slots=8))
     X, y = data(300)
     model = svc(LASVM(), precision="float32").fit(X, y)
     exact = svc(Exact(), tol=1e-5).fit(X, y)

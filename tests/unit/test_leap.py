@@ -7,7 +7,7 @@ from slimsvm import SVC
 from slimsvm.kernels import RBF
 from slimsvm.parts.dual_ascent import row_set
 from slimsvm.parts.dual_ascent.leap import FIRST, STEP, Leaps, leap
-from slimsvm.parts.dual_ascent.row_set import KernelBlock
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings
 from slimsvm.solvers import exact
 
 
@@ -102,9 +102,9 @@ def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_
     options = {"balanced": balanced, "epsilon": epsilon, "offset": 0.0 if balanced else 1.0, "tol": 1e-4}
     values = []
     for soon in (1, 1000):
-        monkeypatch.setattr(row_set, "SOON", soon)
+        own = SetSettings(soon=soon)
         v, g = np.zeros(300), target.copy()
-        solved = row_set.solve_set(block, g, v, (lo, hi), **options, max_steps=10**6)
+        solved = row_set.solve_set(block, g, v, (lo, hi), **options, max_steps=10**6, settings=own)
         assert solved.violation <= 1e-4
         np.testing.assert_allclose(g, target - (K + options["offset"]) @ v, atol=1e-2 if dtype == np.float32 else 1e-9)
         values.append(dual(K, target, v, epsilon, options["offset"]))
@@ -112,7 +112,7 @@ def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_
     assert few
     assert max(few) <= 150
     assert values[0] == pytest.approx(values[1], rel=1e-5)
-    cut = row_set.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700)
+    cut = row_set.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700, settings=own)
     assert cut.n_steps == 700
 
 
@@ -145,7 +145,7 @@ def test_leaps_wait_as_long_as_they_take_and_longer_after_failures():
     assert Leaps(12 * 100**2).most_free == 100
 
 
-def test_leaps_spare_most_steps_where_C_is_large(monkeypatch):
+def test_leaps_spare_most_steps_where_C_is_large(monkeypatch, settings_of_estimators):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 5))
     y = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=500) > 0.3
@@ -158,6 +158,6 @@ def test_leaps_spare_most_steps_where_C_is_large(monkeypatch):
     monkeypatch.setattr(exact.ExactRun, "finish", seen_at_its_end)
     estimator = SVC(C=1e4, gamma=0.02)
     objective = estimator.fit(X, y).objective_
-    monkeypatch.setattr(exact, "LEAP_SHARE", 0.0)
+    settings_of_estimators(exact.ExactSettings(leap_share=0.0))
     assert estimator.fit(X, y).objective_ == pytest.approx(objective, rel=5e-3)
     assert seen[0] < 0.5 * seen[1]

@@ -11,19 +11,18 @@ import naive
 from block_rows_cases import in_blocks
 from slimsvm import CPSP, SVC, SVR, Refine, SequenceSVM
 from slimsvm.kernels import RBF
-from slimsvm.parts.descent import first_basis
-from slimsvm.parts.descent.first_basis import learning_part, most_rows
+from slimsvm.parts.descent.first_basis import SampleSettings, learning_part, most_rows
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary
 
 N = 3_000
+FEW = SampleSettings(most_rows=800, near_rows=300)
 
 
 @pytest.fixture(autouse=True)
-def few_learning_rows(monkeypatch):
-    monkeypatch.setattr("slimsvm.parts.descent.vector_descent.NEAR_ROWS", (300, 800))
-    monkeypatch.setattr(first_basis, "LEARNING_ROWS", 800)
+def few_learning_rows(settings_of_estimators):
+    settings_of_estimators(FEW)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +150,7 @@ def test_the_sample_is_of_the_number_of_rows_and_their_size(data):
     X, y = data
     parts = []
     for rows in (as_rows(X), in_blocks(X, 5), in_blocks(X, 11)):
-        problem = Problem(rows, Binary().encode(2 * y - 1), Binary(), RBF(0.4), random_state=3)
+        problem = Problem(rows, Binary().encode(2 * y - 1), Binary(), RBF(0.4), random_state=3, settings=(FEW,))
         parts.append(learning_part(problem, problem.generator()))
     for part in parts:
         assert part.rows.n_rows == part.examples.n_rows == 800
@@ -161,12 +160,13 @@ def test_the_sample_is_of_the_number_of_rows_and_their_size(data):
         np.testing.assert_array_equal(part.examples.labels, parts[0].examples.labels)
 
 
-def test_wide_rows_are_fewer(data, monkeypatch):
+def test_wide_rows_are_fewer(data):
     X, y = data
-    monkeypatch.setattr(first_basis, "FEWEST_ROWS", 100)
-    problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(0.4), memory_limit=400 * 16 * 4)
+    settings = (SampleSettings(most_rows=800, fewest_rows=100),)
+    parts = as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(0.4)
+    problem = Problem(*parts, memory_limit=400 * 16 * 4, settings=settings)
     assert most_rows(problem) == 400
-    problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(0.4), memory_limit=1)
+    problem = Problem(*parts, memory_limit=1, settings=settings)
     assert most_rows(problem) == 100
 
 

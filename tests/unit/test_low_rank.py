@@ -18,7 +18,7 @@ from slimsvm import SVC, SVR, LowRank
 from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed
 from slimsvm.parts.run import Status
-from slimsvm.parts.span import smoothed_newton
+from slimsvm.parts.span.smoothed_newton import NewtonSettings, prices_to
 from slimsvm.rows import as_rows
 from tasks_for_tests import CASES
 
@@ -154,9 +154,9 @@ def test_out_of_core_gives_the_same_bits(task, precision):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("task", TASKS)
-def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch, threads_for_all):
-    monkeypatch.setattr(smoothed_newton, "MIN_SAMPLE", 100)
-    problem, _, _ = problem_of(task, n=3000, sparse=sparse, precision="float32")
+def test_same_bits_for_any_number_of_threads(task, sparse, threads_for_all):
+    settings = (NewtonSettings(fewest_sampled=100),)
+    problem, _, _ = problem_of(task, n=3000, sparse=sparse, precision="float32", settings=settings)
     one = LowRank(150).solve(replace(problem, n_jobs=1))
     assert not threads_for_all
     four = LowRank(150).solve(replace(problem, n_jobs=4))
@@ -168,13 +168,12 @@ def test_same_bits_for_any_number_of_threads(task, sparse, monkeypatch, threads_
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_sample_first_changes_no_optimum(task, monkeypatch):
+def test_a_sample_first_changes_no_optimum(task):
     problem, _, _ = problem_of(task, n=1000, precision="float64", weighted=True)
     solver = LowRank(30, tol_relative=1e-7)
     problem = replace(problem, tol=np.inf)
     plain = solver.solve(problem)
-    monkeypatch.setattr(smoothed_newton, "MIN_SAMPLE", 50)
-    sampled = solver.solve(problem)
+    sampled = solver.solve(replace(problem, settings=(NewtonSettings(fewest_sampled=50),)))
     assert plain.history[0]["sampled_rows"] is None
     first = sampled.history[0]
     assert (first["sampled_rows"], first["objective"], first["gap_in_basis"]) == (62, None, None)
@@ -204,9 +203,9 @@ def test_records_speak_of_the_model(task):
     assert last["training_error"] == pytest.approx(problem.task.error(predicted, problem.examples))
 
 
-def test_a_limit_on_the_sample_still_gives_the_objective_over_all_rows(monkeypatch):
-    monkeypatch.setattr(smoothed_newton, "MIN_SAMPLE", 50)
-    problem, X, _ = problem_of(n=1000, precision="float64", max_iter=1)
+def test_a_limit_on_the_sample_still_gives_the_objective_over_all_rows():
+    settings = (NewtonSettings(fewest_sampled=50),)
+    problem, X, _ = problem_of(n=1000, precision="float64", max_iter=1, settings=settings)
     with pytest.warns(ConvergenceWarning, match="iteration limit after 1 iterations"):
         fit = LowRank(30).solve(problem)
     assert fit.counters["bound_in_basis"] is None
@@ -316,14 +315,14 @@ def test_extreme_prices_have_an_answer(C):
     assert 0 <= clf.objective_ <= C * len(y) * (1 + 1e-9)
 
 
-def test_a_very_large_price_is_reached_from_lower_ones(monkeypatch):
+def test_a_very_large_price_is_reached_from_lower_ones(settings_of_estimators):
     """At once it ends after 200 steps at one τ, with a wider gap."""
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     clf = SVC(C=1e10, solver=LowRank(200), intercept="free", precision="float64", random_state=0, n_jobs=1)
     bound, share = {}, {}
     for first in (1e3, 1e10):
-        monkeypatch.setattr(smoothed_newton, "FIRST_PRICE", first)
+        settings_of_estimators(NewtonSettings(first_price=first))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             clf.fit(X, y)
@@ -335,7 +334,7 @@ def test_a_very_large_price_is_reached_from_lower_ones(monkeypatch):
 
 
 def test_prices_rise_to_the_one_asked_for():
-    assert smoothed_newton.prices_to(1e-10) == [1e-10]
-    assert smoothed_newton.prices_to(1e3) == [1e3]
-    assert smoothed_newton.prices_to(2e3) == [1e3, 2e3]
-    assert smoothed_newton.prices_to(1e5) == [1e3, 1e4, 1e5]
+    assert prices_to(1e-10, NewtonSettings()) == [1e-10]
+    assert prices_to(1e3, NewtonSettings()) == [1e3]
+    assert prices_to(2e3, NewtonSettings()) == [1e3, 2e3]
+    assert prices_to(1e5, NewtonSettings()) == [1e3, 1e4, 1e5]

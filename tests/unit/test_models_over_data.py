@@ -61,6 +61,7 @@ def parquet(folder):
 SOURCES = [memory_map, slice_of_map, sparse_map, blocks_of_maps, labelled_blocks, text, parquet]
 
 
+@pytest.mark.turns("estimator")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("estimator", [SVC(max_basis=3, max_iter=2), SVR(max_basis=3, max_iter=2)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -9,7 +9,7 @@ import naive
 from slimsvm import Condense, EditedNN, MultiEdit
 from slimsvm.datasets import two_gaussians
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
-from slimsvm.editing.edited_nn import nearest_rows
+from slimsvm.editing.nearest_neighbours import nearest_rows
 
 
 def data(n, n_classes, seed):

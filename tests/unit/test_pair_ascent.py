@@ -10,18 +10,11 @@ from slimsvm import SVC
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.span import pair_ascent
-from slimsvm.parts.span.pair_ascent import pair_coefficients
+from slimsvm.parts.span.pair_ascent import AscentSettings, pair_coefficients
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, OneVsOne
 
-
-@pytest.fixture
-def solved(monkeypatch):
-    """To many digits."""
-    monkeypatch.setattr(pair_ascent, "TOL", 1e-6)
-    monkeypatch.setattr(pair_ascent, "MAX_SWEEPS", 20_000)
-    monkeypatch.setattr(pair_ascent, "PAIR_SWEEPS", 20_000)
+TO_MANY_DIGITS = (AscentSettings(tol=1e-6, sweeps=20_000, pair_sweeps=20_000),)
 
 
 def problem_of(n_classes, n=120, weights=None, **changes):
@@ -36,9 +29,9 @@ def problem_of(n_classes, n=120, weights=None, **changes):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("intercept", ["regularized", "none"])
-def test_over_all_rows_it_is_the_exact_machine(solved, n_classes, intercept):
+def test_over_all_rows_it_is_the_exact_machine(n_classes, intercept):
     weights = np.random.default_rng(1).uniform(0.2, 2.0, 120)
-    X, y, problem = problem_of(n_classes, weights=weights, intercept=intercept)
+    X, y, problem = problem_of(n_classes, weights=weights, intercept=intercept, settings=TO_MANY_DIGITS)
     found = pair_coefficients(problem, X)
     exact = SVC(C=2.0, gamma=0.5, intercept=intercept, multi_class="ovo", decision_function_shape="ovo", tol=1e-7)
     theirs = exact.fit(X, y, weights).decision_function(X)
@@ -48,8 +41,8 @@ def test_over_all_rows_it_is_the_exact_machine(solved, n_classes, intercept):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_over_few_vectors_no_other_coefficients_do_better(solved, n_classes):
-    X, _, problem = problem_of(n_classes)
+def test_over_few_vectors_no_other_coefficients_do_better(n_classes):
+    X, _, problem = problem_of(n_classes, settings=TO_MANY_DIGITS)
     found = pair_coefficients(problem, X[:15])
     value = objective(problem, found.model, X)
     rng = np.random.default_rng(0)
@@ -79,20 +72,20 @@ def test_threads_memory_and_precision(changes):
         np.testing.assert_array_equal(other, one)
 
 
-def test_sweeps_that_are_spent_are_told(monkeypatch):
+def test_sweeps_that_are_spent_are_told():
     X, _, problem = problem_of(2, C=1e6)
     assert not pair_coefficients(problem, X[:15]).converged
-    monkeypatch.setattr(pair_ascent, "CALL_WORK", 1)  # one sweep in a call
-    whole = pair_coefficients(replace(problem, C=0.1), X[:15])
+    one_sweep_in_a_call = (AscentSettings(call_work=1),)
+    whole = pair_coefficients(replace(problem, C=0.1, settings=one_sweep_in_a_call), X[:15])
     assert whole.converged
 
 
-def test_pairs_have_more_sweeps_than_two_classes(monkeypatch):
+def test_pairs_have_more_sweeps_than_two_classes():
     """There is no other method for them, and rows at a bound cost little in late sweeps."""
     X, _, problem = problem_of(4, n=400, C=40.0)
     assert pair_coefficients(problem, X[:15]).converged
-    monkeypatch.setattr(pair_ascent, "PAIR_SWEEPS", pair_ascent.MAX_SWEEPS)
-    assert not pair_coefficients(problem, X[:15]).converged
+    as_many = (AscentSettings(pair_sweeps=AscentSettings.sweeps),)
+    assert not pair_coefficients(replace(problem, settings=as_many), X[:15]).converged
 
 
 def test_the_end_of_the_time(monkeypatch):

@@ -93,10 +93,10 @@ def classes():
     return make_blobs(300, 6, centers=10, cluster_std=3.0, random_state=3)
 
 
-def test_pairs_in_groups_are_those_side_by_side(classes, monkeypatch):
+def test_pairs_in_groups_are_those_side_by_side(classes, settings_of_estimators):
     X, y = classes
     together = SVC(C=10.0, tol=1e-6).fit(X, y)
-    monkeypatch.setattr(pair_sets, "ROWS_SIDE_BY_SIDE", 1)
+    settings_of_estimators(pair_sets.PairSettings(rows_side_by_side=1))
     apart = SVC(C=10.0, tol=1e-6).fit(X, y)
     np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X), atol=1e-3)
     assert together.objective_ == pytest.approx(apart.objective_, rel=1e-6)

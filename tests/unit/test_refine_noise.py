@@ -8,9 +8,8 @@ import scipy.sparse as sp
 
 from slimsvm import Refine
 from slimsvm.kernels import RBF, Linear
-from slimsvm.parts.descent import batch_gradient
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
-from slimsvm.parts.descent.batch_gradient import Rates
+from slimsvm.parts.descent.batch_gradient import GradientSettings, Rates
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Multiclass, Regression
@@ -64,12 +63,12 @@ def test_vectors_that_fit_single_rows_are_kept_from_it(learn_metric):
     assert noisy.objective > 1.2 * plain.objective
 
 
-def test_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
-    fits = [Refine(20, noise=0.3, epochs=3).solve(problem_of(n_jobs=n_jobs)) for n_jobs in (1, 3)]
+def test_the_same_bits_for_any_number_of_threads():
+    shared = {"settings": (GradientSettings(shared_work=0),)}
+    fits = [Refine(20, noise=0.3, epochs=3).solve(problem_of(n_jobs=n_jobs, **shared)) for n_jobs in (1, 3)]
     np.testing.assert_array_equal(fits[0].model.basis, fits[1].model.basis)
     np.testing.assert_array_equal(fits[0].model.coef, fits[1].model.coef)
-    other = Refine(20, epochs=3).solve(problem_of())
+    other = Refine(20, epochs=3).solve(problem_of(**shared))
     assert not np.array_equal(fits[0].model.basis, other.model.basis)
 
 

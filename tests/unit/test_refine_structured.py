@@ -3,7 +3,7 @@
 import itertools
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ import scipy.sparse as sp
 import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
 from slimsvm.kernels import RBF, Linear
-from slimsvm.parts.descent import batch_gradient, step_sizes
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
-from slimsvm.parts.descent.batch_gradient import Rates
+from slimsvm.parts.descent.batch_gradient import GradientSettings, Rates
+from slimsvm.parts.descent.step_sizes import StepSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.span import whitened_span
 from slimsvm.parts.span.best_coefficients import FinishByCuts, finish_by_cuts
@@ -130,18 +130,16 @@ def test_gradient_is_that_of_the_objective(name, learn_metric, seed):
 @pytest.mark.parametrize("loss", ["hamming", "zero-one"])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kept", [False, True])
-def test_compiled_chains_descend_as_the_task_says(loss, sparse, kept, monkeypatch):
+def test_compiled_chains_descend_as_the_task_says(loss, sparse, kept):
     """Viterbi within the compiled step, tile by tile and shared out, against the task's own augment and decode."""
     X, y = words(120)
     task, weights = Chain(3, loss), np.random.default_rng(0).choice([0.5, 1.0, 3.0], 120)
     rows = as_rows(sp.csr_array(X)) if sparse else as_rows(X)
     problem = Problem(rows, task.encode(y, weights), task, RBF(0.3), C=1.0, precision="float64", random_state=0)
-    monkeypatch.setattr(batch_gradient, "SEQUENCE_ROWS", 8)
-    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
     found = []
-    for max_length in (0, 1024):
-        monkeypatch.setattr(batch_gradient, "MAX_LENGTH", max_length)
-        learner = descent_of(problem)
+    for longest in (0, 1024):
+        own = GradientSettings(sequence_rows=8, shared_work=0, longest_sequence=longest)
+        learner = descent_of(replace(problem, settings=(own,)))
         if not kept:
             learner.kernel_rows._kept = None
         sweep = learner.sweep(np.random.default_rng(0).permutation(120)[:110], np.ones(1), np.zeros(1))
@@ -189,13 +187,13 @@ def test_finish_never_rises_above_its_start():
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_fast_products_are_the_exact_ones(precision, monkeypatch):
-    monkeypatch.setattr(whitened_span, "CHUNK_ROWS", 100)
+def test_fast_products_are_the_exact_ones(precision):
     rng = np.random.default_rng(0)
     basis, u, v = rng.normal(size=(200, 4)), rng.normal(size=(201, 3)), rng.normal(size=(250, 3))
     for memory_limit in (10**9, 4 * 10**6):
         problem = words_problem(precision=precision, memory_limit=memory_limit)
         space = whitened_span.Subspace(problem.bind(), basis, 1.0, memory_limit // 100)
+        space.chunk_rows = 100
         u, index = u[: space.rank + 1], np.sort(rng.permutation(space.n_rows)[:250])
         whole = np.zeros((space.n_rows, 3))
         whole[index] = v
@@ -245,7 +243,7 @@ def test_as_many_vectors_as_rows_come_near_the_exact_optimum():
 
 @pytest.mark.parametrize("task", [PairOrder(), CASES["chain"].make()])
 def test_a_users_task_of_several_rows_is_trained(task):
-    X, y = words(150)
+    X, y = words(60)
     problem = Problem(as_rows(X), task.encode(y), task, Linear(), C=0.1, intercept="none", random_state=0)
     fit = Refine(4, epochs=30, initial="nystrom").solve(problem)
     best = ExactCuts().solve(problem)
@@ -253,15 +251,14 @@ def test_a_users_task_of_several_rows_is_trained(task):
     assert fit.counters["bound_in_basis"] <= fit.objective
 
 
-@pytest.mark.parametrize("max_length", [0, 1024], ids=["by-the-task", "compiled"])
+@pytest.mark.parametrize("longest", [0, 1024], ids=["by-the-task", "compiled"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_same_bits_for_any_number_of_threads(precision, max_length, monkeypatch):
-    monkeypatch.setattr(batch_gradient, "SHARED_WORK", 0)
-    monkeypatch.setattr(batch_gradient, "TILE", 16)
-    monkeypatch.setattr(batch_gradient, "SEQUENCE_ROWS", 8)
-    monkeypatch.setattr(batch_gradient, "MAX_LENGTH", max_length)
+def test_same_bits_for_any_number_of_threads(precision, longest):
+    own = GradientSettings(shared_work=0, tile_rows=16, sequence_rows=8, longest_sequence=longest)
     fits = [
-        Refine(8, epochs=4, batch_size=30, learn_metric=True).solve(words_problem(precision=precision, n_jobs=n_jobs))
+        Refine(8, epochs=4, batch_size=30, learn_metric=True).solve(
+            words_problem(precision=precision, n_jobs=n_jobs, settings=(own,))
+        )
         for n_jobs in (1, 2, 4)
     ]
     for fit in fits[1:]:
@@ -305,14 +302,14 @@ def test_sequence_svm_learns_its_vectors():
     assert learned.score(X, labels, lengths=lengths) > 0.85
 
 
-def test_labels_that_overtake_each_other_settle(monkeypatch):
+def test_labels_that_overtake_each_other_settle(settings_of_estimators):
     """Many labels and a wide kernel: full steps push whole columns of scores past each other again and again."""
     rng = np.random.default_rng(0)
     labels = [rng.integers(0, 12, 5) for _ in range(60)]
     X = np.eye(12)[np.concatenate(labels)] + 0.05 * rng.normal(size=(300, 12))
     objectives = []
-    for push in (step_sizes.MAX_PUSH, np.inf):
-        monkeypatch.setattr(step_sizes, "MAX_PUSH", push)
+    for own in (StepSettings(), StepSettings(most_push=np.inf)):
+        settings_of_estimators(own)
         clf = SequenceSVM(C=10.0, gamma=0.5, solver=Refine(200, epochs=100, finish=False), random_state=0)
         objectives.append(clf.fit(X, np.concatenate(labels), lengths=np.full(60, 5)).objective_)
     assert objectives[0] < 0.5 * objectives[1]

@@ -88,6 +88,7 @@ CLASSES = {
 }
 
 
+@pytest.mark.turns("m")
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize("m", [1, 3])
 def test_labels_are_those_of_the_scores(classes, m, monkeypatch):

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 import threadpoolctl
 
-from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import scale_gamma
 
 
@@ -21,13 +20,12 @@ COUNTS: list = []
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weighted):
-    monkeypatch.setattr(automatic, "BLOCK_VALUES", 60)
+def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(weighted):
     rng = np.random.default_rng(0)
     X = sp.random_array((100, 500), density=0.006, rng=rng, format="csr") + 0
     weights = rng.integers(0, 3, 100).astype(float) if weighted else None
     COUNTS.clear()
-    found = scale_gamma(Counted(X), weights)
+    found = scale_gamma(Counted(X), weights, block_values=60)
     repeated = np.repeat(X.toarray(), np.ones(100, int) if weights is None else weights.astype(int), axis=0)
     assert found == pytest.approx(1 / (500 * repeated.var()), rel=1e-12)
     # Three values a row, twenty rows a block, five blocks, each read once.
@@ -36,14 +34,13 @@ def test_wide_sparse_rows_are_read_in_blocks_of_stored_values(monkeypatch, weigh
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_blocks_whose_means_are_far_apart(monkeypatch, weighted):
-    monkeypatch.setattr(automatic, "BLOCK_VALUES", 30)
+def test_blocks_whose_means_are_far_apart(weighted):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3)) + 1e6 * np.arange(100)[:, None] // 20
     weights = rng.integers(0, 3, 100).astype(float) if weighted else None
     repeated = np.repeat(X, np.ones(100, int) if weights is None else weights.astype(int), axis=0)
-    assert scale_gamma(X, weights) == pytest.approx(1 / (3 * repeated.var()), rel=1e-13)
-    assert scale_gamma(X + 1e9, weights) == pytest.approx(1 / (3 * repeated.var()), rel=1e-6)
+    assert scale_gamma(X, weights, block_values=30) == pytest.approx(1 / (3 * repeated.var()), rel=1e-13)
+    assert scale_gamma(X + 1e9, weights, block_values=30) == pytest.approx(1 / (3 * repeated.var()), rel=1e-6)
 
 
 def test_sparse_rows_without_a_value():

@@ -11,7 +11,7 @@ from slimsvm import SVC
 from slimsvm.core.border import Function
 from slimsvm.kernels import kernel as kernel_module
 from slimsvm.parts.dual_ascent import active_rows
-from slimsvm.parts.dual_ascent.dual import MORE_WORK, Tolerance
+from slimsvm.parts.dual_ascent.dual import Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.leap import Leaps
 
 
@@ -91,7 +91,7 @@ def test_two_classes_whose_gap_is_not_wide_take_the_closing_steps_alone(monkeypa
     monkeypatch.setattr(active_rows, "solve_set", noted)
     X, y = two_classes(60)
     SVC(C=1.0, n_jobs=1).fit(X, y)
-    assert asked[1:] == [MORE_WORK // 60]
+    assert asked[1:] == [ToleranceSettings.more_work // 60]
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])

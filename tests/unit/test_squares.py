@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.span.whitened_span import CHUNK_ROWS, GrowingSubspace, Subspace
+from slimsvm.parts.span.whitened_span import GrowingSubspace, Subspace
 
 TILE, CHUNK = 48, 256  # rows of a task, and rows that squares are summed over in the working type
-SIZES = [(1, 1), (5, 3), (TILE, 64), (TILE + 1, 65), (CHUNK + 7, 33), (CHUNK_ROWS + 50, 130)]
+SIZES = [(1, 1), (5, 3), (TILE, 64), (TILE + 1, 65), (CHUNK + 7, 33), (Subspace.chunk_rows + 50, 130)]
 
 
 def spaces(n, k, dtype, n_jobs=1):
@@ -52,8 +52,8 @@ def test_whitened_rows_and_their_squares(n, k, dtype):
 def test_the_same_bits_for_any_number_of_threads(dtype, threads_for_all):
     found = []
     for n_jobs in (1, 4):
-        _, _, growing, _ = spaces(CHUNK_ROWS + 50, 130, dtype, n_jobs)
-        z = growing.whitened(np.arange(CHUNK_ROWS + 50))
+        _, _, growing, _ = spaces(Subspace.chunk_rows + 50, 130, dtype, n_jobs)
+        z = growing.whitened(np.arange(Subspace.chunk_rows + 50))
         found.append((z, growing.gram(z, np.linspace(0, 1, len(z))), growing.times(np.ones((growing.rank + 1, 1)))))
     for one, four in zip(*found):
         np.testing.assert_array_equal(one, four)

@@ -200,8 +200,30 @@ def test_nested_and_from_many_threads_at_once():
     assert (count == 1).all()
 
 
+def run_apart(code, *arguments, **environment):
+    """Run code that forks in a process of its own: a fork beside the test runner's threads is not what is tested."""
+    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
+    command = [sys.executable, *options, "-c", code, *arguments]
+    subprocess.run(command, env=os.environ | environment, check=True, timeout=120)
+
+
+# A child is made while `in_thread()` runs, which sets `begun`, and it ends with the status that `in_child()` returns.
+FORK = """
+thread = threading.Thread(target=in_thread)
+thread.start()
+assert begun.wait(60)
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    os._exit(in_child())
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+ended.set()
+thread.join()
+assert code == 0, code
+"""
+
+
 def test_after_a_fork():
-    # In a process of its own: a fork beside the test runner's threads is not what is tested.
     code = """
 import os
 import threading
@@ -218,8 +240,7 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert work()
 """
-    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
-    subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+    run_apart(code)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -241,21 +262,13 @@ class Slow:
         begun.set()
         ended.wait()
         return 1.0
-thread = threading.Thread(target=lambda: Examples(np.zeros(1), Slow()).total_weight)
-thread.start()
-begun.wait()
-child = os.fork()
-if child == 0:
-    signal.alarm(30)
+def in_thread():
+    return Examples(np.zeros(1), Slow()).total_weight
+def in_child():
     fit()
-    os._exit(0)
-code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-ended.set()
-thread.join()
-assert code == 0, code
+    return 0
 """
-    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
-    subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+    run_apart(code + FORK)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -325,7 +338,6 @@ for name in sys.argv[1:]:
         os._exit(0 if blas() == before else 1)
     assert ended(waits.child) == 0 and blas() == before, name
 """
-    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
     solvers = [
         "exact",
         "exact-cuts",
@@ -341,8 +353,7 @@ for name in sys.argv[1:]:
         "cvm",
         "bvm",
     ]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
-    subprocess.run([sys.executable, *options, "-c", code, *solvers], env=environment, check=True, timeout=120)
+    run_apart(code, *solvers, OPENBLAS_NUM_THREADS="2", MKL_NUM_THREADS="2")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -364,20 +375,13 @@ def made():
     return np.ones((3, 2))
 
 rows = Blocks([made, made], n_rows=[3, 3], cache_bytes=0)
-thread = threading.Thread(target=lambda: rows.slice(3, 6, np.float64))
-thread.start()
-assert begun.wait(60)
-child = os.fork()
-if child == 0:
-    signal.alarm(30)
-    os._exit(0 if rows.slice(3, 6, np.float64).sum() == 6 else 1)
-code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-ended.set()
-thread.join()
-assert code == 0, code
+def in_thread():
+    return rows.slice(3, 6, np.float64)
+
+def in_child():
+    return 0 if in_thread().sum() == 6 else 1
 """
-    options = ["-W", "ignore::DeprecationWarning"]  # newer Pythons warn of any fork of a process with threads
-    subprocess.run([sys.executable, *options, "-c", code], check=True, timeout=120)
+    run_apart(code + FORK)
 
 
 def test_what_is_made_once_is_one_thing_for_all_threads():

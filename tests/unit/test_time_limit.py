@@ -154,7 +154,7 @@ def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, m
 
     monkeypatch.setattr(Solver, "solve", counted)
     monkeypatch.setattr(time, "perf_counter", lambda: float(trained[0]))
-    X, y = classes(1000)
+    X, y = classes(500)
     problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
     trainer = CrossTrainer(max_basis=max_basis)
     trainer.solve(problem)
@@ -209,10 +209,10 @@ def test_a_working_set_is_left_when_time_is_over(monkeypatch):
         calls[0] += 1
         return usual(**arguments)
 
-    monkeypatch.setattr(row_set, "CALL_WORK", 1 << 13)
     monkeypatch.setattr(row_set, "core", SimpleNamespace(smo=counted))
     X, y = classes(400)
-    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1000.0)
+    settings = (row_set.SetSettings(call_work=1 << 13),)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1000.0, settings=settings)
     free = Exact(200).solve(problem)
     many, calls[0] = calls[0] / free.n_iter, 0
     assert many > 5

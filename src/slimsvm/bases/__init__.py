@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from slimsvm.bases.basis import RANK_TOLERANCE, Basis
-from slimsvm.bases.incomplete_cholesky import IncompleteCholesky
+from slimsvm.bases.basis import RANK_TOLERANCE, Basis, IncompleteCholesky, Nystrom
 from slimsvm.bases.kmeans import KMeans
-from slimsvm.bases.nystrom import Nystrom
+from slimsvm.lazy import named
 
 BASES: dict[str, type[Basis]] = {basis.name: basis for basis in (Nystrom, KMeans, IncompleteCholesky)}
 
@@ -27,7 +26,7 @@ def get_basis(basis: str | Basis) -> Basis:
     Raises
     ------
     ValueError
-        Unknown name; the known ones are listed.
+        There is no basis of that name; the message lists the names.
 
     Examples
     --------
@@ -35,8 +34,4 @@ def get_basis(basis: str | Basis) -> Basis:
     >>> get_basis("nystrom")
     Nystrom()
     """
-    if isinstance(basis, Basis):
-        return basis
-    if not isinstance(basis, str) or basis not in BASES:
-        raise ValueError(f"basis must be one of {', '.join(map(repr, BASES))} or a Basis object; found {basis!r}")
-    return BASES[basis]()
+    return named(basis, Basis, BASES, "basis")

@@ -1,4 +1,4 @@
-"""How far a model is from the best one over given vectors, and along which way the vectors come nearer.
+"""The distance of a model from the best one over given vectors, and its gradient in the vectors.
 
 The mathematics are in `bases.reduced_set`, the only user.
 """
@@ -22,13 +22,24 @@ Array = np.ndarray
 
 # Price of ‖w − ŵ‖² · mean k(x, x) beside the mean squared difference of the scores, where rows are given.
 NORM_WEIGHT = 1e-5
-# Kernel values computed at a time, and bytes of them that are kept from the sums for β to those of the gradient.
-BLOCK_VALUES, KEPT_BYTES = 1 << 22, 1 << 28
 # Vectors per tile of the products.
 PANEL = 64
 # Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor, of kernel values in a
-# precision. With less than these, rounding of single precision alone makes D negative.
+# precision. With less than these, rounding of single precision alone makes D negative
+# (docs/experiments/automatic_choice.md, "The distance in single precision fell below zero").
 JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.float32): (1e-6, 1e-5, 1e-4)}
+
+
+@dataclass(frozen=True)
+class DistanceSettings:
+    """What is computed and kept at a time. Chosen, not measured."""
+
+    # Kernel values computed at a time, and bytes of them that are kept from the sums for β to those of the gradient.
+    block_values: int = 1 << 22
+    kept_bytes: int = 1 << 28
+
+
+USUAL = DistanceSettings()
 
 
 @dataclass(frozen=True)
@@ -52,11 +63,19 @@ class Distance:
     dtype : dtype, default=numpy.float64
         Of kernel values with rows, and of products with them. Single precision takes half the time; D is then known to
         some 1e-6 of its greatest value.
+    settings : DistanceSettings
     """
 
     def __init__(
-        self, model: KernelExpansion, X: Any, n_jobs: int | None, counter: EvalCounter, dtype: Any = np.float64
+        self,
+        model: KernelExpansion,
+        X: Any,
+        n_jobs: int | None,
+        counter: EvalCounter,
+        dtype: Any = np.float64,
+        settings: DistanceSettings = USUAL,
     ):
+        self.settings = settings
         self._jitters: tuple[float, ...] = JITTERS[np.dtype(dtype)]
         self.model, self.kernel, self.n_outputs, self.dtype = model, model.kernel, model.coef.shape[1], dtype
         is_sigmoid = not self.kernel.is_inner_product
@@ -136,7 +155,7 @@ class Distance:
     def _solve(self, basis: Any, kept: dict[int, list], gram: Array | None = None) -> tuple[Array, float]:
         """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``.
 
-        ``gram`` has those of the vectors with each other, where they are known.
+        ``gram`` has the kernel values between the vectors, where they are known.
         """
         k = basis.shape[0]
         if gram is None and self.norm_weight:
@@ -147,7 +166,7 @@ class Distance:
             weight = self._weight(source)
             if not weight:
                 continue
-            keep = len(source.target) * k * 8 <= KEPT_BYTES
+            keep = len(source.target) * k * 8 <= self.settings.kept_bytes
             for rows, values in self._blocks(source, basis, kept, keep):
                 scaled, target = values if weight == 1.0 else weight * values, source.target[rows]
 
@@ -186,7 +205,7 @@ class Distance:
             yield from kept[key]
             return
         points, done = kernel_rows.points_of(basis), []
-        for lo, hi in kernel_rows.rows.blocks(max(1, BLOCK_VALUES // basis.shape[0])):
+        for lo, hi in kernel_rows.rows.blocks(max(1, self.settings.block_values // basis.shape[0])):
             block = slice(lo, hi), kernel_rows.block(points, rows=(lo, hi))
             if keep:
                 done.append(block)

@@ -28,7 +28,7 @@ class KMeans(Basis):
 
     Every class gets the same number of centres (fewer where it has fewer distinct rows). Rows far from all others get
     centres by their number: a few get none. For an RBF kernel with one
-    gamma per feature the distances are those of the kernel.
+    gamma per feature the kernel's distances are taken.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class KMeans(Basis):
             raise ValueError(f"sample_size must be at least 1, found {self.sample_size!r}")
 
     def choose(self, kernel_rows: KernelRows, n_vectors, rng, labels=None) -> Any:
-        """See `Basis.choose`; centres, dense for dense rows and CSR for CSR rows."""
+        """Compute cluster centres, dense for dense rows and CSR for CSR rows."""
         check_n_vectors(n_vectors)
         rows = kernel_rows.rows
         if not kernel_rows.kernel.has_features:

@@ -32,9 +32,11 @@ Array = np.ndarray
 
 # Chance 0.95 that the best of this many random rows is among the best 5 % of all.
 N_CANDIDATES = 59
-# Where several vectors are asked for at once: random rows for each of them, and starts of the search.
+# Where several vectors are asked for at once: random rows for each of them, and starts of the search (docs/experiments/
+# subspace_pursuit.md, "Fewer of everything").
 CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 6, 2
-# Terms of the residual used while moving b; the value of what comes out is computed over all of them.
+# Terms of the residual used while moving b; the value of what comes out is computed over all of them
+# (docs/experiments/subspace_pursuit.md, "Which terms of the residual move a vector").
 MAX_TERMS = 2048
 # Features that the fixed point sums at a time, and products of terms, vectors and features worth the threads.
 TILE_FEATURES, WORTH_THREADS = 200, 1 << 21
@@ -148,7 +150,7 @@ def greedy_picks(rho: Array, gram: Array, own: Array, tolerance: float, n: int) 
     """Positions of up to n of s vectors, each of the greatest Σ_c rho_jc² / rest_j.
 
     ``gram`` (s, s) are the vectors' products outside the span of a basis, rest_j what is left of gram_jj outside of the
-    vectors chosen too. Not chosen are vectors of which no more than ``tolerance`` times own_j is left, or that explain
+    vectors chosen too. Vectors are skipped if at most ``tolerance`` times own_j is left of them, or if they explain
     nothing.
     """
     s, n = len(own), min(n, len(own))

@@ -37,17 +37,26 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Rows that the vectors are moved by; the coefficients are solved for over all.
-MAX_ROWS = 10_000
-# Largest number of values k · d that are moved: L-BFGS keeps some twenty copies.
-MAX_VALUES = 1 << 23
 # Vectors refused in a row, as lying in the span of the others, after which the start is as large as it gets.
 MAX_REFUSED = 10
 
 
 @dataclass(frozen=True)
+class ReducedSettings:
+    """How much is moved. Chosen, not measured."""
+
+    # Rows that the vectors are moved by; the coefficients are solved for over all.
+    most_rows: int = 10_000
+    # Largest number of values k · d that are moved: L-BFGS keeps some twenty copies.
+    most_values: int = 1 << 23
+
+
+USUAL = ReducedSettings()
+
+
+@dataclass(frozen=True)
 class Reduced:
-    """What `reduce_model` found.
+    """The result of `reduce_model`.
 
     Parameters
     ----------
@@ -81,6 +90,7 @@ def reduce_model(
     max_iter: int | str = "auto",
     rng: np.random.Generator,
     n_jobs: int | None = None,
+    settings: ReducedSettings = USUAL,
 ) -> Reduced:
     """The model of at most ``max_basis`` vectors nearest to a model.
 
@@ -96,6 +106,7 @@ def reduce_model(
         Steps of the descent.
     rng : numpy.random.Generator
     n_jobs : int or None
+    settings : ReducedSettings
 
     Returns
     -------
@@ -129,15 +140,15 @@ def reduce_model(
             "which the scores should agree"
         )
     d = model.basis.shape[1]
-    if max_iter and max_basis * d > MAX_VALUES:
+    if max_iter and max_basis * d > settings.most_values:
         raise ValueError(
-            f"moving {max_basis} vectors of {d} features is too much: at most {MAX_VALUES} values are moved; "
+            f"moving {max_basis} vectors of {d} features is too much: at most {settings.most_values} values are moved; "
             "preimage='training-rows' with max_iter=0 chooses among the model's own vectors and keeps them sparse"
         )
     strategy = get_preimage(_usual_preimage(model) if isinstance(preimage, str) and preimage == "auto" else preimage)
     strategy.check(model.kernel, is_sparse(model.basis))
     with one_blas_thread():
-        return _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs)
+        return _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs, settings.most_rows)
 
 
 def _usual_preimage(model: KernelExpansion) -> str:
@@ -146,7 +157,7 @@ def _usual_preimage(model: KernelExpansion) -> str:
     return "gradient" if model.kernel.has_gradient and model.kernel.is_inner_product else "training-rows"
 
 
-def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs) -> Reduced:
+def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs, most_rows) -> Reduced:
     counter = EvalCounter()
     own = KernelRows(model.kernel, model.basis, dtype=model.dtype, n_jobs=n_jobs, counter=counter)
     if not model.kernel.is_inner_product:
@@ -157,8 +168,8 @@ def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs) -> Reduced:
     n_iter = 0
     if max_iter:
         part = X
-        if X is not None and X.shape[0] > MAX_ROWS:
-            part = X[np.sort(rng.choice(X.shape[0], MAX_ROWS, replace=False))]
+        if X is not None and X.shape[0] > most_rows:
+            part = X[np.sort(rng.choice(X.shape[0], most_rows, replace=False))]
         basis, history, n_iter = descend(Distance(model, part, n_jobs, counter), as_dense(basis), max_iter)
     distance = Distance(model, X, n_jobs, counter)
     coef = distance.coefficients(basis)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from slimsvm.budget.budget_rule import BudgetRule
 from slimsvm.budget.budgeted_model import BudgetedModel, Counts
-from slimsvm.budget.merge import Merge, MultiMerge
-from slimsvm.budget.project import Project
-from slimsvm.budget.remove import Remove
+from slimsvm.budget.rules import BudgetRule, Merge, MultiMerge, Project, Remove
+from slimsvm.lazy import named
 
 BUDGET_RULES: dict[str, type[BudgetRule]] = {rule.name: rule for rule in (Merge, MultiMerge, Project, Remove)}
 
@@ -38,7 +36,7 @@ def get_budget_rule(rule: str | BudgetRule) -> BudgetRule:
     Raises
     ------
     ValueError
-        Unknown name; the known ones are listed.
+        There is no rule of that name; the message lists the names.
 
     Examples
     --------
@@ -46,9 +44,4 @@ def get_budget_rule(rule: str | BudgetRule) -> BudgetRule:
     >>> get_budget_rule("remove")
     Remove()
     """
-    if isinstance(rule, BudgetRule):
-        return rule
-    if not isinstance(rule, str) or rule not in BUDGET_RULES:
-        known = ", ".join(map(repr, BUDGET_RULES))
-        raise ValueError(f"maintenance must be one of {known} or a BudgetRule object; found {rule!r}")
-    return BUDGET_RULES[rule]()
+    return named(rule, BudgetRule, BUDGET_RULES, "maintenance")

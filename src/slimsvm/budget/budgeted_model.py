@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm import core
-from slimsvm.budget.budget_rule import BudgetRule
+from slimsvm.budget.rules import BudgetRule
 from slimsvm.budget.steps import Steps
 from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, aligned_zeros, panel_of
 from slimsvm.kernels import KernelRows
@@ -18,18 +18,16 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Rows folded at a time where the folded rows are not all kept in memory.
-CHUNK_ROWS = 20_000
 # Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
 CALL_WORK = 200_000_000
-N_COUNTS = 10  # numbers that compiled code counts in, those of `Counts`
+N_COUNTS = 10  # length of the core's array of counts, the fields of `Counts`
 # Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
 RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened while rows were met.
+    """Counts of the steps over some rows.
 
     Parameters
     ----------
@@ -85,6 +83,8 @@ class BudgetedModel:
     coef : float64 ndarray of shape (n_basis, n_outputs)
     basis_rows : int64 ndarray of shape (n_basis,)
         Training rows the points are, -1 for points made by mergers.
+    chunk_rows : int
+        Rows folded at a time where the folded rows are not all kept in memory.
 
     Raises
     ------
@@ -102,6 +102,8 @@ class BudgetedModel:
     >>> model.n_basis, counts.merged, model.basis.ravel().round(6).tolist()
     (2, 1, [9.0, 0.5])
     """
+
+    chunk_rows = 20_000
 
     def __init__(
         self,
@@ -191,7 +193,7 @@ class BudgetedModel:
     def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
         """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.
 
-        What budget rules did to the models' points they did to those of the mean.
+        Budget rules change the points of the mean as they change the models' points.
         """
         points, n = self.points, self.n_basis
         units, steps = points.mean[0], max(1.0, points.mean[1])
@@ -225,7 +227,7 @@ class BudgetedModel:
         if self._given is not None:
             yield index, self._given, index
             return
-        size = max(1, len(index)) if self.kernel_rows.is_kept else CHUNK_ROWS
+        size = max(1, len(index)) if self.kernel_rows.is_kept else self.chunk_rows
         for lo in range(0, len(index), size):
             part = index[lo : lo + size]
             yield part, *self.kernel_rows.folded_rows(part)
@@ -278,7 +280,7 @@ class BudgetedModel:
         return max(1, CALL_WORK // work)
 
     def counted(self, counts: Array) -> Counts:
-        """What compiled code counted, its kernel evaluations added to the rows' counter."""
+        """Return the core's counts, and add its kernel evaluations to the rows' counter."""
         result = Counts.of(counts)
         self.kernel_rows.counter.add(result.kernel_evals)
         return result

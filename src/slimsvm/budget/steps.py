@@ -1,4 +1,4 @@
-"""What steps on single rows have in common: the method, the loss, prices and costs."""
+"""The parameters that all steps on single rows share: the method, the loss, row weights and costs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Steps:
 
     @property
     def is_against_the_rest(self) -> bool:
-        """Whether steps are those of each class against the rest, and not of the task's own loss."""
+        """Whether steps train each class against the rest, instead of the task's own loss."""
         return self.loss == core.ONE_VS_REST
 
     @made_once

@@ -158,7 +158,7 @@ def certified(fits: dict[tuple[str, str], Any], trial: Trial, max_seconds: float
     solver = "SVC(max_basis=100)"
     found = fits[trial.name, solver].certificate(trial.X_train, trial.y_train, max_seconds=max_seconds)
     return (
-        f"certificate of {solver} on {trial.name}: objective {found.objective:.5g}, that of no machine of this "
+        f"certificate of {solver} on {trial.name}: objective {found.objective:.5g}, that of no model of this "
         f"kernel and C is below {found.lower_bound:.5g} ({count(found.kernel_evals)} evaluations)"
     )
 

@@ -1,4 +1,4 @@
-"""What the commands print: one-line errors, warnings and notes, aligned fields, tables, JSON."""
+"""Functions that print for all commands: one-line errors, warnings and notes, aligned fields, tables, JSON."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as an aligned table with a header; columns in order of appearance, those of numbers to the right.
+    """Rows as an aligned table with a header; columns in order of appearance, numbers aligned to the right.
 
     Examples
     --------

@@ -35,7 +35,7 @@ from slimsvm.cli.model_file import (
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.predict import as_numbers, describe_quality, predict, quality
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
-from slimsvm.estimators._shared.automatic import MAX_CUTS_N
+from slimsvm.estimators._shared.automatic import ChoiceSettings
 from slimsvm.estimators.files import save as save_model
 from slimsvm.kernels import KERNELS
 from slimsvm.parts.solver import Solver
@@ -171,8 +171,8 @@ def _add_solver_options(group: Any) -> None:
         choices=("auto", *SOLVERS),
         default="auto",
         help="auto: exact (for sequences, rankings and losses over all rows exact-cuts, above "
-        f"{MAX_CUTS_N:,} rows violated-cuts); with --max-basis or --gamma learn refine, or cpsp for kernels without "
-        "derivatives and for text (default: auto)",
+        f"{ChoiceSettings.most_cut_rows:,} rows violated-cuts); with --max-basis or --gamma learn refine, or cpsp for "
+        "kernels without derivatives and for text (default: auto)",
     )
     group.add_argument(
         "--max-basis",

@@ -62,14 +62,10 @@ def __getattr__(name: str) -> Any:
     elif name[:1].isupper():
         snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
         if snake in layouts():
-            maker = partial(_make, snake)
+            maker = partial(Structure, layouts()[snake])
             globals()[name] = maker
             return maker
     elif name + "_call" in layouts():
         globals()[name] = function(name)
         return globals()[name]
     raise AttributeError(f"slimsvm.core has no {name!r}")
-
-
-def _make(name: str, **arguments: Any) -> Structure:
-    return Structure(layouts()[name], arguments)

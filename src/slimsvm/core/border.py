@@ -61,18 +61,20 @@ class Structure:
         What it was made from: keeps the arrays alive.
     """
 
-    def __init__(self, layout: Layout, arguments: dict[str, Any]) -> None:
+    def __init__(self, layout: Layout, /, **arguments: Any) -> None:
         self.__dict__ |= arguments
         self.layout, self.arguments = layout, arguments
-        self.memory = layout.memory()
-        fill_quickly(layout, arguments, self.memory, {})
+        self.memory = memory = layout.memory()
+        check = layout.checks.get((*arguments, 0))  # `fill_quickly`, without its call, as in `Function`
+        if check is None or not check(memory, {}, **arguments):
+            _fill_first(layout, arguments, memory, {}, 0, ())
         self.address = ctypes.addressof(self.memory)
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, Any]]]:
         return structure, (self.layout.name, self.arguments)
 
     def __deepcopy__(self, memo: Any) -> Structure:
-        return Structure(self.layout, dict(self.arguments))
+        return Structure(self.layout, **self.arguments)
 
     if TYPE_CHECKING:
 
@@ -82,7 +84,7 @@ class Structure:
 
 def structure(name: str, arguments: dict[str, Any]) -> Structure:
     """The structure ``slimsvm_<name>`` of these arguments."""
-    return Structure(layouts()[name], arguments)
+    return Structure(layouts()[name], **arguments)
 
 
 @cache

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import estimators
-from slimsvm.dask.cluster import Cluster, client_of
-from slimsvm.dask.partitions import vector_of
+from slimsvm.dask.cluster import Cluster, client_of, vector_of
 from slimsvm.dask.rows import TASK_SIZES, DaskRows
 from slimsvm.solvers import LowRank, Refine
 

@@ -17,15 +17,14 @@ import numpy as np
 
 from slimsvm.core import isa
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.dask.cluster import Cluster
-from slimsvm.dask.partitions import partitions_of
+from slimsvm.dask.cluster import Cluster, partitions_of
 from slimsvm.rows import Rows, as_rows
 from slimsvm.tasks import Examples
 
 
 @dataclass(frozen=True)
 class TaskSizes:
-    """How many parts go into one task: a task costs about a millisecond, and the last ones should end together.
+    """The number of parts in one task: a task costs about a millisecond, and the last ones should end together.
 
     Parameters
     ----------
@@ -169,7 +168,7 @@ class DaskRows(Rows):
         return np.ascontiguousarray(np.concatenate(self.cluster.gather(futures)), dtype)
 
     def _owners(self, index: np.ndarray) -> np.ndarray:
-        """Numbers of the blocks that hold the rows."""
+        """The indices of the blocks that hold the rows."""
         return np.searchsorted(self._starts, index, side="right") - 1
 
 

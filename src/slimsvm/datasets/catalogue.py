@@ -184,7 +184,7 @@ def ida(paths: Sequence[Path], realisation: int, *, key: str) -> Arrays:
 
 
 def ida_unsplit(paths: Sequence[Path], realisation: int, *, key: str, n_train: int) -> Arrays:
-    """Read a set of which no official split is on record: a permutation seeded by the realisation makes one."""
+    """Read a set without an official split: a permutation seeded by the realisation makes one."""
     found = read_arrays(paths[0], f"{key}_")
     y = found[f"{key}_y"].astype(np.int64)
     if set(np.unique(y)) == {0, 1}:
@@ -220,6 +220,18 @@ _KDD = (("kddcup99_10pct.npz",), "UCI KDD Cup 1999, 10 % file (from PMLB)")
 _OCR = (("ocr_letters.npz",), "B. Taskar's OCR page (R. Kassel, MIT SLS)")
 _IDA = ("ida_benchmarks.npz",)
 _IDA_ORIGIN = "G. Rätsch's benchmark repository (IDA)"
+
+
+def _part(
+    data: tuple[tuple[str, ...], str],
+    read: Callable[..., Arrays],
+    shape: tuple[int, int, int, int],
+    text: str,
+    scaling: ScalingName | None = None,
+    **options: Any,
+) -> Source:
+    files, origin = data
+    return Source(files, partial(read, **options), shape, text, origin, scaling)
 
 
 def _ida(key: str, shape: tuple[int, int, int, int]) -> Source:
@@ -260,76 +272,69 @@ SOURCES: dict[str, Source] = {
         f"Uzilov, Keegan, Mathews (2006), {_PAGE}",
         "standard",
     ),
-    "covtype": Source(
-        _COVTYPE[0],
-        partial(covtype, binary=True),
+    "covtype": _part(
+        _COVTYPE,
+        covtype,
         (100_000, 16_476, 54, 2),
         "class 2 (+1) against the rest, a random 100,000 rows and a disjoint test sample; "
         "min-max scaled unless said otherwise",
-        _COVTYPE[1],
         "minmax",
+        binary=True,
     ),
-    "covtype-multiclass": Source(
-        _COVTYPE[0],
-        partial(covtype, binary=False),
+    "covtype-multiclass": _part(
+        _COVTYPE,
+        covtype,
         (100_000, 16_476, 54, 7),
         "classes 1..7 of the same rows as covtype; min-max scaled unless said otherwise",
-        _COVTYPE[1],
         "minmax",
+        binary=False,
     ),
-    "covtype-457k": Source(
-        ("covtype_457k.npz",),
-        partial(covtype_large, n_train=411_746),
+    "covtype-457k": _part(
+        (("covtype_457k.npz",), _COVTYPE[1]),
+        covtype_large,
         (411_746, 45_750, 54, 2),
         "class 2 (+1) against the rest, a random 457,496 of the 581,012 rows; the test part holds that of covtype; "
         "min-max scaled unless said otherwise",
-        _COVTYPE[1],
         "minmax",
+        n_train=411_746,
     ),
-    "mnist": Source(
-        _MNIST[0], mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split", _MNIST[1]
+    "mnist": _part(_MNIST, mnist, (60_000, 10_000, 784, 10), "ten digits, pixels / 255, the source's split"),
+    "mnist-38": _part(
+        _MNIST, mnist, (11_982, 1_984, 784, 2), "8 (+1) against 3 of MNIST, pixels / 255", keep=(3, 8), positive=(8,)
     ),
-    "mnist-38": Source(
-        _MNIST[0],
-        partial(mnist, keep=(3, 8), positive=(8,)),
-        (11_982, 1_984, 784, 2),
-        "8 (+1) against 3 of MNIST, pixels / 255",
-        _MNIST[1],
+    "mnist-0": _part(
+        _MNIST, mnist, (60_000, 10_000, 784, 2), "0 (+1) against the other digits of MNIST, pixels / 255", positive=(0,)
     ),
-    "mnist-0": Source(
-        _MNIST[0],
-        partial(mnist, positive=(0,)),
-        (60_000, 10_000, 784, 2),
-        "0 (+1) against the other digits of MNIST, pixels / 255",
-        _MNIST[1],
-    ),
-    "mnist-04": Source(
-        _MNIST[0],
-        partial(mnist, positive=(0, 1, 2, 3, 4)),
+    "mnist-04": _part(
+        _MNIST,
+        mnist,
         (60_000, 10_000, 784, 2),
         "0..4 (+1) against 5..9 of MNIST, pixels / 255",
-        _MNIST[1],
+        positive=(0, 1, 2, 3, 4),
     ),
-    "ocr-letters": Source(
-        _OCR[0],
-        partial(ocr_letters, split="fold0", train_value=0),
+    "ocr-letters": _part(
+        _OCR,
+        ocr_letters,
         (47_535, 4_617, 128, 26),
         "letters of handwritten words (sequences): 6,251 words to train on, the 626 of fold 0 to test on",
-        _OCR[1],
+        split="fold0",
+        train_value=0,
     ),
-    "ocr-letters-small": Source(
-        _OCR[0],
-        partial(ocr_letters, split="fold0", train_value=1),
+    "ocr-letters-small": _part(
+        _OCR,
+        ocr_letters,
         (4_617, 47_535, 128, 26),
         "letters of handwritten words (sequences): the 626 words of fold 0 to train on, 6,251 to test on",
-        _OCR[1],
+        split="fold0",
+        train_value=1,
     ),
-    "ocr-letters-uic": Source(
-        _OCR[0],
-        partial(ocr_letters, split="uic_split", train_value=0),
+    "ocr-letters-uic": _part(
+        _OCR,
+        ocr_letters,
         (25_953, 26_199, 128, 26),
         "letters of handwritten words (sequences): 3,438 words to train on, 3,439 to test on",
-        _OCR[1],
+        split="uic_split",
+        train_value=0,
     ),
     "conll2000": Source(
         ("conll2000.train.txt.bz2", "conll2000.test.txt.bz2"),
@@ -377,21 +382,21 @@ SOURCES: dict[str, Source] = {
         "UCI HIGGS (Baldi, Sadowski, Whiteson 2014)",
         "standard",
     ),
-    "kddcup99": Source(
-        _KDD[0],
-        partial(kddcup99, binary=True),
+    "kddcup99": _part(
+        _KDD,
+        kddcup99,
         (400_000, 94_020, 41, 2),
         "network attack (+1) or normal; our own split, a permutation with seed 0; standardised unless said otherwise",
-        _KDD[1],
         "standard",
+        binary=True,
     ),
-    "kddcup99-multiclass": Source(
-        _KDD[0],
-        partial(kddcup99, binary=False),
+    "kddcup99-multiclass": _part(
+        _KDD,
+        kddcup99,
         (400_000, 94_020, 41, 23),
         "the 23 kinds of connection, same rows and split as kddcup99; standardised unless said otherwise",
-        _KDD[1],
         "standard",
+        binary=False,
     ),
     "banana": _ida("banana", (400, 4_900, 2, 2)),
     "breast-cancer": _ida("breast_cancer", (200, 77, 9, 2)),

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from slimsvm.datasets.files import DataError, quote, warn
-from slimsvm.datasets.label_texts import EXACT, labels_of, number, strict_float
+from slimsvm.datasets.files import EXACT, DataError, labels_of, number, quote, strict_float, warn
 
 
 class Table(NamedTuple):
@@ -346,7 +345,7 @@ def _unnamed(first: list[str], asked: Asked, name: str) -> Layout:
 
 
 def _place_of_label(first: list[str], asked: Asked) -> int | None:
-    """Where the label of a line without names is; -1 where `target` is no number of a column."""
+    """The label's column in lines without names; -1 where `target` is no number of a column."""
     if asked.target is False or (asked.target is None and _is_unlabelled(len(first), asked)):
         return None
     if asked.target is not None:
@@ -400,7 +399,7 @@ def _evidence(
 
 
 def _counts(cells: list[str], others: list[list[str]]) -> bool:
-    """Whether cells are whole numbers that ascend by equal steps, and those of the next line are not."""
+    """Whether cells are whole numbers that ascend by equal steps, and the next line's cells are not."""
     return _ascend_evenly(cells) and not (others and _ascend_evenly([cell.strip() for cell in others[0]]))
 
 

@@ -21,8 +21,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from slimsvm.datasets.files import DataError, open_content, quote, warn
-from slimsvm.datasets.label_texts import EXACT, are_texts, as_whole
+from slimsvm.datasets.files import EXACT, DataError, are_texts, as_whole, open_content, quote, warn
 from slimsvm.rows import Blocks
 from slimsvm.rows.files import Stamp
 

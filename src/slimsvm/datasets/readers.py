@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slimsvm.datasets.csv_tables import Asked, Table, parse_csv
-from slimsvm.datasets.files import COMPRESSED_SUFFIXES, DataError, quote, read_arrays, read_content, read_start
-from slimsvm.datasets.label_texts import EXACT
+from slimsvm.datasets.files import COMPRESSED_SUFFIXES, EXACT, DataError, quote, read_arrays, read_content, read_start
 from slimsvm.datasets.libsvm_text import (
     DENSE_FROM,
     ZeroBased,

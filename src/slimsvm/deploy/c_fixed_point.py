@@ -22,10 +22,10 @@ Array = np.ndarray
 
 # Kernel values below 2^-16 are 0, as far down as steps are fine.
 REACH = 16.0
-# Of the steps, by the form of kernels; those of squares such that they are below 2^30.
+# The largest steps by the form of kernels; squares stay below 2^30.
 LARGEST = {"squares": (1 << 14) - 1, "absolute": (1 << 15) - 1}
 LARGEST_COEF = (1 << 15) - 1
-# u has so many binary digits behind the point.
+# The number of binary digits of u behind the point.
 DIGITS = 26
 # 2^-x on [0, 1], over 2^31, signs alternating: interpolated at Chebyshev's points, off by 1e-7 of the value.
 EXP2 = 2147483527, 1488513547, 515780381, 118751808, 19776564, 2033403
@@ -89,7 +89,7 @@ static inline void NAME_scores(const float *x, float *scores)
 
 @dataclass(frozen=True, eq=False)
 class FixedPointModel(PlainModel):
-    """A model whose scores are those of the header, bit for bit up to the last float32 operations.
+    """A model with the scores of the header, bit for bit up to the last float32 operations.
 
     Parameters
     ----------

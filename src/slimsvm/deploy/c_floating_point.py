@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.c_text import array, number
-from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.deploy.scaling import Scaling
+from slimsvm.deploy.rows import Scaling
+from slimsvm.kernels.kernel_form import Expression
 from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray
 
-# Offsets of so many scaled units, and larger ones, have two float32 each.
+# Offsets of at least this number of scaled units have two float32 each.
 LARGE_OFFSET = 4.0
 # Terms that are added up one after another.
 PART = 16
@@ -203,7 +203,7 @@ def _functions(model: PlainModel, dtype: str) -> str:
 
 
 def _sum_of(model: PlainModel) -> tuple[str, float]:
-    """What the loop over features adds to ``sum``, and the factor that makes z, but for a constant, of it."""
+    """The term that the loop over features adds to ``sum``, and the factor from ``sum`` to z, up to a constant."""
     kernel = model.kernel
     weight, gamma = (" * NAME_gamma[f]", 1.0) if np.ndim(kernel.gamma) else ("", float(kernel.gamma))
     difference = "const float difference = x[f] - z[f];\n        sum += "
@@ -311,7 +311,7 @@ FLOAT32: Any = SimpleNamespace(
 
 
 class Float32Model(PlainModel):
-    """A model whose scores are about those of the header in float32: the same operations, sums in the same order."""
+    """A model with nearly the scores of the header in float32: the same operations, sums in the same order."""
 
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of rows as users have them."""

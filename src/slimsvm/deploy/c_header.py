@@ -15,9 +15,8 @@ import numpy as np
 
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
-from slimsvm.deploy.c_text import array, classes_array, number
-from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows
-from slimsvm.deploy.decisions import ON_BOUNDARY
+from slimsvm.deploy.c_text import OfC, Values, array, classes_array
+from slimsvm.deploy.decisions import DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.probes import (
@@ -29,6 +28,7 @@ from slimsvm.deploy.probes import (
     rows_type,
     share_of_error,
 )
+from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
@@ -50,49 +50,24 @@ HEAD = """\
 #define {NAME}_N_FEATURES {n_features}
 #define {NAME}_N_OUTPUTS {n_outputs}
 """
-ONE_SCORE = "    float score;\n    NAME_scores(x, &score);\n"
-ALL_SCORES = "    float scores[NAME_N_OUTPUTS];\n    NAME_scores(x, scores);\n"
-# What labels come of scores, as `slimsvm.deploy.decisions` has it; the comment becomes the header's.
-PREDICT = {
-    "binary": ("1 where the score is positive, else 0: the class is NAME_classes[NAME_predict(x)].",
-               "int NAME_predict(const float *x)", ONE_SCORE + "    return score > 0.0f;\n"),
-    "classes": ("The class of the greatest score, the first of equals, is NAME_classes[NAME_predict(x)].",
-                "int NAME_predict(const float *x)",
-                ALL_SCORES + "    int best = 0, c;\n"
-                "    for (c = 1; c < NAME_N_OUTPUTS; ++c) if (scores[c] > scores[best]) best = c;\n"
-                "    return best;\n"),
-    "pairs": ("Each score is that of a pair of classes, (0, 1), (0, 2), ..., and a vote for the first where it is "
-              "positive,\n * else for the second. The class with most votes, the first of equals, is "
-              "NAME_classes[NAME_predict(x)].",
-              "int NAME_predict(const float *x)",
-              ALL_SCORES + "    int votes[NAME_N_CLASSES] = {0}, best = 0, pair = 0, a, b;\n"
-              "    for (a = 0; a < NAME_N_CLASSES; ++a) {\n"
-              "        for (b = a + 1; b < NAME_N_CLASSES; ++b) ++votes[scores[pair++] > 0.0f ? a : b];\n"
-              "    }\n"
-              "    for (a = 1; a < NAME_N_CLASSES; ++a) if (votes[a] > votes[best]) best = a;\n"
-              "    return best;\n"),
-    "ordinal": ("The class c of the greatest sum of (score - threshold[j]) over j < c, the first of equals, is\n"
-                " * NAME_classes[NAME_predict(x)].",
-                "int NAME_predict(const float *x)",
-                "    float score, sum = 0.0f, greatest = 0.0f;\n    int best = 0, c;\n    NAME_scores(x, &score);\n"
-                "    for (c = 1; c < NAME_N_CLASSES; ++c) {\n"
-                "        sum += score - NAME_thresholds[c - 1];\n"
-                "        if (sum > greatest) {\n            greatest = sum;\n            best = c;\n        }\n"
-                "    }\n    return best;\n"),
-    "labels": ("Writes NAME_N_OUTPUTS numbers: 1 for each label that the row has, else 0.",
-               "void NAME_predict(const float *x, uint8_t *labels)",
-               ALL_SCORES + "    int c;\n"
-               "    for (c = 0; c < NAME_N_OUTPUTS; ++c) labels[c] = (uint8_t)(scores[c] > 0.0f);\n"),
-    "one class": ("1 inside, -1 outside.", "int NAME_predict(const float *x)",
-                  ONE_SCORE + "    return score >= BOUNDARY ? 1 : -1;\n"),
-    "regression": ("The number itself.", "float NAME_predict(const float *x)", ONE_SCORE + "    return score;\n"),
-    "ranking": ("The score, by which the rows of a query are sorted, falling.", "float NAME_predict(const float *x)",
-                ONE_SCORE + "    return score;\n"),
-}  # fmt: skip
+# What a header says of its ``NAME_predict``, for the kinds of models that have one.
+COMMENTS = {
+    "binary": "1 where the score is positive, else 0: the class is NAME_classes[NAME_predict(x)].",
+    "classes": "The class of the greatest score, the first of equals, is NAME_classes[NAME_predict(x)].",
+    "pairs": "Each score is that of a pair of classes, (0, 1), (0, 2), ..., and a vote for the first where it is "
+    "positive,\n * else for the second. The class with most votes, the first of equals, is "
+    "NAME_classes[NAME_predict(x)].",
+    "ordinal": "The class c of the greatest sum of (score - threshold[j]) over j < c, the first of equals, is\n"
+    " * NAME_classes[NAME_predict(x)].",
+    "labels": "Writes NAME_N_OUTPUTS numbers: 1 for each label that the row has, else 0.",
+    "one class": "1 inside, -1 outside.",
+    "regression": "The number itself.",
+    "ranking": "The score, by which the rows of a query are sorted, falling.",
+}
 
 
 def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
-    """Write a model as a C99 header.
+    """Write a model as a C99 header; say in a sentence what was written.
 
     Parameters
     ----------
@@ -105,11 +80,6 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
         rows and scores in float32. "auto" is float32 if scores are right to 5e-6 of the largest one, else float64.
     rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
         Rows on which the error of the arithmetic is measured; None takes some near the vectors.
-
-    Returns
-    -------
-    str
-        One sentence that says what was written.
 
     Raises
     ------
@@ -148,7 +118,7 @@ def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None
 
 
 def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
-    """Whether scores near the vectors are right to `GOOD_SHARE`, and those of given rows to what is promised."""
+    """Whether scores near the vectors are right to `GOOD_SHARE`, and scores of given rows to `PROMISED_SHARE`."""
     if rows_type(model) == np.float64 or share_of_error(model, header.scores) > GOOD_SHARE:
         return False
     if rows is None:
@@ -159,14 +129,15 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
 
 def _check_says(model: PlainModel) -> None:
     """An error where a header has no such kernel or no such labels."""
-    if model.kernel.form == "columns" or model.kind not in PREDICT or model.options.get("break_ties"):
+    if model.kernel.form == "columns" or model.kind not in COMMENTS or model.options.get("break_ties"):
         found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
 
 
 def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> str:
     """The text with what is the same for all types of numbers around it."""
-    comment, signature, body = PREDICT[model.kind]
+    reals = "float64" if dtype == "float64" else "float32"
+    predict = _predict(model, reals)
     numbers = f"{dtype}, no allocation, no library." + (f"\n * In this arithmetic, {error}." if error else "")
     usage = "\n".join(
         [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
@@ -177,19 +148,30 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
     if model.classes is not None:
         head += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{classes_array(model.classes)}"
     if model.kind == "ordinal":
-        reals = "float64" if dtype == "float64" else "float32"
         text = array("thresholds", model.plain, "[NAME_N_CLASSES - 1]", reals) + text
-    if model.kind == "one class":
-        least = -ON_BOUNDARY * abs(model.intercept[0])
-        body = body.replace("BOUNDARY", number(least, "float64" if dtype == "float64" else "float32"))
-    if dtype == "float64":
-        signature, body = in_doubles(signature), in_doubles(body)
-    text = head + text + f"\n/* {comment} */\nstatic inline {signature}\n{{\n{body}}}\n\n#endif\n"
+    text = f"{head}{text}\n/* {COMMENTS[model.kind]} */\n{predict}\n#endif\n"
     return re.sub(r"\bNAME(?=_[A-Z])", name.upper(), text).replace("NAME_", f"{name}_")
 
 
+def _predict(model: PlainModel, reals: str) -> str:
+    """The function that predicts, by the rule of `slimsvm.deploy.decisions`."""
+    c = OfC(reals)
+    decision = DECISIONS[model.kind](model, c)
+    codes = decision.codes(Values(lambda column: f"scores[{column}]", "NAME_N_OUTPUTS"))
+    returned, arguments, code = "int" if decision.labels is not None else "float", "const float *x", codes.at("0")
+    if model.kind == "labels":
+        returned, arguments = "void", "const float *x, uint8_t *labels"
+        last = f"for (int c = 0; c < NAME_N_OUTPUTS; ++c) labels[c] = (uint8_t)({codes.at('c')});"
+    else:
+        last = f"return {code} ? 1 : -1;" if model.kind == "one class" else f"return {code};"
+    lines = ["float scores[NAME_N_OUTPUTS];", "NAME_scores(x, scores);", *c.lines, last]
+    body = "".join(f"    {line}\n" for line in lines)
+    text = f"static inline {returned} NAME_predict({arguments})\n{{\n{body}}}\n"
+    return in_doubles(text) if reals == "float64" else text
+
+
 def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
-    """What a header's arithmetic does to scores and labels of these rows, or of the worse of `probes`."""
+    """Measure how a header's arithmetic changes scores and labels, on these rows or on the worse of `probes`."""
     is_blind = model.vectors is None and model.examples is None
     where = "given" if rows is not None else "of normal numbers" if is_blind else "near the vectors"
     groups = errors_on(model, header.scores, probes(model) if rows is None else [_given(model, rows)], np.float64)

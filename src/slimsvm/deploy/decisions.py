@@ -1,6 +1,6 @@
-"""How labels and decision values come of scores: a rule for each kind of model, for arrays and for nodes of a graph.
+"""Rules that turn scores into labels and decision values, one for each kind of model, for arrays, nodes and C.
 
-A header in C (c_header.py) and the runtime (core/predict/outputs.cc) have the same rules as loops.
+The runtime (core/predict/outputs.cc) has the same rules as loops.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Decision:
     ----------
     model : PlainModel
     f
-        Functions of scores, an array or a node: `OfArrays`, or those of onnx_graph.py.
+        Functions of scores: `OfArrays`, or those that onnx_graph.py and c_text.py have for nodes and C.
     """
 
     def __init__(self, model: PlainModel, f: Any) -> None:
@@ -36,7 +36,7 @@ class Decision:
 
     @property
     def labels(self) -> Array | None:
-        """What codes are places in; None where they are the prediction."""
+        """The labels that codes point to; None where codes are the prediction."""
         return self.model.classes
 
     @property
@@ -57,7 +57,7 @@ class Binary(Decision):
     """The second of two classes where the score is positive."""
 
     def codes(self, scores: Any) -> Any:
-        """See `Decision.codes`."""
+        """1, the second class, where the score is positive; else 0."""
         return self.f.column(self.f.above(scores))
 
 
@@ -66,15 +66,15 @@ class Classes(Decision):
 
     @property
     def n_values(self) -> int:
-        """See `Decision.n_values`."""
+        """One value per class, or one per pair of classes with ``decision_function_shape="ovo"``."""
         return self.n_classes * (self.n_classes - 1) // 2 if self.wants_pairs else self.n_classes
 
     def values(self, scores: Any) -> Any:
-        """See `Decision.values`."""
+        """The scores, or their differences for each pair of classes."""
         return self.f.differences(scores, self.n_classes) if self.wants_pairs else scores
 
     def codes(self, scores: Any) -> Any:
-        """See `Decision.codes`."""
+        """The class with the greatest score."""
         return self.f.greatest(scores)
 
 
@@ -82,11 +82,11 @@ class Pairs(Classes):
     """A score for each pair of classes, positive for the first: most votes, the lowest class of equals."""
 
     def values(self, scores: Any) -> Any:
-        """See `Decision.values`."""
+        """The scores of the pairs, or scikit-learn's confidence of each class."""
         return scores if self.wants_pairs else pair_confidences(self.f, scores, self.n_classes)
 
     def codes(self, scores: Any) -> Any:
-        """See `Decision.codes`."""
+        """The class with most votes, or with ``break_ties`` the one with the greatest confidence."""
         if not self.model.options.get("break_ties"):
             return self.f.greatest(self.f.votes(self.f.above(scores), self.n_classes))
         if self.wants_pairs:
@@ -101,12 +101,12 @@ def pair_confidences(f: Any, scores: Any, n_classes: int) -> Any:
 
 
 class Labels(Decision):
-    """A score for each label, of which a row has those with positive ones."""
+    """A score for each label; a row has the labels with positive scores."""
 
     labels = None
 
     def codes(self, scores: Any) -> Any:
-        """See `Decision.codes`."""
+        """1 for each label with a positive score, else 0."""
         return self.f.above(scores)
 
 
@@ -117,15 +117,15 @@ class OneClass(Decision):
 
     @property
     def boundary(self) -> float:
-        """What scores are 0 up to."""
+        """The largest magnitude of a score that counts as 0."""
         return ON_BOUNDARY * abs(float(self.model.intercept[0]))
 
     def values(self, scores: Any) -> Any:
-        """See `Decision.values`."""
+        """Scores; rows on the boundary have 0."""
         return self.f.zero_within(scores, self.boundary)
 
     def codes(self, scores: Any) -> Any:
-        """See `Decision.codes`."""
+        """1 inside and on the boundary, else 0."""
         return self.f.column(self.f.at_least(scores, -self.boundary))
 
 
@@ -134,16 +134,16 @@ class Ordinal(Decision):
 
     @property
     def n_values(self) -> int:
-        """See `Decision.n_values`."""
+        """One value for two classes, else one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     def values(self, scores: Any) -> Any:
-        """See `Decision.values`."""
+        """The score above its threshold, or for each class its sum over the thresholds below it."""
         above = self.f.less(scores, self.model.plain)
         return above if self.n_classes == 2 else self.f.running_sums(above, self.n_classes)
 
     def codes(self, scores: Any) -> Any:
-        """See `Decision.codes`."""
+        """The class with the greatest sum of score − threshold."""
         return self.f.greatest(self.f.running_sums(self.f.less(scores, self.model.plain), self.n_classes))
 
 

@@ -7,26 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import PlainModel, describe
+from slimsvm.deploy.rows import CsrRows
 from slimsvm.whole_file import write_whole
 
 FORMAT, VERSION, SCALED_VERSION = "slimsvm model", 1, 2
 
 
 def write_json_model(model: PlainModel, path: Any) -> str:
-    """Write a model as JSON: numbers with all digits of float64, a line for each vector.
-
-    Parameters
-    ----------
-    model : PlainModel
-    path : str or path-like
-
-    Returns
-    -------
-    str
-        What was written, in a sentence.
-    """
+    """Write a model as JSON, with all digits of float64 and a line for each vector; say what was written."""
     entries = (f"{json.dumps(key)}: {_lines(value)}" for key, value in json_parts(model).items())
     text = "{\n" + ",\n".join(entries) + "\n}\n"
     write_whole(path, [text])

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.deploy.decisions import DECISIONS
-from slimsvm.deploy.expressions import Expression
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
@@ -34,6 +33,7 @@ from slimsvm.deploy.onnx_numbers import (
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, texts, whole_numbers
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
+from slimsvm.kernels.kernel_form import Expression
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
@@ -42,7 +42,7 @@ OPSET, IR_VERSION = 13, 7
 
 
 def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
-    """Write a model as an ONNX file.
+    """Write a model as an ONNX file; say in a sentence what was written.
 
     Parameters
     ----------
@@ -51,11 +51,6 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of rows, of what is computed and of scores; "auto" is the cheapest mixture of both that is right for the
         model.
-
-    Returns
-    -------
-    str
-        What was written, in a sentence.
 
     Raises
     ------
@@ -132,7 +127,7 @@ class Graph:
         self.constants: list[Any] = []
 
     def take_numbers(self, numbers: Numbers) -> None:
-        """What is added from now on is in these."""
+        """Let the next nodes compute in these types."""
         self.types, self.numbers, self.values = numbers, np.dtype(numbers.distances), np.dtype(numbers.values)
 
     def in_numbers(self, numbers: Numbers) -> Graph:
@@ -238,7 +233,7 @@ class Node(Expression):
         return self.graph.constant(values if values.dtype.kind == "i" else values.astype(self.dtype), as_it_is=True)
 
     def joined(self, sign: str, left: Any, right: Any) -> Node:
-        """See `Expression.joined`."""
+        """A node of the operator that the sign stands for."""
         return self.op(self.KINDS[sign], left, right)
 
     def __neg__(self) -> Node:

@@ -1,4 +1,4 @@
-"""Which numbers an ONNX graph computes in: the cheapest that are right for the model, tried on rows near its vectors.
+"""Choose the types of an ONNX graph: the cheapest ones that are right for the model, tried on rows near its vectors.
 
 What float64 costs is exponentials: ONNX Runtime needs thirty times as long for one as in float32, and twice as long
 for a product of matrices. Where coefficients cancel it is the sums that need float64, and distances, which are
@@ -76,7 +76,7 @@ def numbers_for(model: PlainModel, rows: type = np.float32) -> Numbers:
 
 
 def said_of_errors(model: PlainModel, numbers: Numbers) -> str:
-    """What these numbers do to scores of rows near the vectors, in words; nothing where a score is one product."""
+    """Describe the error of scores near the vectors in these types; nothing where a score is one product."""
     if model.is_one_product:
         return ""
     groups = errors_on(model, partial(scores_in, model, numbers=numbers), probes(model))
@@ -121,7 +121,7 @@ class Distances(NamedTuple):
 
 
 def distances_of(model: PlainModel) -> Distances:
-    """How a graph takes distances; one number that scales all features goes into the constants."""
+    """The constants by which a graph computes distances; one number that scales all features goes into them."""
     scale, centre, Z = folded(model)
     if model.kernel.form == "absolute" or np.ptp(scale) > 0:
         return Distances(scale, centre, Z, 1.0)
@@ -135,7 +135,7 @@ def points_of(form: Distances) -> Array:
 
 
 def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
-    """What the graph computes of rows, as NumPy has it."""
+    """Compute with NumPy what the graph computes."""
     scores = [_scores_of_part(part, rows, of_part) for part, of_part in parts_of(model, numbers)]
     return np.sum(scores, axis=0)
 

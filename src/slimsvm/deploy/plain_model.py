@@ -1,4 +1,4 @@
-"""What a model file says about prediction: a program of a few steps, the source of every form a model is shipped in.
+"""A model file as a program of a few steps, the source of every form a model is shipped in.
 
     row -> scaling -> values of the kernel -> products with coefficients -> decision
 
@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows, check_finite, dense_rows
-from slimsvm.deploy.scaling import Scaling, read_scaling
+from slimsvm.deploy.rows import CsrRows, Scaling, check_finite, dense_rows, read_scaling
+from slimsvm.kernels.kernel import feature_gamma
 from slimsvm.kernels.kernel_form import NUMPY
-from slimsvm.kernels.parameters import feature_gamma
 from slimsvm.kernels.registry import KERNELS as EVERY_KERNEL
 from slimsvm.kernels.registry import parameters_of
 from slimsvm.modelfile import damage_named, read_model
@@ -57,7 +56,7 @@ class PlainModel:
         One that has a `Kernel.form`. With a kernel of weights scores are products of rows with ``coef``: there are no
         vectors.
     n_features : int
-        Of the rows that the kernel sees: a row of a sequence with those of its window.
+        Number of features that the kernel sees: for sequences, of a row with the rows of its window.
     vectors : ndarray of shape (n_vectors, n_features), CsrRows or None
         For a precomputed kernel the positions of training rows, shape (n_vectors, 1).
     coef : ndarray of shape (n_vectors, n_outputs), or (n_features, n_outputs) of a kernel of weights
@@ -170,7 +169,7 @@ class PlainModel:
 
 
 def describe(model: PlainModel) -> str:
-    """What the model is, in a line."""
+    """Describe the model in a line."""
     size = f"{model.n_features} feature{'s' * (model.n_features != 1)}"
     if model.vectors is not None:
         size = f"{len(model.coef)} vector{'s' * (len(model.coef) != 1)} of {size}"
@@ -280,8 +279,8 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     )
     if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
-    _check_shapes(model, header, arrays)
-    return _with_weights(model, header, arrays) if kernel.has_weights else model
+    _check_shapes(model, arrays)
+    return _with_weights(model, arrays) if kernel.has_weights else model
 
 
 def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -312,7 +311,7 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         raise ValueError("a classifier has no classes")
 
 
-def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     """An error where the parts do not fit together: a file may have been written by anyone."""
     width = 1 if model.kernel.form == "columns" else model.n_features
     if np.ndim(getattr(model.kernel, "gamma", 0.0)):
@@ -331,7 +330,7 @@ def _check_shapes(model: PlainModel, header: dict[str, Any], arrays: dict[str, A
 
 
 def _kind(header: dict[str, Any], classes: Array | None) -> str:
-    """See `PlainModel`."""
+    """The ``kind`` of `PlainModel` that the file's estimator and attributes stand for."""
     name = header["estimator"]
     if name in KINDS:
         return KINDS[name]
@@ -357,14 +356,14 @@ def _feature_names(header: dict[str, Any]) -> list[str] | None:
 
 
 def check_feature_names(names: Any, n_features: int) -> None:
-    """A ValueError where these are no names of so many features."""
+    """Raise a ValueError unless these are names of ``n_features`` features."""
     is_right = isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)
     if not is_right:
         raise ValueError(f"feature_names_in_ is no list of {n_features} names")
 
 
 def multi_class_of(header: dict[str, Any]) -> str:
-    """What ``multi_class`` stood for. Files that do not say it had pairs of classes by the exact solver alone."""
+    """The resolved ``multi_class``. A file without it has pairs of classes if the exact solver trained it."""
     if "multi_class_" in header["fitted"]:
         return header["fitted"]["multi_class_"]
     solver, given = header["params"]["solver"], header["params"].get("multi_class", "auto")
@@ -387,7 +386,7 @@ def _vectors(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
     return sparse.dense(0, shape[0]) if header.get("basis_is_dense") else sparse
 
 
-def _with_weights(model: PlainModel, header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
+def _with_weights(model: PlainModel, arrays: dict[str, Array]) -> PlainModel:
     """A linear model by the weights of its features."""
     if model.vectors is None:
         if (arrays["features"] < 0).any():

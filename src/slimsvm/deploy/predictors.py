@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import as_rows, check_finite, check_names, dense_rows, sequences_of
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows, sequences_of
 from slimsvm.modelfile import damage_named
 from slimsvm.sparse_parts import WIDE_FEATURES
 
 Array = np.ndarray
 
-# A file that was read is tried on a row of at most so many features.
+# After reading, a file is tried on one row if it has at most this number of features.
 TRIED_FEATURES = WIDE_FEATURES
 
 

@@ -1,7 +1,7 @@
 """Rows near a model's own vectors: what a shipped form's errors are measured on where there are no others.
 
 They also say whether rows in float32 are good enough: what these lose goes by the magnitude of features, which the
-vectors have, against the kernel's width.
+vectors have, against 1 / gamma.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: ty
 
 
 class Errors(NamedTuple):
-    """Of scores of some rows: the largest error, the largest score, and the rows in float64."""
+    """The largest error of some scores, the largest score, and the rows in float64."""
 
     error: float
     largest: float
@@ -70,7 +70,7 @@ class Errors(NamedTuple):
 def errors_on(
     model: PlainModel, scores: Callable[[Array], Array], groups: list[Array], rows_type: type = np.float32
 ) -> list[Errors]:
-    """What these scores are off by, for each group of rows in this type."""
+    """Compute the errors of these scores, for each group of rows in this type."""
     out = []
     for rows in groups:
         with np.errstate(over="ignore"):
@@ -83,7 +83,7 @@ def errors_on(
 
 
 def share_lost_by_rows(model: PlainModel) -> float:
-    """What scores of `probes` change by where each value moves half way to the next float32, over half their range.
+    """The change of scores of `probes` if values move half way to the next float32, as a share of half their range.
 
     Of two neighbours in float32 a value may lie in the middle, as values between the vectors do. Numbers to be
     predicted are rounded, too: of large ones float32 may hold no digit that changes.

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.csr import CsrRows
 from slimsvm.deploy.plain_model import KINDS, PlainModel, describe, whole_numbers
+from slimsvm.deploy.rows import CsrRows
 from slimsvm.modelfile import model_parts
 from slimsvm.whole_file import write_whole
 
@@ -25,17 +25,7 @@ export default await SlimModel.load(bytesOf(runtime), bytesOf(file));
 
 
 def write_wasm(model: PlainModel, path: Any) -> str:
-    """Write a model as an ES module.
-
-    Parameters
-    ----------
-    model : PlainModel
-    path : str or path-like
-
-    Returns
-    -------
-    str
-        What was written, in a sentence.
+    """Write a model as an ES module; say in a sentence what was written.
 
     Raises
     ------

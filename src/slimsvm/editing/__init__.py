@@ -2,29 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.editing.condensed_nn import condense
-    from slimsvm.editing.cross_training import CrossTrained, CrossTrainer, Edited
-    from slimsvm.editing.edited_nn import edited_nearest_neighbours
-    from slimsvm.editing.multi_editing import multi_edit
-    from slimsvm.editing.ramp import Ramp
+    from slimsvm.editing.cross_training import CrossTrained as CrossTrained
+    from slimsvm.editing.cross_training import CrossTrainer as CrossTrainer
+    from slimsvm.editing.cross_training import Edited as Edited
+    from slimsvm.editing.nearest_neighbours import condense as condense
+    from slimsvm.editing.nearest_neighbours import edited_nearest_neighbours as edited_nearest_neighbours
+    from slimsvm.editing.nearest_neighbours import multi_edit as multi_edit
+    from slimsvm.editing.ramp import Ramp as Ramp
 
 
 # Values of C that a search tries, from the lowest, here and in estimators; it ends after PATIENCE values in a row that
 # do not lower the error.
 VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 
-__all__ = ["CrossTrained", "CrossTrainer", "Edited", "Ramp", "condense", "edited_nearest_neighbours", "multi_edit"]
 
-_HOMES = {
-    "CrossTrained": "cross_training",
-    "CrossTrainer": "cross_training",
-    "Edited": "cross_training",
-    "Ramp": "ramp",
-    "condense": "condensed_nn",
-    "edited_nearest_neighbours": "edited_nn",
-    "multi_edit": "multi_editing",
-}
+_HOMES = homes_of(
+    {
+        "cross_training": ["CrossTrained", "CrossTrainer", "Edited"],
+        "nearest_neighbours": ["condense", "edited_nearest_neighbours", "multi_edit"],
+        "ramp": ["Ramp"],
+    }
+)
+__all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

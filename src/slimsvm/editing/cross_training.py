@@ -61,7 +61,7 @@ from slimsvm.solvers import Exact
 
 Array = np.ndarray
 
-# Where an SVM of few vectors errs more than those of the subsets by more than this, the limit is lifted.
+# The limit on vectors is lifted if the SVM of few vectors errs more than the subsets' SVMs by more than this.
 MOST_LOST = 0.01
 # κ of the paper, which then decides over the rows.
 PAPERS_VARIANCES = 1.0
@@ -106,7 +106,7 @@ class CrossTrained:
     ----------
     edited : Edited
     C : float
-        Of the last SVM; of those of the subsets where there is no other.
+        C of the last SVM, or of the subsets' SVMs if there is no last one.
     trials : list of dict
         ``C``, ``error``, ``n_basis`` and ``seconds`` of every C tried for the last SVM.
     """
@@ -330,7 +330,7 @@ class CrossTrainer(Solver):
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
         values = VALUES_OF_C if self.C is None else (self.C,)
-        for C in one_by_one(values, "values of C of the last machine", problem.verbose):
+        for C in one_by_one(values, "values of C of the last model", problem.verbose):
             if trials and clock.is_over(CHOICE_SHARE):
                 break
             begun = time.perf_counter()
@@ -388,14 +388,14 @@ def further_parts(validating: Array, training: Array, rng: np.random.Generator, 
 
 
 def fewest(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """Number of the lowest C, of those that err alike, whose SVM has about the fewest vectors."""
+    """The index of the lowest C whose SVM has about the fewest vectors, among values with similar errors."""
     as_good = _alike(errors, deviations)
     least = min(n_basis[j] for j in as_good)
     return next(j for j in as_good if n_basis[j] <= AS_FEW * least)
 
 
 def middle(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """Number of the middle C of those that err alike, the lower of two: chance moves it less than the best one."""
+    """The index of the middle C among values with similar errors, the lower of two: it varies less than the best."""
     as_good = _alike(errors, min(deviations, 1.0))
     return as_good[(len(as_good) - 1) // 2]
 
@@ -414,11 +414,11 @@ def _as_chosen(fit: Fit, edited: Edited, choice: Choice) -> Fit:
 
 def _bag(problem: Problem, edited: Edited) -> Fit:
     """The mean of the SVMs of the subsets as one model."""
-    models = edited.first.machines
+    models = edited.first.models
     support = np.concatenate(edited.first.support)
     rows, place = np.unique(support, return_inverse=True)
     if len(support) != sum(model.n_basis for model in models):
-        raise ValueError(f"the mean of machines needs vectors that are training rows, which {problem!r} lacks")
+        raise ValueError(f"the mean of models needs vectors that are training rows, which {problem!r} lacks")
     coef = np.zeros((len(rows), 1))
     np.add.at(coef, place, np.concatenate([model.coef for model in models]) / len(models))
     mean = KernelExpansion(

@@ -72,7 +72,7 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of rows that the paper leaves open.
+    """The numbers of rows that the paper leaves open.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class FirstStage:
 
     Parameters
     ----------
-    machines : list of KernelExpansion
+    models : list of KernelExpansion
         Their thresholds are in their intercepts.
     support : list of int64 ndarray
         Positions of the rows that are their vectors.
@@ -126,7 +126,7 @@ class FirstStage:
     kernel_evals : int
     """
 
-    machines: list[KernelExpansion]
+    models: list[KernelExpansion]
     support: list[Array]
     margins: Array
     C: float
@@ -277,7 +277,7 @@ def train_on_subsets(
     least = gained = np.zeros(0, bool)
     chosen, latest, trials, kernel_evals = None, 0, [], 0
     values = VALUES_OF_C if C is None else (C,)
-    for value in one_by_one(values, "values of C of the machines of subsets", problem.verbose):
+    for value in one_by_one(values, "values of C of the models of subsets", problem.verbose):
         begun = time.perf_counter()
         tried = _tried(problem, subsets, solver, value, clock, may_end=chosen is not None)
         if tried is None:
@@ -311,7 +311,7 @@ def train_on_subsets(
 
 
 def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
-    """Which rows (n_subsets, n) each SVM has not seen, and which rows (n,) judge the values of C."""
+    """Masks of the rows (n_subsets, n) that each SVM has not seen, and of the rows (n,) that judge the values of C."""
     unseen = np.ones((len(parts.subsets), len(labels)), bool)
     for mask, index in zip(unseen, parts.subsets, strict=True):
         mask[index] = False

@@ -2,45 +2,34 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
-    from slimsvm.estimators.files import EDITING, ESTIMATORS, STRUCTURED
-    from slimsvm.estimators.one_class_svm import OneClassSVM
-    from slimsvm.estimators.ordinal_svc import OrdinalSVC
-    from slimsvm.estimators.rank_svm import RankSVM
-    from slimsvm.estimators.sequence_svm import SequenceSVM
-    from slimsvm.estimators.structured_svm import StructuredSVM
-    from slimsvm.estimators.svc import SVC
-    from slimsvm.estimators.svr import SVR
+    from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC as CrossTrainedSVC
+    from slimsvm.estimators.files import EDITING as EDITING
+    from slimsvm.estimators.files import ESTIMATORS as ESTIMATORS
+    from slimsvm.estimators.files import STRUCTURED as STRUCTURED
+    from slimsvm.estimators.one_class_svm import OneClassSVM as OneClassSVM
+    from slimsvm.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
+    from slimsvm.estimators.rank_svm import RankSVM as RankSVM
+    from slimsvm.estimators.sequence_svm import SequenceSVM as SequenceSVM
+    from slimsvm.estimators.structured_svm import StructuredSVM as StructuredSVM
+    from slimsvm.estimators.svc import SVC as SVC
+    from slimsvm.estimators.svr import SVR as SVR
 
 
-__all__ = [
-    "EDITING",
-    "ESTIMATORS",
-    "STRUCTURED",
-    "SVC",
-    "SVR",
-    "CrossTrainedSVC",
-    "OneClassSVM",
-    "OrdinalSVC",
-    "RankSVM",
-    "SequenceSVM",
-    "StructuredSVM",
-]
-
-_HOMES = {
-    "EDITING": "files",
-    "ESTIMATORS": "files",
-    "STRUCTURED": "files",
-    "CrossTrainedSVC": "cross_trained_svc",
-    "OneClassSVM": "one_class_svm",
-    "OrdinalSVC": "ordinal_svc",
-    "RankSVM": "rank_svm",
-    "SVC": "svc",
-    "SVR": "svr",
-    "SequenceSVM": "sequence_svm",
-    "StructuredSVM": "structured_svm",
-}
+_HOMES = homes_of(
+    {
+        "cross_trained_svc": ["CrossTrainedSVC"],
+        "files": ["EDITING", "ESTIMATORS", "STRUCTURED"],
+        "one_class_svm": ["OneClassSVM"],
+        "ordinal_svc": ["OrdinalSVC"],
+        "rank_svm": ["RankSVM"],
+        "sequence_svm": ["SequenceSVM"],
+        "structured_svm": ["StructuredSVM"],
+        "svc": ["SVC"],
+        "svr": ["SVR"],
+    }
+)
+__all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

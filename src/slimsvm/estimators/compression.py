@@ -33,7 +33,7 @@ OF_ROWS = ("_support", "_state", "_stream", "_stream_parts")
 
 @dataclass(frozen=True)
 class Compression:
-    """How close a compressed model is to the original.
+    """A compressed model and its distance from the original.
 
     Parameters
     ----------

@@ -139,33 +139,11 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
     warm_start = False
 
     def __init__(
-        self,
-        *,
-        C="validate",
-        first_C="validate",
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        n_subsets=5,
-        subset_size=None,
-        validation_size=None,
-        variances=0.0,
-        balance=True,
-        max_basis="auto",
-        second_stage=True,
-        deviations=2.0,
-        solver="exact",
-        intercept="free",
-        tol=1e-3,
-        max_iter=-1,
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-    ):
+        self, *, C="validate", first_C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5,
+        subset_size=None, validation_size=None, variances=0.0, balance=True, max_basis="auto", second_stage=True,
+        deviations=2.0, solver="exact", intercept="free", tol=1e-3, max_iter=-1, max_seconds=None, precision="auto",
+        memory_limit=2000, n_jobs=None, random_state=None, verbose=False,
+    ):  # fmt: skip
         self.C, self.first_C, self.kernel, self.degree, self.gamma = C, first_C, kernel, degree, gamma
         self.coef0, self.n_subsets, self.subset_size = coef0, n_subsets, subset_size
         self.validation_size, self.variances, self.balance = validation_size, variances, balance
@@ -186,20 +164,10 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X
             Any real dtype; memory maps are read in blocks.
-        y : array-like of shape (n_samples,)
+        y
             Labels of two classes, numbers or strings; at least three rows of each.
-
-        Returns
-        -------
-        CrossTrainedSVC
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            A parameter or a value in X or y is out of range; the message names it.
         """
         X, y, codes = self._check_data(X, y)
         task = Binary()
@@ -283,7 +251,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         return problem
 
     def _keep(self, fit: Fit, trained: Trained) -> None:
-        """Set the attributes of a fit, those of cross-training among them."""
+        """Set the attributes of a fit, with those that cross-training adds."""
         super()._keep(fit, trained)
         record: CrossTrained = fit.state
         edited = record.edited
@@ -300,10 +268,6 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
     def decision_function(self, X):
         """Scores.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray of shape (n_samples,), float64
@@ -312,15 +276,6 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         return self._scores(X)[:, 0]
 
     def predict(self, X):
-        """Predicted class labels. Ties go to the lowest class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Predicted class labels. Ties go to the lowest class."""
         check_is_fitted(self, "model_")
         return self.classes_[(self._scores(X)[:, 0] > 0).astype(np.int64)]

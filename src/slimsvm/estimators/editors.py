@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from slimsvm.docstrings import described
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.validation import (
@@ -31,7 +32,7 @@ Array = np.ndarray
 
 # The largest value of X.
 MOST = 1e150
-# Which classes lose rows, of those by size: the smallest and the largest.
+# Whether class c loses rows, by the numbers of the smallest and the largest class.
 TARGETS: dict[str, Callable[[int, int, int], bool]] = {
     "all": lambda c, smallest, largest: True,
     "auto": lambda c, smallest, largest: c != smallest,
@@ -46,6 +47,14 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
 
     An editor is a step of imbalanced-learn's ``Pipeline``, before any classifier.
 
+    Parameters
+    ----------
+    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
+        The classes that may lose rows; rows of others all stay, and vote. "auto", the default of imbalanced-learn, is
+        "not minority": all but the smallest class. A list names the classes; a function gets y and returns them.
+    n_jobs : int or None, default=None
+        Threads; None takes all cores. The result is the same for any number.
+
     Attributes
     ----------
     sample_indices_ : int64 ndarray
@@ -53,6 +62,7 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
     sampling_strategy_ : dict
         Its keys are the classes that may lose rows; its values, as in imbalanced-learn, the size of the smallest class.
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
     """
 
     _estimator_type = "sampler"
@@ -137,12 +147,12 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
         return X, y, codes, targeted[codes]
 
     def _select(self, X: Any, codes: Array, may_go: Array) -> Array:
-        """Positions of the rows that stay, ascending, of those that may go."""
+        """Positions of the rows that stay, ascending; rows that may not go stay."""
         raise TypeError(f"{type(self).__name__} must define _select(X, codes, may_go)")
 
 
 def _targeted(strategy: Any, classes: Array, codes: Array, y: Array) -> Array:
-    """Which classes a ``sampling_strategy`` means."""
+    """A mask of the classes that a ``sampling_strategy`` means."""
     accepted = f"{', '.join(map(repr, TARGETS))}, a list of classes or a function of y that returns one"
     if callable(strategy):
         strategy = list(strategy(y))
@@ -179,6 +189,7 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+@described(Editor.__doc__)
 class EditedNN(Editor):
     """Remove the rows whose nearest neighbours belong to another class.
 
@@ -188,23 +199,11 @@ class EditedNN(Editor):
         Number of other rows that vote. Or an object with ``kneighbors``, such as `sklearn.neighbors.NearestNeighbors`
         with a metric of its own, which finds them; as in imbalanced-learn a row counts as its own neighbour there, so
         that the object for three others has ``n_neighbors=4``.
-    n_jobs : int or None, default=None
-        Threads; None takes all cores. The result is the same for any number.
+    n_jobs
     kind_sel : {"mode", "all"}, default="mode"
         "mode": a row stays unless another class has more votes than its own (Wilson). "all": it stays if all its
         neighbours have its class, the default of imbalanced-learn.
-    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
-        The classes that may lose rows; rows of others all stay, and vote. "auto", the default of imbalanced-learn, is
-        "not minority": all but the smallest class. A list names the classes; a function gets y and returns them.
-
-    Attributes
-    ----------
-    sample_indices_ : int64 ndarray
-        Positions of the rows that stayed, ascending.
-    sampling_strategy_ : dict
-        Its keys are the classes that may lose rows.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+    sampling_strategy
 
     References
     ----------
@@ -233,6 +232,7 @@ class EditedNN(Editor):
         return np.union1d(stays, np.flatnonzero(~may_go))
 
 
+@described(Editor.__doc__)
 class MultiEdit(Editor):
     """Repeatedly remove rows whose nearest neighbour among other rows has another class, until none is found.
 
@@ -244,19 +244,8 @@ class MultiEdit(Editor):
         The editing ends after this many rounds without a removed row.
     random_state : int, RandomState, Generator or None, default=None
         For the divisions.
-    n_jobs : int or None, default=None
-        Threads; None takes all cores. The result is the same for any number.
-    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
-        The classes that may lose rows, as in `EditedNN`.
-
-    Attributes
-    ----------
-    sample_indices_ : int64 ndarray
-        Positions of the rows that stayed, ascending.
-    sampling_strategy_ : dict
-        Its keys are the classes that may lose rows.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+    n_jobs
+    sampling_strategy
 
     Warns
     -----
@@ -287,6 +276,7 @@ class MultiEdit(Editor):
         return multi_edit(X, codes, n_splits, n_stable, generator(self.random_state), self.n_jobs, may_go)
 
 
+@described(Editor.__doc__)
 class Condense(Editor):
     """Keep a subset of the rows whose nearest neighbours classify all other rows correctly.
 
@@ -301,17 +291,7 @@ class Condense(Editor):
     ----------
     random_state : int, RandomState, Generator or None, default=None
         For the order in which rows are processed; the subset depends on it.
-    sampling_strategy : {"all", "auto", "not minority", "not majority", "majority"}, list or callable, default="all"
-        The classes that may lose rows, as in `EditedNN`.
-
-    Attributes
-    ----------
-    sample_indices_ : int64 ndarray
-        Positions of the rows that stayed, ascending.
-    sampling_strategy_ : dict
-        Its keys are the classes that may lose rows.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+    sampling_strategy
 
     References
     ----------
@@ -338,6 +318,7 @@ class Condense(Editor):
         return condense(X, codes, order[may_go[order]], np.flatnonzero(~may_go))
 
 
+@described(Editor.__doc__)
 class CrossTraining(Editor):
     """Remove rows on the wrong side for models of random subsets, and rows surely right for all. Two classes.
 
@@ -351,14 +332,13 @@ class CrossTraining(Editor):
     kernel, degree, gamma, coef0, n_subsets, subset_size, validation_size, variances, balance
         As in `CrossTrainedSVC`.
     n_jobs : int or None, default=None
-        Machines trained side by side; None takes all cores. The result is the same for any number.
+        Models trained side by side; None takes all cores. The result is the same for any number.
     random_state : int, RandomState, Generator or None, default=None
         For subsets and validation rows.
 
     Attributes
     ----------
-    sample_indices_ : int64 ndarray
-        Positions of the rows that stayed, ascending.
+    sample_indices_
     classes_ : ndarray of shape (2,)
     C_ : float
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from slimsvm.deploy import TARGETS, forms_with, writer_of
+from slimsvm.docstrings import described
 from slimsvm.estimators._shared import model_files
-from slimsvm.estimators._shared.fitted import explained
+from slimsvm.estimators._shared.fitted import WRITING, explained
 from slimsvm.estimators._shared.model_files import parts_of, plain_model_of, read_estimator
 from slimsvm.estimators._shared.validation import check_path
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
@@ -63,6 +64,7 @@ def load(path):
     return read_estimator(path, ESTIMATORS | STRUCTURED | EDITING)
 
 
+@described(WRITING)
 def save(estimator: Any, path) -> None:
     """Write a fitted estimator to a file, like its own ``save``: arrays and a JSON header, no code.
 
@@ -73,13 +75,11 @@ def save(estimator: Any, path) -> None:
         ``RobustScaler`` of scikit-learn: the file contains them, and `load` returns the pipeline. From another pipeline
         save only the last step, and transform new rows yourself before `predict`; or keep the whole pipeline as Python
         objects with ``joblib.dump``.
-    path : str or path-like
-        An existing file is replaced only once the new one is complete.
+    path
 
     Raises
     ------
     NotFittedError
-        Before ``fit``.
     TypeError
         It is not an estimator of slimsvm, or a step of the pipeline is not such a scaler; the message says what to do.
         Or the kernel is the user's function, which a file of data cannot hold.
@@ -108,6 +108,7 @@ def save(estimator: Any, path) -> None:
     model_files.save(found, path, scalers=scalers, name=name)
 
 
+@described(WRITING)
 def export(model: Any, path, to: str, **options: Any) -> None:
     """Write a fitted model in a form that needs no Python, or no training code; docs/deploy describes the forms.
 
@@ -115,8 +116,7 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     ----------
     model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
         As in `save`; the written model takes unscaled rows, as the pipeline does.
-    path : str or path-like
-        An existing file is replaced only once the new one is complete.
+    path
     to : {"c", "onnx", "wasm", "json"}
     **options
         Options of the form: ``name``, ``dtype`` and ``rows`` of a C header, ``dtype`` of an ONNX graph. See ``to_c``
@@ -125,7 +125,6 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     Raises
     ------
     NotFittedError
-        Before ``fit``.
     TypeError
         It is not such a model, or the form has no such option.
     ValueError

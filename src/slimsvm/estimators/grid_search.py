@@ -6,7 +6,7 @@ Threads share the pieces out between them. None uses what another one has found,
 that scores are the same for any number of threads.
 
 With ``early_stopping`` the splits come in rounds, two in the first and then one at a time. After a round a candidate
-leaves that scored less than the best one on every split so far, on average by more than `SURE` standard errors of that
+leaves that scored less than the best one on every split so far, on average by more than three standard errors of that
 difference, or of the median candidate's if that is more: a race (Maron, Moore, "Hoeffding Races", NIPS 1993; Birattari
 and others, "A Racing Algorithm for Configuring Metaheuristics", GECCO 2002).
 """
@@ -45,12 +45,19 @@ from slimsvm.sparse_parts import check_sparse
 
 # So many pieces are worked on at a time, at most, and each may take this part of memory_limit.
 MOST_PIECES = 8
-# Splits of the first round of a race, and standard errors that a candidate which leaves is behind.
-FIRST_ROUND, SURE = 2, 3.0
-# Fits of fewer rows than this are over before threads have been of use.
-WORTH_THREADS = 1000
 # epsilon that is tried for regression, in standard deviations of the targets.
 TUBES = (0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """When threads are used, and who leaves a race. Chosen, not measured."""
+
+    # Fits of fewer rows than this are over before threads have been of use.
+    threads_from: int = 1000
+    # Splits of the first round of a race, and standard errors that a candidate which leaves is behind.
+    first_round: int = 2
+    sure: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ class CrossValidation:
     early_stopping : bool
     metric : str or None
         Of several scores the one that candidates race by.
+    settings : SearchSettings
     """
 
     template: Any
@@ -108,11 +116,12 @@ class CrossValidation:
     verbose: int = 0
     early_stopping: bool = False
     metric: str | None = None
+    settings: SearchSettings = SearchSettings()
 
     def run(self) -> list[dict[str, Any]]:
         """Fit and score; return what scikit-learn's searches record of each fit, candidate by candidate."""
         rounds = self.rounds()
-        n_jobs = resolve_n_jobs(self.n_jobs) if _num_samples(self.X) >= WORTH_THREADS else 1
+        n_jobs = resolve_n_jobs(self.n_jobs) if _num_samples(self.X) >= self.settings.threads_from else 1
         racing = list(range(len(self.candidates)))
         self.n_threads = max(1, n_jobs // len(self.pieces(racing, rounds[0])))  # of a fit
         self.out: list[Any] = [None] * (len(self.candidates) * len(self.splits))
@@ -130,10 +139,10 @@ class CrossValidation:
 
     def rounds(self) -> list[range]:
         """Splits of each round: all at once, or two and then one at a time."""
-        n = len(self.splits)
-        if not self.early_stopping or n <= FIRST_ROUND:
+        n, first = len(self.splits), self.settings.first_round
+        if not self.early_stopping or n <= first:
             return [range(n)]
-        return [range(FIRST_ROUND), *(range(k, k + 1) for k in range(FIRST_ROUND, n))]
+        return [range(first), *(range(k, k + 1) for k in range(first, n))]
 
     def hopeful(self, racing: list[int], n_seen: int) -> list[int]:
         """Candidates that may still be the best after the first splits."""
@@ -147,7 +156,8 @@ class CrossValidation:
             error = np.std(behind, axis=1, ddof=1) / np.sqrt(n_seen)
             # Of two splits that is no estimate: differences may be alike by chance. Most candidates' are a measure.
             error = np.maximum(error, np.median(error[np.isfinite(error)]))
-            is_out = (behind > 0).all(axis=1) & ((behind.mean(axis=1) > SURE * error) | ~np.isfinite(means))
+            is_far = behind.mean(axis=1) > self.settings.sure * error
+            is_out = (behind > 0).all(axis=1) & (is_far | ~np.isfinite(means))
         return [k for k, out in zip(racing, is_out, strict=True) if not out]
 
     def score_of(self, k: int, split: int) -> float:
@@ -267,6 +277,7 @@ class GridSearch(GridSearchCV):
     """What `GridSearchSVC` and `GridSearchSVR` share."""
 
     _estimator: type
+    _settings = SearchSettings()
 
     def __init__(
         self,
@@ -369,6 +380,7 @@ class GridSearch(GridSearchCV):
             verbose=int(self.verbose),
             early_stopping=self.early_stopping,
             metric=metric,
+            settings=self._settings,
         ).run()
         _warn_or_raise_about_fit_failures(out, self.error_score)
         if callable(self.scoring):

@@ -82,26 +82,10 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
     _solvers = ONE_CLASS_SOLVERS
 
     def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        solver="exact",
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        warm_start=False,
-    ):
+        self, *, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, nu=0.5, shrinking=True, cache_size=200,
+        verbose=False, max_iter=-1, random_state=None, solver="exact", max_seconds=None, precision="auto",
+        memory_limit=2000, n_jobs=None, warm_start=False,
+    ):  # fmt: skip
         self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.nu = kernel, degree, gamma, coef0, tol, nu
         self.shrinking, self.cache_size, self.verbose, self.max_iter = shrinking, cache_size, verbose, max_iter
         self.random_state, self.solver, self.max_seconds = random_state, solver, max_seconds
@@ -123,13 +107,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features), or objects for a kernel function
             As in `SVC.fit`.
         y : ignored
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
-
-        Returns
-        -------
-        OneClassSVM
-            The estimator itself.
+        sample_weight
 
         Raises
         ------
@@ -162,7 +140,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
         return solver
 
     def certificate(self, X, y=None, sample_weight=None, max_seconds=None):
-        """How far the model is from the exact one of this kernel, from the model alone, not from the fit.
+        """Bound the gap between the model and the exact one of this kernel. It uses only the model, not the fit.
 
         One pass costs n² kernel evaluations.
 
@@ -173,8 +151,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
         y : ignored
         sample_weight : array-like of shape (n_samples,) or None, default=None
             As in ``fit``.
-        max_seconds : float or None, default=None
-            Time limit; the bound so far is then returned.
+        max_seconds
 
         Returns
         -------
@@ -203,21 +180,9 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X
         y : ignored
         sample_weight : array-like of shape (n_samples,) or None, default=None
-
-        Returns
-        -------
-        OneClassSVM
-            The estimator itself.
-
-        Raises
-        ------
-        AttributeError
-            The solver takes no chunks.
-        ValueError
-            A value is out of range, or the estimator was trained by `fit` with another solver.
 
         Examples
         --------
@@ -234,46 +199,19 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
         self._centre = 0.0
         X, nothing, weights, _ = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
         task, examples, _ = self._encode(nothing, weights)
-        fit_chunk(self, X, nothing, examples, task, weights)
+        fit_chunk(self, X, examples, task, weights)
         return self
 
     def score_samples(self, X):
-        """f(x), without the intercept.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
+        """f(x), without the intercept."""
         return self.decision_function(X) + self.offset_
 
     def decision_function(self, X):
-        """f(x) − ρ: positive inside, negative outside, 0 on the boundary.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
+        """f(x) − ρ: positive inside, negative outside, 0 on the boundary."""
         scores = self._scores(X)[:, 0]
         scores[np.abs(scores) <= ON_BOUNDARY * abs(self.offset_)] = 0.0
         return scores
 
     def predict(self, X):
-        """+1 inside and on the boundary, −1 outside.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """+1 inside and on the boundary, −1 outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -65,26 +65,10 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
     intercept = "none"
 
     def __init__(
-        self,
-        *,
-        classes=None,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        warm_start=False,
-    ):
+        self, *, classes=None, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, verbose=False,
+        max_iter=-1, random_state=None, solver="auto", max_basis=None, max_seconds=None, precision="auto",
+        memory_limit=2000, n_jobs=None, warm_start=False,
+    ):  # fmt: skip
         self.classes, self.C, self.kernel, self.degree, self.gamma = classes, C, kernel, degree, gamma
         self.coef0, self.tol, self.verbose, self.max_iter = coef0, tol, verbose, max_iter
         self.random_state, self.solver, self.max_basis = random_state, solver, max_basis
@@ -98,21 +82,11 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X
+        y
             Classes, numbers or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
-
-        Returns
-        -------
-        OrdinalSVC
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            A parameter or a value in X or y is out of range; the message names it.
         """
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
@@ -144,10 +118,6 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
     def decision_function(self, X: Any):
         """f(x) relative to the thresholds.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray, float64
@@ -160,15 +130,6 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
         return np.cumsum(np.column_stack([np.zeros(len(above)), above]), axis=1)
 
     def predict(self, X: Any):
-        """Predicted classes; the lower one if f(x) lies on a threshold.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Predicted classes; the lower one if f(x) lies on a threshold."""
         check_is_fitted(self, "model_")
         return self.classes_[Ordinal(len(self.classes_)).decode(self._scores(X), self.thresholds_)]

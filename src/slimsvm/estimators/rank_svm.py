@@ -85,26 +85,10 @@ class RankSVM(KernelEstimator):
     intercept = "none"
 
     def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        loss="swaps",
-        tol=1e-3,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        warm_start=False,
-    ):
+        self, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, loss="swaps", tol=1e-3, verbose=False,
+        max_iter=-1, random_state=None, solver="auto", max_basis=None, max_seconds=None, precision="auto",
+        memory_limit=2000, n_jobs=None, warm_start=False,
+    ):  # fmt: skip
         self.C, self.kernel, self.degree, self.gamma, self.coef0, self.loss = C, kernel, degree, gamma, coef0, loss
         self.tol, self.verbose, self.max_iter, self.random_state = tol, verbose, max_iter, random_state
         self.solver, self.max_basis, self.max_seconds, self.precision = solver, max_basis, max_seconds, precision
@@ -117,8 +101,8 @@ class RankSVM(KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X
+        y
             Grades, or relevances.
         groups : array-like of shape (n_samples,)
             The query of each row: numbers or strings, in any order. Required; if all rows are one query, give
@@ -127,11 +111,6 @@ class RankSVM(KernelEstimator):
             Weights ≥ 0 of the queries' losses, the same for all rows of a query.
         qid : array-like of shape (n_samples,)
             Another name for ``groups``, used by XGBoost and by scikit-learn's readers of LIBSVM text.
-
-        Returns
-        -------
-        RankSVM
-            The estimator itself.
 
         Raises
         ------
@@ -164,7 +143,7 @@ class RankSVM(KernelEstimator):
         return X, y, examples, task, weights, index
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, groups=None, qid=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
+        """Bound the gap between the model and the best one of this kernel and C. It uses only the model, not the fit.
 
         The bound comes from exact cuts; the first one is taken at the model.
 
@@ -172,18 +151,11 @@ class RankSVM(KernelEstimator):
         ----------
         X, y, groups, sample_weight, qid
             The training rows, as in `fit`.
-        max_seconds : float or None, default=None
-            Time limit; the bound so far is then returned.
-
-        Returns
-        -------
-        Certificate
-            As for `SVC`.
+        max_seconds
 
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         ValueError
             A value is invalid, or the kernel is a matrix.
         """
@@ -197,24 +169,11 @@ class RankSVM(KernelEstimator):
         return self._certify(X, task, examples, self.model_, limit)
 
     def decision_function(self, X):
-        """Scores: rows with higher scores should stand above.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
+        """Scores: rows with higher scores should stand above."""
         return self._scores(X)[:, 0]
 
     def predict(self, X):
         """The scores of `decision_function`. Sorting a query's rows by falling score ranks them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
 
         Returns
         -------
@@ -231,10 +190,6 @@ class RankSVM(KernelEstimator):
         ----------
         X, y, groups, sample_weight, qid
             As in `fit`.
-
-        Returns
-        -------
-        float
 
         Raises
         ------
@@ -255,10 +210,6 @@ class RankSVM(KernelEstimator):
             As in `fit`, with labels ≥ 0.
         k : int or None, default=None
             Count only the first k rows of each ranking; None: all.
-
-        Returns
-        -------
-        float
 
         Raises
         ------

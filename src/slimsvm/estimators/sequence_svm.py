@@ -82,28 +82,10 @@ class SequenceSVM(KernelEstimator):
     _y_numeric = False
 
     def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        loss="hamming",
-        window=0,
-        tol=1e-3,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        intercept="regularized",
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        warm_start=False,
-    ):
+        self, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, loss="hamming", window=0, tol=1e-3,
+        verbose=False, max_iter=-1, random_state=None, solver="auto", max_basis=None, intercept="regularized",
+        max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, warm_start=False,
+    ):  # fmt: skip
         self.C, self.kernel, self.degree, self.gamma, self.coef0, self.loss = C, kernel, degree, gamma, coef0, loss
         self.window, self.tol, self.verbose, self.max_iter = window, tol, verbose, max_iter
         self.random_state, self.solver, self.max_basis, self.intercept = random_state, solver, max_basis, intercept
@@ -125,11 +107,6 @@ class SequenceSVM(KernelEstimator):
             Number of rows of each sequence, if X is one array.
         sample_weight : array-like of shape (n_sequences,) or None, default=None
             Positive weights of the sequences' losses.
-
-        Returns
-        -------
-        SequenceSVM
-            The estimator itself.
 
         Raises
         ------
@@ -180,7 +157,7 @@ class SequenceSVM(KernelEstimator):
         Parameters
         ----------
         X, lengths
-            As in `fit`.
+            As in `predict`.
 
         Returns
         -------
@@ -214,10 +191,6 @@ class SequenceSVM(KernelEstimator):
         X, y, lengths
             As in `fit`. A label that was not seen in training counts as wrong.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError
@@ -229,7 +202,7 @@ class SequenceSVM(KernelEstimator):
         return float(np.mean(predicted == self._labels(y, offsets, lengths is None)))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
+        """Bound the gap between the model and the best one of this kernel and C. It uses only the model, not the fit.
 
         The bound comes from exact cuts; the first one is taken at the model.
 
@@ -237,18 +210,11 @@ class SequenceSVM(KernelEstimator):
         ----------
         X, y, sample_weight, lengths
             The training sequences, as in `fit`.
-        max_seconds : float or None, default=None
-            Time limit; the bound so far is then returned.
-
-        Returns
-        -------
-        Certificate
-            As for `SVC`.
+        max_seconds
 
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         ValueError
             A sequence or a label is invalid; the message names it.
         """

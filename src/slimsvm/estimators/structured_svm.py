@@ -90,27 +90,10 @@ class StructuredSVM(KernelEstimator):
     _y_numeric = False
 
     def __init__(
-        self,
-        task=None,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        intercept="regularized",
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        warm_start=False,
-    ):
+        self, task=None, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, verbose=False,
+        max_iter=-1, random_state=None, solver="auto", max_basis=None, intercept="regularized", max_seconds=None,
+        precision="auto", memory_limit=2000, n_jobs=None, warm_start=False,
+    ):  # fmt: skip
         self.task, self.C, self.kernel, self.degree, self.gamma, self.coef0 = task, C, kernel, degree, gamma, coef0
         self.tol, self.verbose, self.max_iter, self.random_state = tol, verbose, max_iter, random_state
         self.solver, self.max_basis, self.intercept, self.max_seconds = solver, max_basis, intercept, max_seconds
@@ -134,11 +117,6 @@ class StructuredSVM(KernelEstimator):
             For an `ExampleTask`: one object for each example, which its methods get as ``structure``.
         sample_weight : array-like of shape (n_examples,) or None, default=None
             Positive weights of the examples' losses.
-
-        Returns
-        -------
-        StructuredSVM
-            The estimator itself.
 
         Raises
         ------
@@ -202,10 +180,6 @@ class StructuredSVM(KernelEstimator):
         ----------
         X, y, lengths, structure, sample_weight
             As in `fit`.
-
-        Returns
-        -------
-        float
         """
         check_is_fitted(self, "model_")
         rows, examples = self._problem(X, y, lengths, structure, sample_weight, reset=False)
@@ -213,7 +187,7 @@ class StructuredSVM(KernelEstimator):
         return -float(self.task.error(self.task.decode(scores, self.model_.plain, examples), examples))
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None, lengths=None, structure=None) -> Certificate:
-        """How far the model is from the best one of this kernel and C. It uses only the model, nothing else of the fit.
+        """Bound the gap between the model and the best one of this kernel and C. It uses only the model, not the fit.
 
         The bound comes from exact cuts; the first one is taken at the model.
 
@@ -221,13 +195,7 @@ class StructuredSVM(KernelEstimator):
         ----------
         X, y, sample_weight, lengths, structure
             The training examples, as in `fit`.
-        max_seconds : float or None, default=None
-            Time limit; the bound so far is then returned.
-
-        Returns
-        -------
-        Certificate
-            As for `SVC`.
+        max_seconds
         """
         check_is_fitted(self, "model_")
         limit = check_limit("max_seconds", max_seconds, integer=False)

@@ -124,35 +124,11 @@ class SVC(ClassifierMixin, KernelEstimator):
         return tags
 
     def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        shrinking=True,
-        probability=False,
-        tol=1e-3,
-        cache_size=200,
-        class_weight=None,
-        verbose=False,
-        max_iter=-1,
-        decision_function_shape="ovr",
-        break_ties=False,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        intercept="auto",
-        cost_matrix=None,
-        loss="hinge",
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        multi_class="auto",
-        warm_start=False,
-    ):
+        self, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, shrinking=True, probability=False, tol=1e-3,
+        cache_size=200, class_weight=None, verbose=False, max_iter=-1, decision_function_shape="ovr", break_ties=False,
+        random_state=None, solver="auto", max_basis=None, intercept="auto", cost_matrix=None, loss="hinge",
+        max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, multi_class="auto", warm_start=False,
+    ):  # fmt: skip
         self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
         self.shrinking, self.probability, self.tol, self.cache_size = shrinking, probability, tol, cache_size
         self.class_weight, self.verbose, self.max_iter = class_weight, verbose, max_iter
@@ -175,18 +151,7 @@ class SVC(ClassifierMixin, KernelEstimator):
             gets them in their container, and the matrix of its values is held in memory. ``max_basis`` chooses rows.
         y : array-like of shape (n_samples,), or array-like or sparse matrix of shape (n_samples, n_labels)
             Class labels, numbers or strings; or an indicator matrix of 0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
-
-        Returns
-        -------
-        SVC
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            A parameter or a value in X or y is out of range; the message names it.
+        sample_weight
 
         Warns
         -----
@@ -358,7 +323,7 @@ class SVC(ClassifierMixin, KernelEstimator):
         `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows seen.
         `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its steps fall to C, so a C above 1 needs
         many passes. `BSCA` does not change the dual variables of rows from earlier chunks. For several passes over a
-        chunk give it several times in a row; its dual variables then continue, as those of `LASVM` do.
+        chunk give it several times in a row; its dual variables then continue, as in `LASVM`.
         The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
         ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
         continues after ``save`` and `slimsvm.load` as if it had not stopped.
@@ -369,21 +334,15 @@ class SVC(ClassifierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X
+        y
         classes : array-like of shape (n_classes,) or None, default=None
             All classes of the whole stream; needed in the first call unless its y has them all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
 
-        Returns
-        -------
-        SVC
-            The estimator itself.
-
         Raises
         ------
         AttributeError
-            The solver takes no chunks.
         ValueError
             A value is out of range, a label is none of the classes, or the estimator was trained by `fit` with another
             solver.
@@ -406,7 +365,7 @@ class SVC(ClassifierMixin, KernelEstimator):
         X, codes, weights, _ = self._weighted_rows(X, codes, sample_weight)
         self.class_weight_ = self._class_weights(self.classes_, None)
         task = self._task()
-        fit_chunk(self, X, codes, task.encode(codes, self._row_weights(codes, weights)), task, weights)
+        fit_chunk(self, X, task.encode(codes, self._row_weights(codes, weights)), task, weights)
         return self
 
     def score(self, X, y, sample_weight=None):
@@ -419,10 +378,6 @@ class SVC(ClassifierMixin, KernelEstimator):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None, default=None
             For accuracy only.
-
-        Returns
-        -------
-        float
 
         Raises
         ------
@@ -444,10 +399,6 @@ class SVC(ClassifierMixin, KernelEstimator):
     def decision_function(self, X):
         """Scores.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
         Returns
         -------
         ndarray, float64
@@ -468,10 +419,6 @@ class SVC(ClassifierMixin, KernelEstimator):
 
     def predict(self, X):
         """Predicted class labels, or an indicator matrix. Ties go to the lowest class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
 
         Returns
         -------

@@ -57,29 +57,10 @@ class SVR(RegressorMixin, KernelEstimator):
     _takes_objects = True
 
     def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        C=1.0,
-        epsilon=0.1,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        random_state=None,
-        solver="auto",
-        max_basis=None,
-        intercept="auto",
-        max_seconds=None,
-        precision="auto",
-        memory_limit=2000,
-        n_jobs=None,
-        warm_start=False,
-    ):
+        self, *, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, C=1.0, epsilon=0.1, shrinking=True,
+        cache_size=200, verbose=False, max_iter=-1, random_state=None, solver="auto", max_basis=None, intercept="auto",
+        max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, warm_start=False,
+    ):  # fmt: skip
         self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.C = kernel, degree, gamma, coef0, tol, C
         self.epsilon, self.shrinking, self.cache_size, self.verbose = epsilon, shrinking, cache_size, verbose
         self.max_iter, self.random_state, self.solver, self.max_basis = max_iter, random_state, solver, max_basis
@@ -95,20 +76,9 @@ class SVR(RegressorMixin, KernelEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or objects for a kernel function
             As in `SVC.fit`.
-        y : array-like of shape (n_samples,)
+        y
             Targets.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
-
-        Returns
-        -------
-        SVR
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            A parameter or a value in X or y is out of range; the message names it.
+        sample_weight
         """
         X, y = self._check_X(X, reset=True, y=y)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
@@ -132,21 +102,9 @@ class SVR(RegressorMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X
+        y
         sample_weight : array-like of shape (n_samples,) or None, default=None
-
-        Returns
-        -------
-        SVR
-            The estimator itself.
-
-        Raises
-        ------
-        AttributeError
-            The solver takes no chunks.
-        ValueError
-            A value is out of range, or the estimator was trained by `fit` with another solver.
         """
         is_first = begin_stream(self)
         X, y = self._check_X(X, reset=is_first, y=y)
@@ -154,15 +112,11 @@ class SVR(RegressorMixin, KernelEstimator):
         task, _, centre = self._encode(y, weights)
         if is_first:
             self._centre = centre
-        fit_chunk(self, X, y, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        fit_chunk(self, X, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
         return self
 
     def predict(self, X):
         """Predicted targets.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
 
         Returns
         -------

@@ -4,64 +4,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import lazy_names
+from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.kernels.features import FeatureRows
-    from slimsvm.kernels.inner_product import Linear, Polynomial, Sigmoid
-    from slimsvm.kernels.kernel import FoldedKernel, Kernel
-    from slimsvm.kernels.kernel_form import Folding
-    from slimsvm.kernels.kernel_rows import EvalCounter, KernelRows
-    from slimsvm.kernels.operands import Points, RawScorer
-    from slimsvm.kernels.registry import KERNELS, get_kernel, kernels_with
-    from slimsvm.kernels.shift_invariant import RBF, Laplacian, Matern32, RationalQuadratic
-    from slimsvm.kernels.user_kernels import CallableKernel, Precomputed
+    from slimsvm.kernels.features import FeatureRows as FeatureRows
+    from slimsvm.kernels.inner_product import Linear as Linear
+    from slimsvm.kernels.inner_product import Polynomial as Polynomial
+    from slimsvm.kernels.inner_product import Sigmoid as Sigmoid
+    from slimsvm.kernels.kernel import FoldedKernel as FoldedKernel
+    from slimsvm.kernels.kernel import Kernel as Kernel
+    from slimsvm.kernels.kernel_form import Folding as Folding
+    from slimsvm.kernels.kernel_rows import EvalCounter as EvalCounter
+    from slimsvm.kernels.kernel_rows import KernelRows as KernelRows
+    from slimsvm.kernels.operands import Points as Points
+    from slimsvm.kernels.operands import RawScorer as RawScorer
+    from slimsvm.kernels.registry import KERNELS as KERNELS
+    from slimsvm.kernels.registry import get_kernel as get_kernel
+    from slimsvm.kernels.registry import kernels_with as kernels_with
+    from slimsvm.kernels.shift_invariant import RBF as RBF
+    from slimsvm.kernels.shift_invariant import Laplacian as Laplacian
+    from slimsvm.kernels.shift_invariant import Matern32 as Matern32
+    from slimsvm.kernels.shift_invariant import RationalQuadratic as RationalQuadratic
+    from slimsvm.kernels.user_kernels import CallableKernel as CallableKernel
+    from slimsvm.kernels.user_kernels import Precomputed as Precomputed
 
 
-__all__ = [
-    "KERNELS",
-    "RBF",
-    "CallableKernel",
-    "EvalCounter",
-    "FeatureRows",
-    "FoldedKernel",
-    "Folding",
-    "Kernel",
-    "KernelRows",
-    "Laplacian",
-    "Linear",
-    "Matern32",
-    "Points",
-    "Polynomial",
-    "Precomputed",
-    "RationalQuadratic",
-    "RawScorer",
-    "Sigmoid",
-    "get_kernel",
-    "kernels_with",
-]
-
-
-_HOMES = {
-    "KERNELS": "registry",
-    "get_kernel": "registry",
-    "kernels_with": "registry",
-    "CallableKernel": "user_kernels",
-    "EvalCounter": "kernel_rows",
-    "FeatureRows": "features",
-    "FoldedKernel": "kernel",
-    "Folding": "kernel_form",
-    "Kernel": "kernel",
-    "KernelRows": "kernel_rows",
-    "Laplacian": "shift_invariant",
-    "Linear": "inner_product",
-    "Matern32": "shift_invariant",
-    "Points": "operands",
-    "Polynomial": "inner_product",
-    "Precomputed": "user_kernels",
-    "RBF": "shift_invariant",
-    "RationalQuadratic": "shift_invariant",
-    "RawScorer": "operands",
-    "Sigmoid": "inner_product",
-}
+_HOMES = homes_of(
+    {
+        "features": ["FeatureRows"],
+        "inner_product": ["Linear", "Polynomial", "Sigmoid"],
+        "kernel": ["FoldedKernel", "Kernel"],
+        "kernel_form": ["Folding"],
+        "kernel_rows": ["EvalCounter", "KernelRows"],
+        "operands": ["Points", "RawScorer"],
+        "registry": ["KERNELS", "get_kernel", "kernels_with"],
+        "shift_invariant": ["Laplacian", "Matern32", "RBF", "RationalQuadratic"],
+        "user_kernels": ["CallableKernel", "Precomputed"],
+    }
+)
+__all__ = [*_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

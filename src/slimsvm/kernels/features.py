@@ -1,4 +1,4 @@
-"""Rows as features of a linear machine: products with weights instead of kernel values."""
+"""Rows as features of a linear model: products with weights instead of kernel values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORED_PER_MICROSECOND = 1_000
 
 
 class FeatureRows:
-    """The two products of a linear machine with explicit weights W, in float64, bitwise the same for any threads.
+    """The two products of a linear model with explicit weights W, in float64, bitwise the same for any threads.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class FeatureRows:
         Raises
         ------
         ValueError
-            The rows are `Blocks`, of which this would be a copy in memory.
+            The rows are `Blocks`: this would copy them into memory.
         """
         if not self.rows.has_random_access:
             raise ValueError(

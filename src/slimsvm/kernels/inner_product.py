@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from slimsvm import core
-from slimsvm.kernels.kernel import FoldedKernel, largest_norm, squared_norms
+from slimsvm.docstrings import described
+from slimsvm.kernels.kernel import FoldedKernel, check_degree, check_finite, check_gamma, largest_norm, squared_norms
 from slimsvm.kernels.kernel_form import Folding, Functions
-from slimsvm.kernels.parameters import check_degree, check_finite, check_gamma
 
 if TYPE_CHECKING:
     from slimsvm.rows import Rows
 
 
 class InnerProduct(FoldedKernel):
-    """A kernel of gamma <x, z> + coef0, as far as it has these."""
+    """A kernel of gamma <x, z> + coef0, as far as it has these.
+
+    Parameters
+    ----------
+    gamma : float
+        Positive.
+    coef0 : float
+    """
 
     form: ClassVar[str] = "products"
 
     def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
+        """Points are scaled by gamma, and coef0 is added to every inner product."""
         parameters = vars(self)
         return Folding(getattr(core, self.map), point_scale=parameters.get("gamma", 1.0),
                        degree=parameters.get("degree", 1), shift=parameters.get("coef0", 0.0))  # fmt: skip
@@ -46,18 +53,19 @@ class Linear(InnerProduct):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """The number z itself."""
         return z
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """``|x|^2``."""
         return squared_norms(X).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`."""
+        """The greatest ``|x|^2``."""
         return largest_norm(rows)
 
 
+@described(InnerProduct.__doc__)
 @dataclass(frozen=True)
 class Polynomial(InnerProduct):
     """k(x, z) = (gamma <x, z> + coef0)**degree.
@@ -66,9 +74,7 @@ class Polynomial(InnerProduct):
     ----------
     degree : int
         At least 1.
-    gamma : float
-        Positive.
-    coef0 : float
+    gamma, coef0
 
     Examples
     --------
@@ -91,19 +97,20 @@ class Polynomial(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """The power ``z^degree``."""
         return f.power(z, self.degree)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """``(gamma |x|^2 + coef0)^degree``."""
         return ((self.gamma * squared_norms(X) + self.coef0) ** self.degree).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`; inner products are as large on either side of 0, coef0 is not."""
+        """The same power of gamma times the greatest ``|x|^2`` plus the magnitude of coef0."""
         with np.errstate(over="ignore"):
             return float(np.float64(self.gamma * largest_norm(rows) + abs(self.coef0)) ** self.degree)
 
 
+@described(InnerProduct.__doc__)
 @dataclass(frozen=True)
 class Sigmoid(InnerProduct):
     """k(x, z) = tanh(gamma <x, z> + coef0); not positive semidefinite in general.
@@ -112,9 +119,7 @@ class Sigmoid(InnerProduct):
 
     Parameters
     ----------
-    gamma : float
-        Positive.
-    coef0 : float
+    gamma, coef0
 
     Examples
     --------
@@ -136,15 +141,15 @@ class Sigmoid(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """The hyperbolic tangent of z."""
         return f.tanh(z)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """``tanh(gamma |x|^2 + coef0)``."""
         return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`; what the tanh is of must be finite."""
+        """1, or infinity if an inner product is not finite."""
         return 1.0 if np.isfinite(self.gamma * largest_norm(rows)) else np.inf
 
 

@@ -1,9 +1,10 @@
-"""What a kernel is."""
+"""The base classes of kernels, and the checks of kernel parameters."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,70 @@ import numpy as np
 from slimsvm import core
 from slimsvm.kernels.kernel_form import Folding, Functions
 
-if TYPE_CHECKING:  # models are scored with NumPy alone: rows, and SciPy with them, are imported where they are met
+if TYPE_CHECKING:
     from slimsvm.rows import Rows
 
+
+def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
+    """Gamma as a float, or a read-only array for one per feature; an error otherwise. 0 makes a kernel constant."""
+    if isinstance(gamma, float) and 0.0 <= gamma < inf:
+        return float(gamma)
+    kind = "a positive finite number" + (", or a 1-D array of them (one per feature)" if per_feature else "")
+    try:
+        values = np.asarray(gamma, np.float64)
+    except (TypeError, ValueError):
+        values = None
+    if values is None or gamma is None:
+        raise TypeError(f"gamma must be {kind}, got {gamma!r}")
+    if values.ndim > per_feature or values.size == 0:
+        raise ValueError(f"gamma must be {kind}, got an array of shape {values.shape}")
+    wrong = ~(np.isfinite(values) & ((values >= 0) if not values.ndim else (values > 0)))
+    if wrong.any():
+        found = float(values.flat[np.argmax(wrong)])
+        where = f" for feature {int(np.argmax(wrong))}" if values.ndim else ""
+        raise ValueError(f"gamma must be {kind}, got {found!r}{where or '; one number may be 0, too'}")
+    if not values.ndim:
+        return float(values)
+    values = values.copy()
+    values.flags.writeable = False
+    return values
+
+
+def feature_gamma(gamma: float | np.ndarray, n_features: int) -> float | np.ndarray:
+    """Gamma as a float or array, checked against the number of features."""
+    if isinstance(gamma, float):
+        return gamma
+    if len(gamma) != n_features:
+        raise ValueError(f"gamma has {len(gamma)} values, the rows have {n_features} features")
+    return gamma
+
+
+def check_finite(name: str, value: Any) -> float:
+    """Value as a float; an error that names the parameter if it is not a finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a finite number, got {value!r}") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {number!r}")
+    return number
+
+
+def check_degree(degree: Any) -> int:
+    """Degree as an int of at least 1."""
+    try:
+        whole = not isinstance(degree, bool) and int(degree) == degree
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole or degree < 1:
+        raise ValueError(f"degree must be an integer of at least 1, got {degree!r}")
+    if degree > 1000:  # a power takes one product for each degree
+        raise ValueError(f"degree must be at most 1000, got {degree!r}")
+    return int(degree)
+
+
 NORM_ROWS = 1 << 12  # rows whose norms are computed at a time
+
 DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls against little work thrown away
 
 
@@ -37,7 +98,7 @@ class Kernel(ABC):
     has_formula : bool
         False if values are known only for the given rows; rows that come later do not fit.
     has_weights : bool
-        Whether a machine can be stored as weights of the features instead of coefficients of vectors (`Linear`).
+        Whether a model can be stored as weights of the features instead of coefficients of vectors (`Linear`).
     is_gaussian : bool
         Whether it is exp(-sum_c gamma_c (x_c - z_c)^2). Two vectors then merge into one on the line between them, and a
         preimage is a fixed point.
@@ -130,8 +191,8 @@ class Kernel(ABC):
         return self.diag(X)
 
     def largest(self, rows: Rows) -> float:
-        """What no kernel value between two of the rows is above in magnitude, infinite beyond float64; 0 where only
-        the values themselves can tell.
+        """A bound on the magnitude of kernel values between two of the rows, infinite beyond float64; 0 where only the
+        values themselves can tell.
         """
         return 0.0
 
@@ -150,7 +211,7 @@ class Kernel(ABC):
         return basis.astype(dtype, copy=False) if is_sparse(basis) else np.ascontiguousarray(basis, dtype)
 
     def folding(self, n_features: int) -> Folding | None:
-        """How the kernel reads from folded rows; None where only `block` knows."""
+        """The map and the scales by which the core evaluates the kernel; None where only `block` knows."""
         return None
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -200,10 +261,10 @@ class FoldedKernel(Kernel):
 
     @abstractmethod
     def folding(self, n_features: int) -> Folding:
-        """How the kernel reads from folded rows."""
+        """The map and the scales by which the core evaluates the kernel."""
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.block`."""
+        """Kernel values of folded rows, computed by the core."""
         from slimsvm.kernels.kernel_rows import KernelRows
 
         rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=None)
@@ -228,7 +289,7 @@ class FoldedKernel(Kernel):
         return self.folding(X.shape[1]).map_with_slopes(rows.block(rows.points_of(Z)))
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See `Kernel.to_header`."""
+        """Numbers as JSON values, arrays as arrays named ``kernel_*``."""
         header: dict[str, Any] = {"kernel": self.name}
         arrays = {}
         for key, value in vars(self).items():
@@ -240,7 +301,7 @@ class FoldedKernel(Kernel):
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
-        """See `Kernel.from_header`."""
+        """The kernel with these numbers and arrays as parameters."""
         values = {key: value for key, value in header.items() if key != "kernel"}
         values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
         return cls(**values)
@@ -256,11 +317,11 @@ class Unmapped(FoldedKernel):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """The number z itself."""
         return z
 
     def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
+        """The kernel's folding with the identity as its map."""
         return replace(self.kernel.folding(n_features), code=core.IDENTITY, degree=1)
 
 

@@ -1,8 +1,9 @@
-"""How a kernel reads from folded rows and points, and which of them."""
+"""The form in which the core evaluates a kernel, and the kinds of numbers that a kernel's formula takes."""
 
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -11,11 +12,11 @@ import numpy as np
 
 from slimsvm import core
 
-__all__ = ["NUMPY", "Folding", "Functions", "Selection"]
+__all__ = ["NUMPY", "Expression", "Folding", "Functions", "Selection"]
 
 
 class Functions(Protocol):
-    """What `FoldedKernel.formula` may use beside ``+ - * /``."""
+    """The functions that `FoldedKernel.formula` may use beside ``+ - * /``."""
 
     def exp(self, z: Any) -> Any:
         """e^z."""
@@ -64,7 +65,7 @@ class Folding:
 
     @property
     def metric(self) -> float | np.ndarray:
-        """What raw features count in the folded product: the derivative in z_c is slope · metric_c · x_c.
+        """The weight of each raw feature in the folded product: the derivative in z_c is slope · metric_c · x_c.
 
         With ``norms`` it is slope · metric_c · (x_c - z_c).
         """
@@ -99,8 +100,43 @@ NO_INDEX = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows: those at ``index``, or if that is empty ``n`` consecutive ones from ``first``."""
+    """A choice of rows: the rows at ``index``, or if that is empty, ``n`` consecutive rows from ``first``."""
 
     n: int
     first: int = 0
     index: np.ndarray = field(default_factory=NO_INDEX.view)
+
+
+class Expression(ABC):
+    """A number of `FoldedKernel.formula` that is no array: what ``+ - * /`` and minus make is said by two methods."""
+
+    @abstractmethod
+    def joined(self, sign: str, left: Any, right: Any) -> Any:
+        """``left sign right``; one of the two may be a float."""
+
+    @abstractmethod
+    def __neg__(self) -> Any: ...
+
+    def __add__(self, other: Any) -> Any:
+        return self.joined("+", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self.joined("+", self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.joined("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.joined("-", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.joined("*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.joined("*", self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.joined("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.joined("/", other, self)

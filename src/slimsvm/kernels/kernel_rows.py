@@ -303,6 +303,10 @@ class KernelRows:
         """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
         n, choice = self._choice(rows)
         out = _result(out, (n, points.k), self.dtype)
+        if self._kept is not None and not len(points.far) and n * points.k * (self.n_features + 8) <= CALL_WORK:
+            self._kept.block(choice, points, out, self.n_jobs)  # in one call, as small fits ask for it again and again
+            self.counter.add(n * points.k)
+            return out
 
         def fill(operand: Operand, at: int, selection: Selection, n_jobs: int) -> None:
             operand.block(selection, points, out[at : at + selection.n], n_jobs)

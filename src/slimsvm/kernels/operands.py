@@ -373,10 +373,10 @@ class RawRows(Operand):
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
-        """See `Operand.scores`; the rows are all of the block's."""
+        """Set out to sums over segments of points, for all rows of the block."""
         K = self._values(points)
         core.sum_rows(K=K, coef=np.ascontiguousarray(coef.T, K.dtype), offsets=segments, out=out)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
-        """See `Operand.block`; the rows are all of the block's."""
+        """Set out to kernel values of all rows of the block."""
         out[:] = self._values(points)

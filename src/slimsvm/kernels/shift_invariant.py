@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm import core
-from slimsvm.kernels.kernel import FoldedKernel
+from slimsvm.docstrings import described
+from slimsvm.kernels.kernel import FoldedKernel, check_gamma, feature_gamma
 from slimsvm.kernels.kernel_form import Folding, Functions
-from slimsvm.kernels.parameters import check_gamma, feature_gamma
 
 LOG2_E = 1.4426950408889634
 
@@ -22,7 +22,12 @@ LOG2_E = 1.4426950408889634
 class ShiftInvariant(FoldedKernel):
     """A kernel of x - z that is 1 at 0, with one gamma or one for each feature.
 
-    Arrays of gammas have no == that is one truth value, and no hash: this class has those of all its kernels.
+    Arrays of gammas have no hash, and their == is no single truth value: this class defines both for its kernels.
+
+    Parameters
+    ----------
+    gamma : float, or array of shape (d,)
+        Positive; an array is kept as a copy that cannot be written to.
     """
 
     gamma: float | np.ndarray = 1.0
@@ -41,7 +46,7 @@ class ShiftInvariant(FoldedKernel):
         return f"{type(self).__name__}(gamma={np.asarray(self.gamma).tolist()})"
 
     def folding(self, n_features: int) -> Folding:
-        """See `FoldedKernel.folding`."""
+        """Rows and points are scaled by gamma, or by its root where z is a squared distance."""
         base = LOG2_E if self.is_exponential else 1.0
         scale = self.unit * base * feature_gamma(self.gamma, n_features)
         if self.form == "absolute":
@@ -50,25 +55,21 @@ class ShiftInvariant(FoldedKernel):
         return Folding(getattr(core, self.map), row_scale=scale, point_scale=scale, norms=True)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """See `Kernel.diag`."""
+        """1 for every row."""
         return np.ones(X.shape[0], dtype)
 
     def largest(self, rows: Any) -> float:
-        """See `Kernel.largest`."""
+        """1: no value is larger."""
         return 1.0
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class RBF(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|^2)``, or ``exp(-sum_c gamma_c (x_c - z_c)^2)``.
 
     Computed as ``2**(<x', z'> - |x'|^2 / 2 - |z'|^2 / 2)`` with ``x' = x sqrt(2 gamma log2 e)``. In float32 the error
     grows with ``gamma |x|^2`` (see ``KernelRows.radius``).
-
-    Parameters
-    ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
 
     Examples
     --------
@@ -86,10 +87,11 @@ class RBF(ShiftInvariant):
     map: ClassVar[str] = "EXP2"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """e^z."""
         return f.exp(z)
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class Matern32(ShiftInvariant):
     """``k(x, z) = (1 + s) exp(-s)`` with ``s^2 = 6 gamma |x - z|^2``, or ``6 sum_c gamma_c (x_c - z_c)^2``.
@@ -97,11 +99,6 @@ class Matern32(ShiftInvariant):
     The Matérn kernel with nu = 3/2, between RBF, whose functions are smooth everywhere, and Laplacian. With
     ``gamma = 1 / (2 l^2)`` its length scale is l, ``s = sqrt(3) |x - z| / l``, as in scikit-learn's Gaussian
     processes. The RBF kernel of this gamma has the same length scale.
-
-    Parameters
-    ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
 
     Examples
     --------
@@ -118,23 +115,19 @@ class Matern32(ShiftInvariant):
     map: ClassVar[str] = "MATERN32"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """(1 + s) e^-s, where s is the scaled distance."""
         s = f.sqrt(-2.0 * z)
         return (1.0 + s) * f.exp(-s)
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class RationalQuadratic(ShiftInvariant):
     """``k(x, z) = 1 / (1 + gamma |x - z|^2)``, or ``1 / (1 + sum_c gamma_c (x_c - z_c)^2)``.
 
-    A mixture of RBF kernels of all widths, which falls off more slowly than any of them. In the usual form ``(1 + gamma
-    |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large, alpha is 1. With ``gamma = 1 / (2 l^2)`` its length
-    scale is l, as in scikit-learn's Gaussian processes.
-
-    Parameters
-    ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
+    A mixture of RBF kernels with all values of gamma, which falls off more slowly than any of them. The usual form is
+    ``(1 + gamma |x - z|^2 / alpha)^-alpha``, which is RBF where alpha is large; here alpha is 1. With ``gamma = 1 / (2
+    l^2)`` its length scale is l, as in scikit-learn's Gaussian processes.
 
     Examples
     --------
@@ -151,18 +144,14 @@ class RationalQuadratic(ShiftInvariant):
     map: ClassVar[str] = "RATIONAL"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """1 / (1 - z)."""
         return 1.0 / (1.0 - z)
 
 
+@described(ShiftInvariant.__doc__)
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplacian(ShiftInvariant):
     """``k(x, z) = exp(-gamma |x - z|_1)``, or ``exp(-sum_c gamma_c |x_c - z_c|)``.
-
-    Parameters
-    ----------
-    gamma : float, or array of shape (d,)
-        Positive; an array is kept as a copy that cannot be written to.
 
     Examples
     --------
@@ -177,7 +166,7 @@ class Laplacian(ShiftInvariant):
     map: ClassVar[str] = "EXP2"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """See `FoldedKernel.formula`."""
+        """e^z."""
         return f.exp(z)
 
 

@@ -50,7 +50,7 @@ class Precomputed(Kernel):
         return np.asarray(X[np.arange(X.shape[0]), index], np.float64).reshape(-1)
 
     def largest(self, rows: Rows) -> float:
-        """See `Kernel.largest`; the rows are the values."""
+        """The greatest magnitude of the matrix's values."""
         return largest_entry(rows)
 
     def basis(self, rows: Rows, index: np.ndarray) -> np.ndarray:
@@ -70,12 +70,12 @@ class Precomputed(Kernel):
         return positions
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See `Kernel.to_header`."""
+        """The name alone: there are no parameters."""
         return {"kernel": self.name}, {}
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Precomputed:
-        """See `Kernel.from_header`."""
+        """An object without parameters."""
         return cls()
 
 
@@ -107,11 +107,11 @@ class CallableKernel(Kernel):
             raise TypeError(f"the function of a CallableKernel must be callable, got {self.function!r}")
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """What the function returns, checked."""
+        """Call the function and check its values."""
         return self.checked(self.function(X, Z), (X.shape[0], Z.shape[0])).astype(dtype)
 
     def checked(self, values: Any, expected: tuple[int, int]) -> np.ndarray:
-        """What the function returned as an array, or an error where it is no finite numbers of this shape."""
+        """Return the function's values as an array; raise an error unless they are finite numbers of this shape."""
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != expected:
             raise ValueError(f"the kernel function must return an array of shape {expected}, got {values.shape}")
@@ -138,7 +138,7 @@ class CallableValues(Precomputed):
     function: Callable[[Any, Any], Any]
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See `CallableKernel.to_header`."""
+        """Raise the error of `CallableKernel.to_header`."""
         return CallableKernel(self.function).to_header()
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import prod, sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,7 +17,9 @@ from slimsvm.rows import Rows
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
+Settings = TypeVar("Settings")
 
+# docs/experiments/newton_in_a_fixed_basis.md has what a gap of 1e-10 takes; the numbers of rows were chosen.
 # Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
 # SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
 # are solved to NEARLY_TOLERANCE. Losses written in Python cost too much for either, and a tol above the default is
@@ -92,6 +95,12 @@ class Room:
         return found
 
 
+@cache
+def _defaults(kind: type[Any]) -> Any:
+    """The settings of a part as they are defined, made once: to make them takes a fiftieth of a small fit."""
+    return kind()
+
+
 @dataclass(frozen=True)
 class Problem:
     """min ½‖w‖² + C Σ_e ω_e ℓ_e(w) over rows seen through a kernel, and how hard to try.
@@ -122,6 +131,9 @@ class Problem:
         What earlier fits of the same rows, kernel and precision left.
     room : Room or None
         Memory that earlier fits used; not where there is `kept`, which has its own.
+    settings : tuple of settings objects
+        Of parts whose constants are to be others than their defaults, such as ``(GradientSettings(tile_rows=16),)``.
+        Smaller problems that a solver makes of this one have them too.
     """
 
     rows: Rows
@@ -140,6 +152,15 @@ class Problem:
     verbose: int = 0
     kept: Kept | None = None
     room: Room | None = None
+    settings: tuple[Any, ...] = ()
+
+    def settings_of(self, kind: type[Settings]) -> Settings:
+        """The settings of a part: those that were given, or its defaults."""
+        for given in self.settings:
+            if isinstance(given, kind):
+                return given
+        found: Settings = _defaults(kind)  # type: ignore[arg-type]  # mypy takes the hash of its instances for the class's
+        return found
 
     @property
     def C1(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from slimsvm.parts.run import Fit, Run, Status
 
 Told = TypeVar("Told")
 
+# Chosen, not measured.
 # Where float64 values of the kernel change the dual value by more than this share of the objective, the float32 ones of
 # a fit were too coarse for its model, too; by more than a hundredth of that, for the digits of its objective.
 TOO_COARSE = 1e-3
@@ -27,9 +29,15 @@ TOO_COARSE = 1e-3
 GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
 # Gaps up to this share of the objective have a status of their own, but no warning.
 GAP_WORTH_SAYING = 0.01
-# Multiply-adds that a fit may take for its report when it is cut short: a tenth of a second. At the end of max_seconds
-# it may take this share of them, if that is more.
-REPORT_WORK, REPORT_SHARE = 1 << 32, 0.05
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """What the report of a fit that is cut short may take. Chosen, not measured."""
+
+    # Multiply-adds, and of max_seconds, at their end, the share, if that is more.
+    work: int = 1 << 32
+    share: float = 0.05
 
 
 def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
@@ -49,19 +57,21 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     )
 
 
-def reported(kernel_rows: KernelRows, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
+def reported(
+    problem: Problem, kernel_rows: KernelRows, status: Status, n_basis: int, looked: Callable[[], Told]
+) -> Told | None:
     """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C, or at the end of
     ``max_seconds`` much beside them.
     """
-    rows = kernel_rows.rows
+    rows, own = kernel_rows.rows, problem.settings_of(ReportSettings)
     work = n_basis * (rows.n_stored + 8 * rows.n_rows)
-    if not status.is_cut or work <= REPORT_WORK:
+    if not status.is_cut or work <= own.work:
         return looked()
     limit = present_limit()
     if status is Status.INTERRUPTED or limit is None:
         return None
     try:
-        with time_limit(REPORT_SHARE * limit.seconds):
+        with time_limit(own.share * limit.seconds):
             return looked()
     except OutOfTimeError:
         return None

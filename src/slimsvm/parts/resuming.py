@@ -71,6 +71,7 @@ def asked_of(problem: Problem, solver: str, parameters: dict[str, Any]) -> dict[
         "precision": problem.precision,
         "tol": float(problem.tol),
         "max_iter": problem.max_iter,
+        "settings": repr(problem.settings) if problem.settings else None,
     }
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.plots.fits import axes_for, check_count
+from slimsvm.docstrings import described
+from slimsvm.plots.fits import DRAWING, axes_for, check_count
 from slimsvm.shapley.explanation import Explanation
 
 Array = np.ndarray
@@ -15,6 +16,7 @@ RAISES, LOWERS = "C3", "C0"  # colours of bars
 BINS, WIDTH = 40, 0.8  # of a swarm along the values, and across
 
 
+@described(DRAWING)
 def plot_explanation(explanation: Explanation, output: Any = None, *, max_features: int = 10, ax: Any = None) -> Any:
     """Draw Shapley values: bars for one row, a swarm of points for each feature for several rows.
 
@@ -29,19 +31,13 @@ def plot_explanation(explanation: Explanation, output: Any = None, *, max_featur
     output : int, str or None, default=None
         With several outputs, the one to draw: its number, or its name.
     max_features : int, default=10
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax
 
     Raises
     ------
     ValueError
         There are several outputs and none is chosen, there are no rows, or ``max_features`` is below 1.
     ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -102,7 +98,7 @@ def _swarms(ax: Any, explanation: Explanation, shown: Array, rest: Array) -> Non
 
 
 def _aside(values: Array) -> Array:
-    """How far each point is moved across, so that equal values lie side by side."""
+    """The distance by which each point moves aside, so that equal values lie side by side."""
     bins = np.zeros(len(values), np.int64)
     if np.ptp(values) > 0:
         bins = ((values - values.min()) / np.ptp(values) * BINS).astype(np.int64)

@@ -7,9 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.docstrings import described
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray
+
+# What the docstrings of all plots say.
+DRAWING = """
+Parameters
+----------
+ax : matplotlib.axes.Axes or None, default=None
+    The axes to draw on; None makes a new figure.
+
+Returns
+-------
+matplotlib.axes.Axes
+
+Raises
+------
+ImportError
+    matplotlib is not installed.
+"""
 
 CONVERGENCE_AXES = {"seconds": "seconds", "kernel_evals": "kernel evaluations"}
 GRID = 201  # points per side of a decision surface
@@ -17,6 +35,7 @@ MOST_TICKS = 10  # numbers named on the axis of vectors
 ACROSS = "--", ":", "-.", (0, (1, 4)), (0, (8, 3, 1, 3, 1, 3))  # lines of models of full size
 
 
+@described(DRAWING)
 def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = None) -> Any:
     """Draw the objective of a fit, and its lower bound and gap if it has them, on a logarithmic axis.
 
@@ -30,19 +49,13 @@ def plot_convergence(estimator_or_history: Any, x: str = "seconds", ax: Any = No
         The estimator, or its ``history_``.
     x : {"seconds", "kernel_evals"}, default="seconds"
         The horizontal axis.
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax
 
     Raises
     ------
     ValueError
         ``x`` has another value, or there is no history.
     ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -103,6 +116,7 @@ def _line(ax: Any, at: Array, values: Array, label: str, **style: Any) -> None:
         ax.plot(at, shown, label=label, **style)
 
 
+@described(DRAWING)
 def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max_points: int = 2000) -> Any:
     """Draw the function that an estimator of two features has learned, with rows and basis vectors.
 
@@ -117,21 +131,15 @@ def plot_decision_surface(estimator: Any, X: Any, y: Any, ax: Any = None, *, max
         Rows to show; they also determine the part of the plane that is drawn.
     y : array-like of shape (n_samples,)
         Their labels or values.
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
+    ax
     max_points : int, default=2000
         If there are more rows, evenly spaced ones are shown.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
     ValueError
         X does not have two features, or y has another length.
     ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -185,6 +193,7 @@ def _draw_classes(ax: Any, estimator: Any, classes: Array, first: Array, second:
     ax.contourf(first, second, codes, levels=levels, colors=[f"C{k}" for k in range(len(classes))], alpha=0.3)
 
 
+@described(DRAWING)
 def plot_means(
     results: Sequence[Mapping[str, Any]], x: str, y: str, *, by: str = "method", scale: float = 1.0, ax: Any = None
 ) -> Any:
@@ -200,19 +209,13 @@ def plot_means(
         Key that distinguishes the lines; results without it belong to one line without a name.
     scale : float, default=1.0
         Factor on y.
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax
 
     Raises
     ------
     ValueError
         A result lacks ``x`` or ``y``, or there are none.
     ImportError
-        matplotlib is not installed.
     """
     for number, result in enumerate(results):
         for key in (x, y):
@@ -236,6 +239,7 @@ def plot_means(
     return ax
 
 
+@described(DRAWING)
 def plot_test_error(results: Sequence[Mapping[str, Any]], ax: Any = None) -> Any:
     """Draw test error against training-set size.
 
@@ -244,19 +248,13 @@ def plot_test_error(results: Sequence[Mapping[str, Any]], ax: Any = None) -> Any
     results : list of dict
         One per run, with ``n_train``, ``test_error`` (a share, not per cent) and, if there are several,
         ``method``. Runs with the same method and size are averaged; bars show their standard deviation.
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax
 
     Raises
     ------
     ValueError
         A result lacks a key, or there are none.
     ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -276,6 +274,7 @@ BASIS_AXES = {
 }
 
 
+@described(DRAWING)
 def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error", ax: Any = None) -> Any:
     """Draw test error, objective or training time against the number of basis vectors.
 
@@ -287,19 +286,13 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
         size are averaged; bars show their standard deviation.
     y : {"test_error", "objective_multiple", "seconds"}, default="test_error"
         "objective_multiple" is the objective as a multiple of the exact SVM's; "test_error" is a share.
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax
 
     Raises
     ------
     ValueError
         ``y`` has another value, a result lacks a key, or none has a number of vectors.
     ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -328,6 +321,7 @@ def plot_basis_size(results: Sequence[Mapping[str, Any]], y: str = "test_error",
     return ax
 
 
+@described(DRAWING)
 def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 100, ax: Any = None) -> Any:
     """Draw the basis vectors of a model whose rows are images, largest coefficients first.
 
@@ -338,19 +332,13 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
         Shape of an image; None means squares.
     max_images : int, default=100
         Number of images shown, row by row.
-    ax : matplotlib.axes.Axes or None, default=None
-        The axes to draw on; None makes a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    ax
 
     Raises
     ------
     ValueError
         There are no vectors, their features are not an image's pixels, or ``shape`` or ``max_images`` is wrong.
     ImportError
-        matplotlib is not installed.
 
     Examples
     --------

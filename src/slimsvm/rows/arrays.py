@@ -181,17 +181,18 @@ class DenseRows(Rows):
         ValueError
             Says which sizes these are.
         """
-        if not self.in_memory:
-            look_at_map(self._X)
+        look_at_map(self._X)
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
         """Rows at the positions of ``index``, in that order."""
-        self.look()
+        if not self.in_memory:
+            self.look()
         return np.ascontiguousarray(self._X[index], dtype=dtype).view(np.ndarray)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
         """Rows lo, …, hi − 1."""
-        self.look()
+        if not self.in_memory:
+            self.look()
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
     def plain(self) -> np.ndarray | None:
@@ -287,9 +288,7 @@ def plain_floats(X: np.ndarray) -> np.ndarray | None:
     return X.view(np.ndarray) if is_plain else None
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy sparse matrix or array."""
-    return sp.issparse(X)
+is_sparse: Callable[[Any], bool] = sp.issparse
 
 
 def is_text(X: Any) -> bool:

@@ -172,14 +172,10 @@ class Blocks(Rows):
 
     @classmethod
     def from_parquet(
-        cls,
-        paths: str | os.PathLike | Iterable[str | os.PathLike],
-        columns: Sequence[str] | None = None,
-        label: str | None = None,
-        weight: str | None = None,
-        *,
+        cls, paths: str | os.PathLike | Iterable[str | os.PathLike],
+        columns: Sequence[str] | None = None, label: str | None = None, weight: str | None = None, *,
         cache_bytes: int = CACHE_BYTES,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Rows of Parquet files, each row group a block; needs ``pip install 'slimsvm[parquet]'``.
 
         Parameters
@@ -228,14 +224,10 @@ class Blocks(Rows):
 
     @classmethod
     def from_arrow(
-        cls,
-        tables: Any,
-        columns: Sequence[str] | None = None,
-        label: str | None = None,
-        weight: str | None = None,
-        *,
+        cls, tables: Any,
+        columns: Sequence[str] | None = None, label: str | None = None, weight: str | None = None, *,
         cache_bytes: int = CACHE_BYTES,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Rows of one or several tables or record batches of pyarrow, each batch a block.
 
         Parameters

@@ -1,8 +1,8 @@
 """Columns of many rows: which occur in wide sparse rows, their sums, their extremes and their widths.
 
-Hashed text and one-hot codes have up to 2³¹ columns, of which few occur. `Columns` renumbers these in their order: work
-and memory then grow with the numbers stored and not with the width, all sums stay the same, and a model's vectors get
-back the numbers of the rows.
+Hashed text and one-hot codes have up to 2³¹ columns, but few of them occur. `Columns` renumbers these in their order:
+work and memory then grow with the numbers stored and not with the width, all sums stay the same, and a model's vectors
+get back the numbers of the rows.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def keep_sums(rows: Rows, parts: list[ColumnSums]) -> ColumnSums:
 
 
 ROWS_AT_ONCE = 1 << 12
-# Features are scaled where the widest is at most so many times the narrowest, and all are between 1 / WIDE and WIDE.
+# Features are scaled if the widest is at most ALIKE times the narrowest, and all are between 1 / WIDE and WIDE.
 ALIKE, WIDE = 10.0, 100.0
 
 

@@ -14,7 +14,7 @@ from slimsvm.rows.arrays import is_sparse
 
 @dataclass(frozen=True)
 class Labelled:
-    """What `Blocks` are made of, and the labels and weights of their rows.
+    """The arguments of a `Blocks` object, with the labels and weights of its rows.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class Labelled:
 
 
 def where_is(i: int, names: Sequence[str] | None) -> str:
-    """What messages call block i."""
+    """The name of block i in messages."""
     return f"block {i}" + ("" if names is None else f" ({names[i]})")
 
 
 def made_by(source: Callable[[], Any], where: str) -> Any:
-    """What a function returns; its error says which block could not be made.
+    """Call a function; name the block in its error.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _of_objects(y: Any) -> np.ndarray:
 
 
 def _missing(values: np.ndarray) -> np.ndarray:
-    """Which of the values are missing."""
+    """True where a value is missing."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "mM":

@@ -1,4 +1,4 @@
-"""What `explain` gives: Shapley values in the form that shap's plots take."""
+"""The result of `explain`: Shapley values in the form that shap's plots take."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver, nothing
 from slimsvm.rows import is_sparse
 from slimsvm.size_search.moves import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
-from slimsvm.size_search.size_search import MAX_REFERENCE, SEARCH_SHARE, CutShortError, Part, SizeSearch
+from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
 from slimsvm.size_search.trials import LAST_SHARE, Trial
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.sampled_cuts import ExactCuts, ViolatedCuts
@@ -174,7 +174,7 @@ class _Search(SizeSearch):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                with time_limit(share_of_time(SEARCH_SHARE)):
+                with time_limit(share_of_time(self.settings.search_share)):
                     self.try_sizes()
             if self.best is not None and self.best[0].will_do:
                 return self._small(*self.best)
@@ -197,7 +197,7 @@ class _Search(SizeSearch):
             return self._learned_from_all(model, machine)
         problem, basis = machine_problem(self.problem, machine.task), model.basis
         exact, bound = self.parts[0].exact, None
-        if problem.rows.n_rows <= MAX_REFERENCE:
+        if problem.rows.n_rows <= self.settings.most_rows:
             exact = self.heed(self._exact_of_all(measured_by(self.problem.task)))
             known = float(np.mean([part.exact.model.n_basis for part in self.parts]))
             growth = max(1.0, exact.model.n_basis / known) ** 0.5
@@ -267,7 +267,7 @@ class _Search(SizeSearch):
             else:
                 rows = problem.bind()
                 look = partial(self._losses_beside, part, problem)
-            found = reported(rows, status, fit.model.n_basis, look)
+            found = reported(self.problem, rows, status, fit.model.n_basis, look)
             if self.best is not None:
                 fit.counters["report_kernel_evals"] = rows.counter.n
         fit.objective += np.nan if found is None else found

@@ -72,24 +72,35 @@ def machine_problem(problem: Problem, task: Task) -> Problem:
     return replace(problem, task=task, examples=examples, intercept=intercept)
 
 
-# Steps of L-BFGS on the first vectors, and whenever some more join them.
-FIRST_STEPS, MORE_STEPS = 30, 15
-# … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations: MOVE_COST for
-# each value between a vector and one of its own, FACTOR_COST for each of k³ in the factor of a step. The values
-# themselves are counted beside that, EVALS_PER_STEP times in a step.
-MOVE_COST, FACTOR_COST, EVALS_PER_STEP = 8, 0.05, 1.2
-# What takes as long as kernel evaluations: VALUE_COST multiply-adds and one for each feature are an evaluation. Of
-# QUICK_WORK multiply-adds, some hundredths of a second, nothing is spared.
-VALUE_COST, QUICK_WORK = 40, 1.2e9
-# Functions of more pairs of classes than this are moved towards by as many random sums of them.
-SKETCH = 16
-# Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
-MAX_PREIMAGES = 50
+@dataclass(frozen=True)
+class MoveSettings:
+    """How far vectors are moved; docs/experiments/automatic_choice.md, "The search in one to five times", settles steps
+    and costs. The others were chosen, not measured.
+    """
+
+    # Steps of L-BFGS on the first vectors, and whenever some more join them.
+    first_steps: int = 30
+    more_steps: int = 15
+    # … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations:
+    # ``move_cost`` for each value between a vector and one of its own, ``factor_cost`` for each of k³ in the factor of
+    # a step. The values themselves are counted beside that, ``evals_per_step`` times in a step.
+    move_cost: float = 8
+    factor_cost: float = 0.05
+    evals_per_step: float = 1.2
+    # What takes as long as kernel evaluations: so many multiply-adds and one for each feature are an evaluation. Of so
+    # many multiply-adds nothing is spared.
+    value_cost: float = 40
+    quick_work: float = 1.2e9
+    # Functions of more pairs of classes than this are moved towards by as many random sums of them.
+    sketch: int = 16
+    # Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
+    most_preimages: int = 50
 
 
 def quick_evals(problem: Problem) -> float:
     """Kernel evaluations that take so little that nothing is spared: the fewer, the more features rows have."""
-    return QUICK_WORK / (VALUE_COST + problem.rows.n_stored / problem.rows.n_rows)
+    own = problem.settings_of(MoveSettings)
+    return own.quick_work / (own.value_cost + problem.rows.n_stored / problem.rows.n_rows)
 
 
 class Mover:
@@ -110,14 +121,14 @@ class Mover:
 
     def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter):
         self.problem, self.rng, self.counter = problem, rng, counter
-        self.work = 0.0
+        self.work, self.settings = 0.0, problem.settings_of(MoveSettings)
 
     def distance(self, exact: KernelExpansion) -> Distance:
         """How far models are from an exact one, or from some random sums of its functions."""
-        m = exact.coef.shape[1]
-        if m > SKETCH:
-            mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, SKETCH)) / np.sqrt(SKETCH))
-            exact = replace(exact, coef=mixed, intercept=np.zeros(SKETCH))
+        m, n_sums = exact.coef.shape[1], self.settings.sketch
+        if m > n_sums:
+            mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, n_sums)) / np.sqrt(n_sums))
+            exact = replace(exact, coef=mixed, intercept=np.zeros(n_sums))
         return self._distance(exact, np.float32)
 
     def near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
@@ -137,7 +148,7 @@ class Mover:
         """
         kernel, V = self.problem.kernel, distance.model.basis
         if is_text(V) or not kernel.has_gradient:
-            is_preimage = is_text(V) and kernel.is_gaussian and k <= MAX_PREIMAGES
+            is_preimage = is_text(V) and kernel.is_gaussian and k <= self.settings.most_preimages
             way = get_preimage("fixed-point" if is_preimage else "training-rows")
             return greedy(distance.own.kernel_rows, distance.own.target, k, way, self.rng)
         have = 0 if basis is None else basis.shape[0]
@@ -153,12 +164,14 @@ class Mover:
         if is_text(V) or not self.problem.kernel.has_gradient:
             return 0.0
         steps, work = self._steps(V, have, k, room)
-        return steps * work + EVALS_PER_STEP * (steps + 1) * k * (V.shape[0] + k)
+        return steps * work + self.settings.evals_per_step * (steps + 1) * k * (V.shape[0] + k)
 
     def _steps(self, V: Any, have: int, k: int, room: float) -> tuple[int, float]:
         """How many steps there is room for, and what each takes."""
-        work = k * (MOVE_COST * float(V.shape[0]) + FACTOR_COST * float(k) ** 2)
-        return min(int(max(quick_evals(self.problem), room) / work), MORE_STEPS if have else FIRST_STEPS), work
+        own = self.settings
+        work = k * (own.move_cost * float(V.shape[0]) + own.factor_cost * float(k) ** 2)
+        most = own.more_steps if have else own.first_steps
+        return min(int(max(quick_evals(self.problem), room) / work), most), work
 
     def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:
         return Distance(exact, None, self.problem.n_jobs, self.counter, dtype)

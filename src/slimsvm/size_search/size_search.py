@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from slimsvm.size_search.trials import (
     SWEEPS,
     Part,
     SearchWork,
+    SizeSettings,
     Trial,
     allowed_error,
     err_surely_less,
@@ -55,26 +56,39 @@ from slimsvm.tasks import Task
 
 Array = np.ndarray
 
-# The most rows the exact machine is asked of while searching.
-MAX_REFERENCE = 100_000
-# The exact machine of a part is solved to REFERENCE_TOL times ``tol``: a gap of about a hundredth.
-REFERENCE_TOL = 10
-# The exact machine's vectors are taken to grow with this power of the rows.
-GROWTH = 0.7
-# Coefficients are solved for at this many times the price C: of one problem, and of pairs of classes.
-PRICE, PAIR_PRICE = 2.0, 4.0
-# Gap of the coefficients in trials, as a share of the objective.
-TRIAL_TOL = 1e-2
-# The rate at which moved vectors are learned further.
-RATE = 0.05
-# Sizes in succession at which learned vectors err surely less than moved ones, before only they are tried.
-LEADS = 2
-# `Refine`'s rate where vectors are learned from the start, with a metric of their own.
-METRIC_RATE = 0.1
-# Sizes that there is no room for are made smaller by this factor, down to this many times the size before.
-SMALLER, LEAST_FACTOR = 0.8, 1.4
-# Of max_seconds, the shares of the exact machines of parts, and of these and the search together.
-REFERENCE_SHARE, SEARCH_SHARE = 0.4, 0.7
+
+@dataclass(frozen=True)
+class SizeSearchSettings:
+    """How a search for few vectors goes.
+
+    docs/experiments/automatic_choice.md settles tolerances and prices ("The reference by decomposition", "Pairs of
+    classes over the moved vectors"), the rate ("Learning from moved vectors") and ``leads`` ("Learned vectors alone").
+    The others were chosen, not measured.
+    """
+
+    # The most rows the exact machine is asked of while searching.
+    most_rows: int = 100_000
+    # The exact machine of a part is solved to so many times ``tol``: a gap of about a hundredth.
+    reference_tol: float = 10
+    # The exact machine's vectors are taken to grow with this power of the rows.
+    growth: float = 0.7
+    # Coefficients are solved for at this many times the price C: of one problem, and of pairs of classes.
+    price: float = 2.0
+    pair_price: float = 4.0
+    # Gap of the coefficients in trials, as a share of the objective.
+    trial_tol: float = 1e-2
+    # The rate at which moved vectors are learned further, and that of vectors which are learned from the start, with a
+    # metric of their own.
+    rate: float = 0.05
+    metric_rate: float = 0.1
+    # Sizes in succession at which learned vectors err surely less than moved ones, before only they are tried.
+    leads: int = 2
+    # Sizes that there is no room for are made smaller by this factor, down to this many times the size before.
+    smaller: float = 0.8
+    least_factor: float = 1.4
+    # Of max_seconds, the shares of the exact machines of parts, and of these and the search together.
+    reference_share: float = 0.4
+    search_share: float = 0.7
 
 
 class CutShortError(Exception):
@@ -111,7 +125,8 @@ class SizeSearch(SearchWork):
         self.begun, self.rng = time.perf_counter(), problem.generator()
         self.limit = present_limit() or Limit(None, None)
         self.history: list[dict[str, Any]] = []
-        self.mover = Mover(problem, self.rng, self.counter)
+        self.settings = problem.settings_of(SizeSearchSettings)
+        self.mover, self.of_sizes = Mover(problem, self.rng, self.counter), problem.settings_of(SizeSettings)
         self.splits = list[tuple[Array, Array]]()
         self.trials, self.tried = list[Trial](), list[Trial]()
         self.best: tuple[Trial, KernelExpansion, Machine] | None = None
@@ -125,12 +140,13 @@ class SizeSearch(SearchWork):
         if number < len(self.parts):
             return self.parts[number]
         (training, held), n_parts = self.splits[number], len(self.splits)
-        if len(training) > MAX_REFERENCE:
-            training = np.sort(self.rng.choice(training, MAX_REFERENCE, replace=False))
+        if len(training) > self.settings.most_rows:
+            training = np.sort(self.rng.choice(training, self.settings.most_rows, replace=False))
         part = self._some(training)
         stage = "exact machine of a part" + (f" {number + 1} of {n_parts}" if n_parts > 1 else "")
-        share = REFERENCE_SHARE / (n_parts - REFERENCE_SHARE * number)
-        fit = self.solve(exact_solver(part.task), replace(part, tol=REFERENCE_TOL * part.tol), stage, share)
+        own = self.settings
+        share = own.reference_share / (n_parts - own.reference_share * number)
+        fit = self.solve(exact_solver(part.task), replace(part, tol=own.reference_tol * part.tol), stage, share)
         rows = self.problem.rows.take(held, self.problem.rows.exact_dtype)
         labels, weights = self.problem.examples.labels[held], self.problem.examples.weights[held]
         found = Part(training, part, rows, labels, weights, fit, np.zeros(0))
@@ -165,8 +181,8 @@ class SizeSearch(SearchWork):
         self.exact_evals = self._exact_work()
         allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
         self.search = told(self.trials, n_exact, error, allowed)
-        last = int(LAST_SHARE * n_exact * (len(part.index) / self.problem.rows.n_rows) ** -GROWTH)
-        k: int | None = first_size(last)
+        last = int(LAST_SHARE * n_exact * (len(part.index) / self.problem.rows.n_rows) ** -self.settings.growth)
+        k: int | None = first_size(last, self.of_sizes)
         if k and self.known is not None:
             k = max(k, min(self.known, last))
         while k and self._machines(k) and not self._is_hopeless(last):
@@ -177,7 +193,7 @@ class SizeSearch(SearchWork):
             self.search = told(self.trials, n_exact, error, self.tried[-1].allowed)
             if self.best is not None and self.best[0].will_do:
                 break
-            k = self._within_room(next_size(k, last, self.tried, before))
+            k = self._within_room(next_size(k, last, self.tried, before, self.of_sizes))
 
     def _within_room(self, k: int | None) -> int | None:
         """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
@@ -190,8 +206,8 @@ class SizeSearch(SearchWork):
                 machines = self._machines(size)
                 if machines and machines[0].way in ways:
                     return size
-                size = int(SMALLER * size)
-                size = size if size >= LEAST_FACTOR * self.size else None
+                size = int(self.settings.smaller * size)
+                size = size if size >= self.settings.least_factor * self.size else None
         return None
 
     def _is_hopeless(self, size: int) -> bool:
@@ -200,7 +216,8 @@ class SizeSearch(SearchWork):
         for trial in self.trials:
             kinds.setdefault((trial.vectors, trial.multi_class), []).append(trial)
         lately = [found for found in kinds.values() if found[-1] in self.tried]
-        return bool(lately) and all(len(found) > 1 and is_hopeless(found[-2], found[-1], size) for found in lately)
+        own = self.of_sizes
+        return bool(lately) and all(len(found) > 1 and is_hopeless(found[-2], found[-1], size, own) for found in lately)
 
     def _try(self, k: int) -> None:
         """Try k vectors with every kind of coefficients, until some will do."""
@@ -256,7 +273,7 @@ class SizeSearch(SearchWork):
         task, part, one = self.problem.task, self.parts[0].problem, in_one(self.problem.task)
         if self.solver.learn_metric:
             return [Machine(task, LEARNED)]
-        if self.leads >= LEADS and one is not None:
+        if self.leads >= self.settings.leads and one is not None:
             found = [Machine(one, LEARNED)] if self._is_swept_quickly(k) else []
             return [machine for machine in found if self._has_room(machine, k)]
         found = list[Machine]()
@@ -290,7 +307,7 @@ class SizeSearch(SearchWork):
         if machine.way == LEARNED:
             start = part.model if part.size == k else None
             if start is None or start.coef.shape[1] != machine.task.n_outputs:
-                is_near = self.leads >= LEADS and part.problem.task == machine.task
+                is_near = self.leads >= self.settings.leads and part.problem.task == machine.task
                 start = self._model(Machine(machine.task, NEAR if is_near else SOLVED), part, k)
             return self.heed(self.refined(machine, part.problem, stage, start.n_basis, start)).model
         if part.size != k:
@@ -307,9 +324,9 @@ class SizeSearch(SearchWork):
     def refined(self, machine: Machine, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
         """Vectors and coefficients learned from the rows, from moved ones or, with a metric of their own, from none."""
         problem = machine_problem(problem, machine.task)
-        solver = Refine(k, rate=RATE, epochs=SWEEPS, initial=start)
+        solver = Refine(k, rate=self.settings.rate, epochs=SWEEPS, initial=start)
         if start is None:
-            solver = Refine(k, rate=METRIC_RATE, learn_metric=True)
+            solver = Refine(k, rate=self.settings.metric_rate, learn_metric=True)
         fit = self.solve(solver, problem, stage, 1.0)
         self.other_work += (SWEEP_COST - 1) * fit.counters["kernel_evals"]
         return fit
@@ -324,16 +341,17 @@ class SizeSearch(SearchWork):
         task, pairs = machine.task, machine.task.class_pairs()
         self.other_work += self._solving(machine.task, problem, basis.shape[0])
         if pairs or self._may_ascend(task):
-            price = PAIR_PRICE if pairs else PRICE
+            price = self.settings.pair_price if pairs else self.settings.price
             found = pair_coefficients(replace(problem, C=price * problem.C, random_state=self.seed()), basis)
             self.counter.add(found.n_kernel_evals)
             if pairs or found.converged:
                 return found.model
             self.ascends = False
-        problem = machine_problem(replace(problem, C=PRICE * problem.C), machine.task)
+        problem = machine_problem(replace(problem, C=self.settings.price * problem.C), machine.task)
         is_same = task == measured_by(self.problem.task)
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
-        return self.heed(self.solve(LowRank(basis.shape[0], basis, TRIAL_TOL), problem, stage, 1.0, state)).model
+        solver = LowRank(basis.shape[0], basis, self.settings.trial_tol)
+        return self.heed(self.solve(solver, problem, stage, 1.0, state)).model
 
     # -- parts of all stages ---------------------------------------------------------------------------------------
 

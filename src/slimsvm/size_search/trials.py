@@ -13,27 +13,45 @@ from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
-from slimsvm.size_search.moves import LEARNED, SOLVED, VALUE_COST, Machine, Mover, quick_evals
+from slimsvm.size_search.moves import LEARNED, SOLVED, Machine, Mover, MoveSettings, quick_evals
 from slimsvm.tasks import Task
 
 Array = np.ndarray
 
+# docs/experiments/automatic_choice.md settles the number of parts ("Parts one after another") and SURE ("Why five
+# generated classes lost two points"); the others were chosen, not measured.
 # Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
 # fifth if that is more, at most MAX_HELD.
 FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
-# Vectors tried: the first number, the factors to the next at least and at most, and the last as a share of the exact
-# machine's. In between, the upper end is taken to fall with the power RATE of their number, or with a lower one that
-# was seen, down to SLOW_RATE.
-FIRST_SIZE, FACTOR, MOST_FACTOR, LAST_SHARE, RATE, SLOW_RATE = 25, 2, 6, 0.245, 1.7, 1.2
+# Of the exact machine's vectors, the share that is tried last.
+LAST_SHARE = 0.245
 # Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
 EARLY = 2.0
 # Standard errors of the paired difference by which one of two trials errs surely less.
 SURE = 2.0
 # Shares of the exact machine's error, and of what it gains over a constant, that the extra error stays under.
 ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
-# A search is given up where the upper end would be over HOPELESS times what is allowed with the most vectors. It is
-# taken to fall at least with the power LEAST_RATE of their number.
-HOPELESS, LEAST_RATE = 1.0, 1.4
+
+
+@dataclass(frozen=True)
+class SizeSettings:
+    """Which numbers of vectors are tried; docs/experiments/automatic_choice.md settles the rates."""
+
+    # The first number, and the factors to the next at least and at most.
+    first: int = 25
+    factor: float = 2
+    most_factor: float = 6
+    # In between, the upper end is taken to fall with this power of their number, or with a lower one that was seen,
+    # down to the second.
+    rate: float = 1.7
+    slow_rate: float = 1.2
+    # A search is given up where the upper end would be over ``hopeless`` times what is allowed with the most vectors.
+    # It is taken to fall at least with the power ``least_rate`` of their number.
+    hopeless: float = 1.0
+    least_rate: float = 1.4
+
+
+USUAL = SizeSettings()
 
 
 @dataclass(frozen=True)
@@ -125,12 +143,14 @@ def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tu
     return [(np.sort(order[~held]), np.sort(order[held])) for held in helds]
 
 
-def first_size(last: int) -> int:
+def first_size(last: int, settings: SizeSettings = USUAL) -> int:
     """The number of vectors to begin with, where ``last`` are the most."""
-    return FIRST_SIZE if last > 1.4 * FIRST_SIZE else last
+    return settings.first if last > 1.4 * settings.first else last
 
 
-def next_size(k: int, last: int, tried: list[Trial], before: list[Trial] | None = None) -> int | None:
+def next_size(
+    k: int, last: int, tried: list[Trial], before: list[Trial] | None = None, settings: SizeSettings = USUAL
+) -> int | None:
     """The number of vectors after k, by how far the best of its trials is from what is allowed; None after ``last``.
 
     Parameters
@@ -140,16 +160,17 @@ def next_size(k: int, last: int, tried: list[Trial], before: list[Trial] | None 
         With k vectors.
     before : list of Trial, optional
         With fewer: the last one of the same kind says how quickly the upper end falls.
+    settings : SizeSettings
     """
     if k >= last:
         return None
     best = min(tried, key=lambda trial: trial.upper)
-    allowed, rate = max(trial.allowed for trial in tried), RATE
+    allowed, rate = max(trial.allowed for trial in tried), settings.rate
     same = [trial for trial in before or [] if trial.kind == best.kind]
     if same:
-        rate = min(max(rate_seen(same[-1], best), SLOW_RATE), RATE)
-    factor = (best.upper / allowed) ** (1.0 / rate) if best.upper > 0 < allowed else FACTOR
-    size = int(k * min(max(factor, FACTOR), MOST_FACTOR))
+        rate = min(max(rate_seen(same[-1], best), settings.slow_rate), settings.rate)
+    factor = (best.upper / allowed) ** (1.0 / rate) if best.upper > 0 < allowed else settings.factor
+    size = int(k * min(max(factor, settings.factor), settings.most_factor))
     return size if 1.4 * size < last else last
 
 
@@ -160,10 +181,10 @@ def rate_seen(before: Trial, now: Trial) -> float:
     return 0.0
 
 
-def is_hopeless(before: Trial, now: Trial, size: int) -> bool:
-    """Whether the upper end will be far from allowed with ``size`` vectors, at the rate seen or LEAST_RATE."""
-    rate = max(rate_seen(before, now), LEAST_RATE)
-    return now.upper * (now.n_basis / size) ** rate > HOPELESS * now.allowed
+def is_hopeless(before: Trial, now: Trial, size: int, settings: SizeSettings = USUAL) -> bool:
+    """Whether the upper end will be far from allowed with ``size`` vectors, at the rate seen or the least."""
+    rate = max(rate_seen(before, now), settings.least_rate)
+    return now.upper * (now.n_basis / size) ** rate > settings.hopeless * now.allowed
 
 
 def row_errors(task: Task, scores: Array, labels: Array) -> Array:
@@ -216,9 +237,11 @@ def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str
 
 # -- What a search for few vectors takes, in kernel evaluations, and what it may: no clock is asked --------------------
 
+# docs/experiments/automatic_choice.md, "The search in one to five times the exact machine's time", has what took the
+# time, and "Work of the sweeps counted as kernel evaluations alone" SWEEP_COST.
 # What takes as long as kernel evaluations: Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of
-# n·k² multiply-adds (VALUE_COST of them and one for each feature are an evaluation); pairs of classes take PAIR_COST
-# evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².
+# n·k² multiply-adds (``MoveSettings.value_cost`` of them and one for each feature are an evaluation); pairs of classes
+# take PAIR_COST evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².
 NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 10, 250, 6, 0.04
 # An exact machine of pairs of classes, which share kernel values, takes this many times as long as these.
 PAIRS_SHARE = 2
@@ -302,8 +325,9 @@ class SearchWork:
         if task.class_pairs() or self._may_ascend(task):
             n_pairs_of_row = len(np.unique(problem.examples.labels)) - 1.0
             return n * k * (PAIR_COST * n_pairs_of_row + WHITEN_COST * k)
+        value_cost = problem.settings_of(MoveSettings).value_cost
         passes = NEWTON_PASSES if task.n_outputs == 1 else CLASS_PASSES
-        return passes * n * task.n_outputs * float(k) ** 2 / (VALUE_COST + problem.rows.n_stored / n)
+        return passes * n * task.n_outputs * float(k) ** 2 / (value_cost + problem.rows.n_stored / n)
 
     def _is_swept_quickly(self, k: int) -> bool:
         """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact machine, or little."""

@@ -23,9 +23,11 @@ from __future__ import annotations
 from typing import Any
 
 from slimsvm.budget.steps import DUAL
+from slimsvm.docstrings import described
 from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
 
 
+@described(BudgetedSolver.__doc__)
 class BSCA(BudgetedSolver):
     """Budgeted stochastic coordinate ascent: the dual, one row at a time, with at most ``max_basis`` vectors.
 
@@ -35,17 +37,7 @@ class BSCA(BudgetedSolver):
 
     Parameters
     ----------
-    max_basis : int, default=500
-        Number of basis vectors, the budget B.
-    epochs : int, default=3
-        Passes over the rows; the estimator's ``max_iter`` may reduce them.
-    maintenance : str or BudgetRule, default="merge"
-        The rule that removes vectors when there are too many: a name of `slimsvm.budget.BUDGET_RULES` ("merge",
-        "project", "remove", ...), or an object. Merging needs the RBF kernel.
-    finish : bool, default=True
-        Solve the convex problem in the coefficients of the final vectors.
-    descent_epochs : int, default=0
-        After the finish, passes of descent on vectors and coefficients together, as in `Refine`.
+    max_basis, epochs, maintenance, finish, descent_epochs
     selection : {"permutation", "uniform", "adaptive"}, default="permutation"
         "permutation": every row once per epoch in random order. "uniform": rows drawn with replacement, as in the
         paper. "adaptive": the rows whose α moved last time, in random order, and of those at rest for k epochs one in
@@ -55,17 +47,11 @@ class BSCA(BudgetedSolver):
         The loss of a merge grows with the square of the step, and α does not know about it. Without merges nothing is
         damped; 0 takes the paper's steps. "auto" is 4 for classes, 1 for regression and 0 for one class, whose C
         changes. `partial_fit` damps nothing, because it sees its rows once.
-    patience : int or None, default=None
-        Stop after this many epochs in a row that lower neither the primal objective nor the weight degradation by 1 %.
-    average : bool, default=True
-        The model of an epoch is the mean of the models after each of its last ``max_basis`` steps, not the last model.
-        This changes no step, and the finish computes its own coefficients. Without the finish it smooths most dips.
+    patience, average
     reports : {"sample", "exact"}, default="sample"
         Whether the objectives and the training error of each epoch are estimated from 2,000 rows or exact. Exact dual
         objectives are lower bounds; they cost one kernel evaluation for each pair of rows with α > 0.
-    tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
-        rows or points times outputs, see `LowRank`).
+    tol_relative
 
     Notes
     -----
@@ -95,20 +81,10 @@ class BSCA(BudgetedSolver):
     method = DUAL
 
     def __init__(
-        self,
-        max_basis: int = 500,
-        *,
-        epochs: int = 3,
-        maintenance: Any = "merge",
-        finish: bool = True,
-        descent_epochs: int = 0,
-        selection: str = "permutation",
-        damping: Any = "auto",
-        patience: Any = None,
-        average: bool = True,
-        reports: str = "sample",
-        tol_relative: float = 0.001,
-    ) -> None:
+        self, max_basis: int = 500, *, epochs: int = 3, maintenance: Any = "merge", finish: bool = True,
+        descent_epochs: int = 0, selection: str = "permutation", damping: Any = "auto", patience: Any = None,
+        average: bool = True, reports: str = "sample", tol_relative: float = 0.001,
+    ) -> None:  # fmt: skip
         super().__init__(
             max_basis,
             epochs=epochs,

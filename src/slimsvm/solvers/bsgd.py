@@ -17,9 +17,11 @@ Parts: `parts.budgeted.budgeted_solver`, `parts.budgeted.epochs`.
 from __future__ import annotations
 
 from slimsvm.budget.steps import PRIMAL
+from slimsvm.docstrings import described
 from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
 
 
+@described(BudgetedSolver.__doc__)
 class BSGD(BudgetedSolver):
     """Budgeted stochastic gradient descent: the primal, one row at a time, with at most ``max_basis`` vectors.
 
@@ -27,30 +29,14 @@ class BSGD(BudgetedSolver):
 
     Parameters
     ----------
-    max_basis : int, default=500
-        Number of basis vectors, the budget B.
-    epochs : int, default=3
-        Passes over the rows; the estimator's ``max_iter`` may reduce them.
-    maintenance : str or BudgetRule, default="merge"
-        The rule that removes vectors when there are too many: a name of `slimsvm.budget.BUDGET_RULES` ("merge",
-        "project", "remove", ...), or an object. Merging needs the RBF kernel.
-    finish : bool, default=True
-        Solve the convex problem in the coefficients of the final vectors.
-    descent_epochs : int, default=0
-        After the finish, passes of descent on vectors and coefficients together, as in `Refine`.
+    max_basis, epochs, maintenance, finish, descent_epochs
     selection : {"permutation", "uniform"}, default="permutation"
         "permutation": every row once per epoch in random order. "uniform": rows drawn with replacement, as in the
         papers.
-    patience : int or None, default=None
-        Stop after this many epochs in a row that lower neither the primal objective nor the weight degradation by 1 %.
-    average : bool, default=True
-        The model of an epoch is the mean of the models after each of its last ``max_basis`` steps, not the last model.
-        This changes no step, and the finish computes its own coefficients. Without the finish it smooths most dips.
+    patience, average
     reports : {"sample", "exact"}, default="sample"
         Whether the objective and the training error of each epoch are estimated from 2,000 rows or exact.
-    tol_relative : float, default=1e-3
-        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
-        rows or points times outputs, see `LowRank`).
+    tol_relative
 
     Notes
     -----

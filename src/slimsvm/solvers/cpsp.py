@@ -33,7 +33,7 @@ from slimsvm.parts.checks import check_number
 from slimsvm.parts.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
-from slimsvm.parts.descent.closing_descent import most_lost, n_sweeps
+from slimsvm.parts.descent.closing_descent import ClosingSettings, most_lost, n_sweeps
 from slimsvm.parts.descent.first_basis import learning_part
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.pursuit.newton_pursuit import PursuitPlan, PursuitRun, PursuitState
@@ -264,6 +264,7 @@ class CPSP(CuttingPlaneSolver):
         search = search_for(self.directions, self.max_basis, problem, preimage)
         if newton:
             tol_relative = np.inf if self.tol_relative is None else self.tol_relative
+            lost = most_lost(self.max_basis, problem.settings_of(ClosingSettings))
             plan = PursuitPlan(
                 preimage,
                 self.max_basis,
@@ -271,7 +272,7 @@ class CPSP(CuttingPlaneSolver):
                 tol_relative=tol_relative,
                 record_delta=self.record_delta,
                 sweeps=sweeps,
-                most_lost=most_lost(self.max_basis) if isinstance(self.sweeps, str) else np.inf,
+                most_lost=lost if isinstance(self.sweeps, str) else np.inf,
                 search=search,
             )
             return self._pursuit(problem, plan, state)

@@ -34,7 +34,7 @@ Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shri
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,42 +42,55 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs
-from slimsvm.parts.dual_ascent.active_rows import ActiveRows
-from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
+from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import Inner
-from slimsvm.parts.dual_ascent.kernel_values import keeps_lines, kernel_values
+from slimsvm.parts.dual_ascent.kernel_values import ValueSettings, keeps_lines, kernel_values
 from slimsvm.parts.dual_ascent.leap import Leaps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
+from slimsvm.parts.dual_ascent.row_set import SetSettings
 from slimsvm.parts.problem import Kept, Problem
-from slimsvm.parts.reports import REPORT_WORK
+from slimsvm.parts.reports import ReportSettings
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
 
 Array = np.ndarray
 
-# Shares of the memory limit for lines of the kernel matrix, and for leaps.
-CACHE_SHARE, LEAP_SHARE = 0.5, 0.4
-# The first active rows: this many, or this share of all if that is more. Which ones changes no more than digits below
-# the tolerance; without a random_state they are those of SEED, so that fits of the same rows are alike to the bit.
-FIRST_ROWS, FIRST_SHARE, SEED = 4096, 1 / 8, 0
-# All rows if lines are kept and those of all take no more than this share of their memory.
-ALL_LINES_SHARE = 1.0
-# The active rows are solved for to this share of all rows' violation, if they are one working set to that.
-LEVEL_SHARE, ONE_SET_SHARE = 0.3, 0.1
-# A working set that is not all active rows is solved to this share of their violation.
-SET_SHARE = 0.3
-# Steps in a working set, by its size.
-STEPS_PER_ROW = 20
-# … and at most this many numbers of each line in all, about a second's work: limits are looked at between working sets.
-STEP_WORK = 400_000_000
-# Rows cease to be active only if at least this share of them can.
-WORTH_DROPPING = 0.2
-# … those that violate by less than −1 times this share of the greatest change of g in the last pass.
-KEEP_SHARE = 0.5
-# The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
-STALL, ROUNDING = 20, 1e-16
+# Without a random_state the first active rows are those of this one: which they are changes no more than digits below
+# the tolerance, but fits of the same rows are then alike to the bit.
+SEED = 0
+
+
+@dataclass(frozen=True)
+class ExactSettings:
+    """How the three levels follow each other; docs/experiments/exact_solver.md settles what says no other."""
+
+    # Shares of the memory limit for lines of the kernel matrix, and for leaps. Chosen, not measured.
+    cache_share: float = 0.5
+    leap_share: float = 0.4
+    # The first active rows: this many, or this share of all if that is more. Chosen, not measured.
+    first_rows: int = 4096
+    first_share: float = 1 / 8
+    # All rows if lines are kept and those of all take no more than this share of their memory.
+    all_lines_share: float = 1.0
+    # The active rows are solved for to this share of all rows' violation, and to this one if they are one working set.
+    level_share: float = 0.3
+    one_set_share: float = 0.1
+    # A working set that is not all active rows is solved to this share of their violation.
+    set_share: float = 0.3
+    # Steps in a working set, by its size, and at most so many that they go through this many numbers of each line in
+    # all, about a second's work: limits are looked at between working sets. Chosen, not measured.
+    steps_per_row: int = 20
+    step_work: int = 400_000_000
+    # Rows cease to be active only if at least this share of them can: those that violate by less than −1 times
+    # ``keep_share`` of the greatest change of g in the last pass. Chosen, not measured.
+    worth_dropping: float = 0.2
+    keep_share: float = 0.5
+    # The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
+    stalled_sets: int = 20
+    rounding: float = 1e-16
 
 
 class ExactRun(Run):
@@ -91,6 +104,8 @@ class ExactRun(Run):
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
+        self.settings, of_values = problem.settings_of(ExactSettings), problem.settings_of(ValueSettings)
+        own, self.report_work = self.settings, problem.settings_of(ReportSettings).work
         self.kept = Kept(problem.room) if problem.kept is None else problem.kept
         self.kernel_rows = problem.bind()
         n = self.kernel_rows.n_rows
@@ -99,20 +114,24 @@ class ExactRun(Run):
         self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
-        self.tol = Tolerance(problem.tol, self.dual.least_size(self.kernel_rows), is_fixed=problem.kept is not None)
+        least_size, is_fixed = self.dual.least_size(self.kernel_rows), problem.kept is not None
+        self.tol = Tolerance(problem.tol, least_size, is_fixed, problem.settings_of(ToleranceSettings))
         if state is not None:
             self.go_on(state)
         elif self.dual.total:
             self.begin(self.outermost())
-        memory = int(CACHE_SHARE * problem.memory_limit)
-        first = self.first_rows(memory, is_begun=state is not None or self.dual.total > 0)
-        self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room)
-        self.has_all_lines = keeps_lines(self.kernel_rows) and self.cache.n_slots == n
-        leaps = Leaps(int(LEAP_SHARE * problem.memory_limit))
-        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size)
+        memory = int(own.cache_share * problem.memory_limit)
+        first = self.first_rows(
+            memory, keeps_lines(self.kernel_rows, of_values), is_begun=state is not None or self.dual.total > 0
+        )
+        self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
+        self.has_all_lines = keeps_lines(self.kernel_rows, of_values) and self.cache.n_slots == n
+        leaps = Leaps(int(own.leap_share * problem.memory_limit))
+        in_sets = problem.settings_of(ActiveSettings), problem.settings_of(SetSettings)
+        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size, *in_sets)
         self.progress = Progress(n)
         self.spent: str | None = None
-        self.inner = Inner(self.dual, LEAP_SHARE * problem.memory_limit)
+        self.inner = Inner(self.dual, own.leap_share * problem.memory_limit)
         if self.active.largest < 2:
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
@@ -121,8 +140,8 @@ class ExactRun(Run):
         self.goal = problem.tol
         self.active.collect(self.v, self.g)
         if len(first) < n:
-            highest, lowest = self.active.extremes()
-            self.goal = max(problem.tol, LEVEL_SHARE * (highest - lowest))
+            _, _, highest, lowest = self.active.slopes()
+            self.goal = max(problem.tol, own.level_share * (highest - lowest))
 
     def generator(self) -> np.random.Generator:
         """The problem's, or where it has none the same one in every fit."""
@@ -153,22 +172,22 @@ class ExactRun(Run):
     def outermost(self) -> Array:
         """One class: a dual point of the rows that are least like a sample of them."""
         n, hi = self.kernel_rows.n_rows, self.dual.hi
-        sample = np.sort(self.generator().choice(n, min(n, FIRST_ROWS), replace=False))
+        sample = np.sort(self.generator().choice(n, min(n, self.settings.first_rows), replace=False))
         likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
         order = np.argsort(likeness, kind="stable")
         v = np.zeros(n)
         v[order] = np.clip(self.dual.total - (np.cumsum(hi[order]) - hi[order]), 0.0, hi[order])
         return self.dual.feasible(v)
 
-    def first_rows(self, memory: int, is_begun: bool) -> Array:
+    def first_rows(self, memory: int, keeps_lines: bool, is_begun: bool) -> Array:
         """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound.
 
         All where there are few, and where lines are kept and there is room for all: a look would compute values
         that lines have, or will have.
         """
-        n, itemsize = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize
-        size = max(FIRST_ROWS, int(FIRST_SHARE * n))
-        if n <= 2 * FIRST_ROWS or (keeps_lines(self.kernel_rows) and n * n * itemsize <= ALL_LINES_SHARE * memory):
+        n, itemsize, own = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize, self.settings
+        size = max(own.first_rows, int(own.first_share * n))
+        if n <= 2 * own.first_rows or (keeps_lines and n * n * itemsize <= own.all_lines_share * memory):
             return np.arange(n)
         if not is_begun:
             return self.sample(size)
@@ -177,8 +196,8 @@ class ExactRun(Run):
 
     def violation(self) -> Array:
         """How far every row is from its optimality condition; negative where it is met."""
-        up, down = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
-        middle = 0.5 * sum(self.dual.extremes(up, down)) if self.dual.balanced else 0.0
+        up, down, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+        middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
         return np.maximum(up - middle, middle - down)
 
     def gradient(self) -> Array:
@@ -205,7 +224,7 @@ class ExactRun(Run):
         self.g_of_all = False
         self.v[self.active.rows[places]] = found.v
         self.active.move(found)
-        self.stalled = self.stalled + 1 if found.gain <= ROUNDING * abs(self.value) else 0
+        self.stalled = self.stalled + 1 if found.gain <= self.settings.rounding * abs(self.value) else 0
         self.value += max(found.gain, 0.0)
         return found.violation
 
@@ -245,15 +264,15 @@ class ExactRun(Run):
 
     def select(self) -> None:
         """Make the worst violators active, and let go of rows that are far from violating."""
-        violation = self.violation()
+        violation, own = self.violation(), self.settings
         active = self.active.rows
         added = np.flatnonzero(self.active.others & (violation > 0.5 * self.tol.now))
-        most = max(len(active), FIRST_ROWS)
+        most = max(len(active), own.first_rows)
         if len(added) > most:
             added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
-        kept = np.flatnonzero(violation[active] >= -max(KEEP_SHARE * self.drift, self.goal))
+        kept = np.flatnonzero(violation[active] >= -max(own.keep_share * self.drift, self.goal))
         # Lines of all rows cost no look, which computes anew.
-        if len(kept) <= (1 - WORTH_DROPPING) * len(active) and not self.has_all_lines:
+        if len(kept) <= (1 - own.worth_dropping) * len(active) and not self.has_all_lines:
             self.cache.keep(kept)
         self.cache.extend(added)
         self.active.collect(self.v, self.g)
@@ -262,32 +281,33 @@ class ExactRun(Run):
 
     def step(self) -> dict[str, Any]:
         """One working set, or where the active rows are solved for, one look at all rows."""
+        own = self.settings
         if self.inner.is_due(self.active.n_steps, self.active.leaps.work_of_all, self.values):
             self.go_inside()
-        places, gap = self.active.choose(self.goal)
+        (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None
-        if len(places) and self.stalled < STALL:
-            is_all = len(places) == len(self.active)
-            tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, SET_SHARE * gap)
-            self.improve(places, tol, min(STEPS_PER_ROW * len(places), STEP_WORK // len(places)))
+        if len(places) and self.stalled < own.stalled_sets:
+            is_all = len(places) == n_active
+            tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, own.set_share * gap)
+            self.improve(places, tol, min(own.steps_per_row * len(places), own.step_work // len(places)))
         else:
             self.look()
-            if len(self.active) == len(self.g):
+            if n_active == len(self.g):
                 violation = gap  # that of all rows is known
             else:
-                highest, lowest = self.dual.extremes(*self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi))
+                _, _, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
                 violation = highest - lowest
             is_met = violation <= self.tol.now
             objective, intercept = self.stretched() if is_met else self.evaluate(at_best=False)
-            closes = self.problem.is_small and len(self.active) <= self.active.size
+            closes = self.problem.is_small and n_active <= self.active.size
             n = len(self.v) if closes else None
             goes_on = is_met and self.tol.is_lowered(objective, self.value, self.active.n_steps, n)
-            self.converged = self.stalled >= STALL or (is_met and not goes_on)
+            self.converged = self.stalled >= own.stalled_sets or (is_met and not goes_on)
             if self.converged and is_met and closes:
                 objective, intercept = self.close()
             elif not self.converged:
                 self.select()
-                share = LEVEL_SHARE if len(self.active) > self.active.size else ONE_SET_SHARE
+                share = own.level_share if len(self.active) > self.active.size else own.one_set_share
                 self.goal = max(self.tol.now, min(self.goal, share * violation))
             error = self.training_error(intercept)
         self.spent = self.progress.ended(self.active.n_steps, lambda: self.dual.value(self.v, self.gradient()))
@@ -371,7 +391,7 @@ class ExactRun(Run):
         """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
         dual, rows, n = self.dual, self.kernel_rows, len(self.v)
         others = np.flatnonzero(self.active.others)
-        size = min(len(others), max(1, int(REPORT_WORK * n / self._report_work())))
+        size = min(len(others), max(1, int(self.report_work * n / self._report_work())))
         sample = np.sort(self.generator().choice(others, size, replace=False))
         points = np.flatnonzero(self.v)
         scores = rows.scores(rows.points(points), self.v[points, None], rows=sample)[:, 0]
@@ -399,7 +419,7 @@ class ExactRun(Run):
         before the first look the objective is estimated from some of the rows.
         """
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
-        takes_long, objective = status.is_cut and not self.g_of_all and self._report_work() > REPORT_WORK, None
+        takes_long, objective = status.is_cut and not self.g_of_all and self._report_work() > self.report_work, None
         if takes_long and self.looked is not None:
             self.v, self.g = self.looked
         elif takes_long:
@@ -487,7 +507,8 @@ class Exact(Solver):
             state.check(problem.task, problem.examples)
         if problem.task.class_pairs():
             assert not isinstance(state, DualState)
-            is_small = fits_in_memory(problem, CACHE_SHARE * problem.memory_limit) and self.working_set_size is None
+            memory = problem.settings_of(ExactSettings).cache_share * problem.memory_limit
+            is_small = fits_in_memory(problem, memory) and self.working_set_size is None
             return (SharedKernelRun if is_small else OneVsOneRun)(problem, self, state)
         assert not isinstance(state, PairStates)
         return ExactRun(problem, self.working_set_size, state)

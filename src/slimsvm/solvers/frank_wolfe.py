@@ -24,6 +24,7 @@ Parts: `parts.cuts.example_planes`, `parts.cuts.plane_store`, `core/cuts/block_s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs, no_free_intercept
@@ -32,8 +33,18 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.solver import Solver
 
 METHODS = ("corrective", "line-search")
-# The objective is computed in the first passes, near the end and every so often: it takes a pass over all rows.
-FIRST_PASSES, NEAR, EVERY = 3, 3.0, 5
+
+
+@dataclass(frozen=True)
+class LookSettings:
+    """When the objective is computed, which takes a pass over all rows. Chosen, not measured."""
+
+    # In the first passes, where the gap is so many times what is allowed, and every so often.
+    first_passes: int = 3
+    near: float = 3.0
+    every: int = 5
+
+
 NEEDS = (
     no_free_intercept("blocks cannot share an equality constraint"),
     Need(
@@ -63,9 +74,10 @@ class BCFWRun(PlanesRun):
         self.lower_bound = max(self.lower_bound, self.planes.constants - 0.5 * norm)
         estimate = 0.5 * norm + self.problem.C * loss
         self.left = max(estimate - self.lower_bound, 0.0)
-        near = self.left <= NEAR * self.allowed(estimate)
+        own = self.problem.settings_of(LookSettings)
+        near = self.left <= own.near * self.allowed(estimate)
         objective, error = None, None
-        if near or self.n_passes <= FIRST_PASSES or self.n_passes % EVERY == 0:
+        if near or self.n_passes <= own.first_passes or self.n_passes % own.every == 0:
             objective, error = self.judge()
             self.left = max(objective - self.lower_bound, 0.0)
             self.converged = self.left <= self.allowed(objective)

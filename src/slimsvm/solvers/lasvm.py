@@ -33,9 +33,9 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
 from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
-from slimsvm.parts.dual_ascent.kernel_values import KernelTable
+from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.lasvm_chunks import Joined, OnlineState
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import finite, reported, surely
 from slimsvm.parts.rounding import DualPoint
@@ -46,6 +46,7 @@ from slimsvm.tasks import losses
 Array = np.ndarray
 
 SELECTIONS = ("random", "gradient", "margin")
+# Chosen, not measured.
 # Rows of either class to begin with.
 SEEDS = 5
 # Rows processed in one call, at most this many and this share of all: the kernel values with S are one product.
@@ -86,7 +87,8 @@ class LasvmRun(Run):
         self.problem, self.solver, self.dual = problem, solver, Dual.of(problem)
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()
-        self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "LASVM")
+        slots = problem.settings_of(ValueSettings).first_slots
+        self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "LASVM", slots)
         size = len(self.table.row)
         self.v, self.g, self.target, self.lo, self.hi = (np.zeros(size) for _ in range(5))
         self.inside = np.zeros(size, bool)
@@ -216,6 +218,7 @@ class LasvmRun(Run):
             offset=self.dual.offset,
             tol=self.problem.tol,
             max_steps=SETTLING_STEPS,
+            settings=self.problem.settings_of(SetSettings),
         )
         self.is_settled, self.n_steps = n_steps < SETTLING_STEPS, self.n_steps + n_steps
         core.lasvm_evict(set=self.online_set)
@@ -283,7 +286,7 @@ class LasvmRun(Run):
         self.judged = seen = self.judge()
         inside = np.flatnonzero(self.inside)
         self.g[inside] = seen.g[self.table.row[inside]]
-        up, down = self.dual.slopes(seen.v, seen.g, self.dual.lo, self.dual.hi)
+        up, down, *_ = self.dual.slopes(seen.v, seen.g, self.dual.lo, self.dual.hi)
         middle = seen.intercept if self.dual.balanced else 0.0
         violation = np.maximum(up - middle, middle - down)
         violation[self.table.row[inside]] = -np.inf
@@ -312,7 +315,7 @@ class LasvmRun(Run):
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         seen: Judged | None = self.judged
         if seen is None or seen.rows is not self.latest[0]:
-            seen = reported(self.kernel_rows, status, len(self.latest[0]), self.judge)
+            seen = reported(self.problem, self.kernel_rows, status, len(self.latest[0]), self.judge)
         seen = self.unjudged() if seen is None else self.stretched(seen)
         self.judged = seen
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]

@@ -2,107 +2,70 @@
 
 from typing import TYPE_CHECKING
 
-from slimsvm.lazy import LazyClasses, lazy_names
+from slimsvm.lazy import LazyClasses, homes_of, lazy_names
 
 if TYPE_CHECKING:
-    from slimsvm.tasks.binary import Binary, Multilabel
-    from slimsvm.tasks.checking import TaskError, TaskReport, check_task
-    from slimsvm.tasks.example_task import ExampleTask
-    from slimsvm.tasks.examples import Examples
-    from slimsvm.tasks.multiclass import Multiclass, OneVsOne, Ordinal
-    from slimsvm.tasks.multivariate import (
-        MULTIVARIATE,
-        ErrorRate,
-        FBeta,
-        OverAllRows,
-        PrecisionAtK,
-        RecallAtK,
-        ROCArea,
-    )
-    from slimsvm.tasks.one_class import OneClass
-    from slimsvm.tasks.ranking import AveragePrecision, Ranking, Swaps
-    from slimsvm.tasks.regression import Regression
-    from slimsvm.tasks.sequence import Chain
-    from slimsvm.tasks.task import Augmented, Smoothed, Task, losses
+    from slimsvm.tasks.checking import TaskError as TaskError
+    from slimsvm.tasks.checking import TaskReport as TaskReport
+    from slimsvm.tasks.checking import check_task as check_task
+    from slimsvm.tasks.example_task import ExampleTask as ExampleTask
+    from slimsvm.tasks.examples import Examples as Examples
+    from slimsvm.tasks.multiclass import Multiclass as Multiclass
+    from slimsvm.tasks.multiclass import OneVsOne as OneVsOne
+    from slimsvm.tasks.multiclass import Ordinal as Ordinal
+    from slimsvm.tasks.multivariate import MULTIVARIATE as MULTIVARIATE
+    from slimsvm.tasks.multivariate import ErrorRate as ErrorRate
+    from slimsvm.tasks.multivariate import FBeta as FBeta
+    from slimsvm.tasks.multivariate import OverAllRows as OverAllRows
+    from slimsvm.tasks.multivariate import PrecisionAtK as PrecisionAtK
+    from slimsvm.tasks.multivariate import RecallAtK as RecallAtK
+    from slimsvm.tasks.multivariate import ROCArea as ROCArea
+    from slimsvm.tasks.one_score import Binary as Binary
+    from slimsvm.tasks.one_score import Multilabel as Multilabel
+    from slimsvm.tasks.one_score import OneClass as OneClass
+    from slimsvm.tasks.one_score import Regression as Regression
+    from slimsvm.tasks.ranking import AveragePrecision as AveragePrecision
+    from slimsvm.tasks.ranking import Ranking as Ranking
+    from slimsvm.tasks.ranking import Swaps as Swaps
+    from slimsvm.tasks.sequence import Chain as Chain
+    from slimsvm.tasks.task import Augmented as Augmented
+    from slimsvm.tasks.task import Smoothed as Smoothed
+    from slimsvm.tasks.task import Task as Task
+    from slimsvm.tasks.task import losses as losses
 
 
 TASKS = LazyClasses(
     __name__,
     {
         "average-precision": "ranking:AveragePrecision",
-        "binary": "binary:Binary",
+        "binary": "one_score:Binary",
         "chain": "sequence:Chain",
         "error-rate": "multivariate:ErrorRate",
         "f-beta": "multivariate:FBeta",
         "multiclass": "multiclass:Multiclass",
-        "multilabel": "binary:Multilabel",
+        "multilabel": "one_score:Multilabel",
         "ordinal": "multiclass:Ordinal",
         "precision-at-k": "multivariate:PrecisionAtK",
         "recall-at-k": "multivariate:RecallAtK",
-        "regression": "regression:Regression",
+        "regression": "one_score:Regression",
         "roc-area": "multivariate:ROCArea",
         "swaps": "ranking:Swaps",
     },
 )
 
-__all__ = [
-    "MULTIVARIATE",
-    "TASKS",
-    "Augmented",
-    "AveragePrecision",
-    "Binary",
-    "Chain",
-    "ErrorRate",
-    "ExampleTask",
-    "Examples",
-    "FBeta",
-    "Multiclass",
-    "Multilabel",
-    "OneClass",
-    "OneVsOne",
-    "Ordinal",
-    "OverAllRows",
-    "PrecisionAtK",
-    "ROCArea",
-    "Ranking",
-    "RecallAtK",
-    "Regression",
-    "Smoothed",
-    "Swaps",
-    "Task",
-    "TaskError",
-    "TaskReport",
-    "check_task",
-    "losses",
-]
 
-_HOMES = {
-    "Augmented": "task",
-    "AveragePrecision": "ranking",
-    "Binary": "binary",
-    "Chain": "sequence",
-    "ErrorRate": "multivariate",
-    "ExampleTask": "example_task",
-    "Examples": "examples",
-    "FBeta": "multivariate",
-    "MULTIVARIATE": "multivariate",
-    "Multiclass": "multiclass",
-    "Multilabel": "binary",
-    "OneClass": "one_class",
-    "OneVsOne": "multiclass",
-    "Ordinal": "multiclass",
-    "OverAllRows": "multivariate",
-    "PrecisionAtK": "multivariate",
-    "ROCArea": "multivariate",
-    "Ranking": "ranking",
-    "RecallAtK": "multivariate",
-    "Regression": "regression",
-    "Smoothed": "task",
-    "Swaps": "ranking",
-    "Task": "task",
-    "TaskError": "checking",
-    "TaskReport": "checking",
-    "check_task": "checking",
-    "losses": "task",
-}
+_HOMES = homes_of(
+    {
+        "checking": ["TaskError", "TaskReport", "check_task"],
+        "example_task": ["ExampleTask"],
+        "examples": ["Examples"],
+        "multiclass": ["Multiclass", "OneVsOne", "Ordinal"],
+        "multivariate": ["ErrorRate", "FBeta", "MULTIVARIATE", "OverAllRows", "PrecisionAtK", "ROCArea", "RecallAtK"],
+        "one_score": ["Binary", "Multilabel", "OneClass", "Regression"],
+        "ranking": ["AveragePrecision", "Ranking", "Swaps"],
+        "sequence": ["Chain"],
+        "task": ["Augmented", "Smoothed", "Task", "losses"],
+    }
+)
+__all__ = ["TASKS", *_HOMES]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

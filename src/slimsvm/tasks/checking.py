@@ -27,7 +27,7 @@ class TaskError(ValueError):
 
 @dataclass
 class TaskReport:
-    """What `check_task` did.
+    """The result of `check_task`.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def _compare(task: Task, examples: Examples, points: list, found: list[Augmented
 
 
 def _signature(examples: Examples, augmented: Augmented, e: int) -> tuple[float, bytes]:
-    """What tells labellings of an example apart."""
+    """The key of a labelling of an example."""
     rows = examples.rows_of(np.array([e]))
     plain = b"" if augmented.plain is None else augmented.plain[e].tobytes()
     return float(augmented.delta[e]), (augmented.coef[rows] + 0.0).tobytes() + plain

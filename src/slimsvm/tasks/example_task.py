@@ -57,13 +57,13 @@ class ExampleTask(Task):
     has_object_labels = True
 
     def features(self, y: Any) -> Any:
-        """What the labelling y makes of the rows: coefficients (n_rows, n_outputs); with plain parameters a pair of
+        """The features of the labelling y: coefficients (n_rows, n_outputs); with plain parameters a pair of
         these and coefficients (n_plain,).
         """
         raise TypeError(f"{type(self).__name__} must define features(y)")
 
     def loss(self, y: Any, other: Any) -> float:
-        """What it costs to say ``other`` where y is right: at least 0, and 0 for y itself."""
+        """The cost of predicting ``other`` where y is right: at least 0, and 0 for y itself."""
         raise TypeError(f"{type(self).__name__} must define loss(y, other)")
 
     def labels(self, n_rows: int) -> Iterable[Any]:
@@ -191,7 +191,7 @@ def as_objects(items: list[Any]) -> Array:
 
 
 def known_of(examples: Examples) -> Known:
-    """What a task has said about the labellings of these examples."""
+    """A cache of a task's answers about the labellings of these examples."""
     known: Known = examples.shared.setdefault("known", Known())
     return known
 
@@ -218,7 +218,7 @@ ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
 @dataclass
 class Listed:
-    """The labellings of examples of so many rows and one structure.
+    """The labellings of examples with one number of rows and one structure.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class Listed:
 
 
 class Known:
-    """What one task has said about labellings; shared by a fit's examples and all parts of them."""
+    """A cache of one task's answers about labellings; a fit's examples and all parts of them share it."""
 
     def __init__(self) -> None:
         self._lists: dict[Any, Listed] = {}
@@ -303,7 +303,7 @@ class Known:
         self._names[id(thing)] = thing, ("object", id(thing)) if key is None else key
 
     def name(self, thing: Any) -> Any:
-        """What tells labellings apart; None where only the user's code could say whether two are the same."""
+        """The key of a labelling; None where only the user's code could say whether two are the same."""
         found = self._names.get(id(thing))
         return key_of(thing) if found is None else found[1]
 
@@ -343,7 +343,7 @@ class Known:
             return costs
 
     def _place(self, keywords: dict[str, Any]) -> Any:
-        """Where labellings of one name are the same: examples of one structure."""
+        """The key of examples with one structure, whose labellings of one name are the same."""
         if "structure" not in keywords:
             return None
         structure = keywords["structure"]
@@ -352,7 +352,7 @@ class Known:
         return id(structure)
 
     def _value(self, names: tuple[Any, ...], keywords: dict[str, Any], ask: Any) -> Any:
-        """What ``ask()`` returned for these labellings the first time."""
+        """Return what ``ask()`` returned for these labellings the first time."""
         if None in names:
             return ask()
         key = (self._place(keywords), *names)
@@ -380,7 +380,7 @@ CURRENT: ContextVar[tuple[Any, Known] | None] = ContextVar("known_labellings", d
 
 
 def known_by(task: ExampleTask) -> Known:
-    """What is known of a task where its ``best`` is called."""
+    """The data of a task that its ``best`` is called with."""
     current = CURRENT.get()
     return current[1] if current is not None and current[0] is task else Known()
 

@@ -15,7 +15,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Examples:
-    """What the loss counts: rows grouped into weighted examples.
+    """Rows grouped into weighted examples, which the loss counts.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Examples:
 
     @made_once
     def made(self) -> dict[str, Any]:
-        """What tasks have made from these examples, to be used again."""
+        """A cache of objects that tasks make from these examples."""
         return {}
 
     @made_once

@@ -18,6 +18,17 @@ from slimsvm.tasks.examples import Examples, unit_weights
 from slimsvm.tasks.task import Augmented, RowLoss, SmoothRowLoss, Task, as_floats
 
 
+def coded_examples(y, n_classes: int, sample_weight) -> Examples:
+    """One-row examples of class codes 0 .. n_classes − 1 and weights."""
+    y = np.asarray(y)
+    is_number = y.dtype.kind in "biuf"
+    bad = ~((y >= 0) & (y < n_classes) & (y % 1 == 0)) if is_number else np.ones(y.shape, bool)
+    if y.ndim != 1 or bad.any():
+        found = f"{y[bad][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
+        raise ValueError(f"class codes must be 0 to {n_classes - 1}, one per row; found {found}")
+    return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+
+
 @dataclass(frozen=True, eq=False)
 class Multiclass(SmoothRowLoss):
     """Ψ(x, y) = φ(x) ⊗ e_y and ℓ = max_c [cost[y, c] + s_c − s_y].
@@ -74,12 +85,7 @@ class Multiclass(SmoothRowLoss):
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
-        y = np.asarray(y)
-        bad = (y < 0) | (y >= self.n_classes)
-        if y.ndim != 1 or bad.any():
-            found = f"{y[bad][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
-            raise ValueError(f"class codes must be 0 to {self.n_classes - 1}, one per row; found {found}")
-        return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+        return coded_examples(y, self.n_classes, sample_weight)
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
@@ -140,11 +146,7 @@ class OneVsOne(Task):
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Codes 0, 1, … of the classes and weights as one-row examples."""
-        y = np.asarray(y)
-        is_whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
-        if y.ndim != 1 or not is_whole or (len(y) and not 0 <= y.min() <= y.max() < self.n_classes):
-            raise ValueError(f"labels must be 0 to {self.n_classes - 1}, one per row")
-        return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+        return coded_examples(y, self.n_classes, sample_weight)
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """Loss-augmented argmax of every example."""
@@ -196,12 +198,7 @@ class Ordinal(RowLoss):
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Class codes 0 .. n_classes − 1, lowest first, and weights as one-row examples."""
-        y = np.asarray(y)
-        bad = ~np.isin(y, np.arange(self.n_classes))
-        if y.ndim != 1 or bad.any():
-            found = f"{y[bad][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
-            raise ValueError(f"class codes must be 0 to {self.n_classes - 1}, one per row; found {found}")
-        return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+        return coded_examples(y, self.n_classes, sample_weight)
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.binary import Binary
 from slimsvm.tasks.examples import Examples, unit_weights
+from slimsvm.tasks.one_score import Binary
 from slimsvm.tasks.task import Augmented, Task, as_floats
 
 Array = np.ndarray
@@ -68,7 +68,7 @@ class OverAllRows(Task):
         return int(np.count_nonzero(examples.labels > 0))
 
     def shift(self, scores: Array, examples: Examples) -> float:
-        """What to add to scores (n, 1) so that `n_predicted` of them are positive, or fewer where scores are equal."""
+        """The shift of scores (n, 1) that makes `n_predicted` of them positive, or fewer where scores are equal."""
         order = np.sort(scores[:, 0])
         k = self.n_predicted(examples)
         return -0.5 * float(order[len(order) - k] + order[len(order) - k - 1])
@@ -121,7 +121,7 @@ class ErrorRate(OverAllRows):
 class FBeta(OverAllRows):
     """1 − F_β, with F_β = (1 + β²) a / (β² P + a + b) for a of the P positives and b negatives predicted positive.
 
-    Rows of which none is positive (a sample of some of the rows) have F_β = 1 if none is predicted positive, else 0.
+    A sample without positive rows has F_β = 1 if no row is predicted positive, else 0.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class AtK(OverAllRows):
         return min(examples.n_rows, max(1, round(share * examples.n_rows)))
 
     def per(self, examples: Examples) -> int:
-        """What true positives are counted per: k for precision, all positives for recall."""
+        """The divisor of the number of true positives: k for precision, all positives for recall."""
         raise TypeError(f"{type(self).__name__} must define per(examples)")
 
     def encode(self, y, sample_weight=None) -> Examples:

@@ -2,7 +2,7 @@
 
 Joachims, "Optimizing Search Engines using Clickthrough Data", KDD 2002; Yue, Finley, Radlinski, Joachims, "A Support
 Vector Method for Optimizing Average Precision", SIGIR 2007. One example is one query, the rows among which to rank.
-With the pairs (i, j) of which i should stand above j, and ȳ_ij = ±1 for whether it does,
+With the pairs (i, j) in which i should stand above j, and ȳ_ij = ±1 for whether it does,
 
     Ψ = 1/(number of pairs) Σ_{(i, j)} ½ ȳ_ij (φ(x_i) − φ(x_j)),
 
@@ -104,22 +104,16 @@ class Swaps(Ranking):
         """Loss-augmented argmax. A pair is swapped where s_i − s_j ≤ 1: its labels −1 and +1 tie at 1."""
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(scores[:, 0], examples)
-        augment = core.augment_swaps.prepare(
-            grades=examples.labels, offsets=offsets, order=order, scores=scores, delta=delta, coef=coef
-        )
-        for first, last in pieces(offsets, ROWS_PER_CALL):
-            augment(first=first, last=last)
+        given = {"grades": examples.labels, "offsets": offsets, "order": order, "scores": scores}
+        call_in_pieces(core.augment_swaps.prepare(**given, delta=delta, coef=coef), offsets)
         return Augmented(delta, coef)
 
     def measures(self, predicted, examples: Examples):
         """Share of the pairs of each query that are ranked the right way round, ties half."""
         shares = np.empty(examples.n_examples)
         offsets, order = order_of(predicted, examples)
-        count = core.swapped_shares.prepare(
-            grades=examples.labels, offsets=offsets, order=order, predicted=as_floats(predicted), shares=shares
-        )
-        for first, last in pieces(offsets, ROWS_PER_CALL):
-            count(first=first, last=last)
+        given = {"grades": examples.labels, "offsets": offsets, "order": order, "predicted": as_floats(predicted)}
+        call_in_pieces(core.swapped_shares.prepare(**given, shares=shares), offsets)
         return 1.0 - shares
 
 
@@ -146,11 +140,8 @@ class AveragePrecision(Ranking):
         """Loss-augmented argmax. Ties: the fewest swapped pairs; rows of equal scores stand in their order."""
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(-scores[:, 0], examples, kind="stable")
-        augment = core.augment_average_precision.prepare(
-            relevance=examples.labels, offsets=offsets, order=order, scores=scores, delta=delta, coef=coef
-        )
-        for first, last in pieces(offsets, ROWS_PER_CALL):
-            augment(first=first, last=last)
+        given = {"relevance": examples.labels, "offsets": offsets, "order": order, "scores": scores}
+        call_in_pieces(core.augment_average_precision.prepare(**given, delta=delta, coef=coef), offsets)
         return Augmented(delta, coef)
 
     def measures(self, predicted, examples: Examples):
@@ -171,8 +162,14 @@ class AveragePrecision(Ranking):
         return values
 
 
+def call_in_pieces(call: Any, offsets: Array) -> None:
+    """Call a function of the core for some queries at a time, so that Ctrl-C is heard."""
+    for first, last in pieces(offsets, ROWS_PER_CALL):
+        call(first=first, last=last)
+
+
 def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array, Array]:
-    """Where queries begin and end, and the rows of each by rising score."""
+    """The offsets of queries, and the rows of each query by rising score."""
     offsets, order = offsets_of(examples), np.argsort(scores, kind=kind)
     if examples.n_examples == 1:
         return offsets, order

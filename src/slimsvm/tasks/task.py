@@ -1,4 +1,4 @@
-"""What a task is: the only part of the library that knows what y means.
+"""The base classes of tasks. A task is the only part of the library that knows what y means.
 
 A task turns scores (and plain parameters) into each example's loss-augmented argmax
 
@@ -197,7 +197,7 @@ class Task:
         return type(self).row_dual is not Task.row_dual
 
     def shift(self, scores: Array, examples: Examples) -> float:
-        """What to add to scores (n_rows, 1) that were trained without a threshold. Tasks may do without."""
+        """The shift of scores (n_rows, 1) that were trained without a threshold. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no threshold")
 
     @property

@@ -1,4 +1,4 @@
-"""What the estimators share. Parameters and attributes that several of them have are described once, here.
+"""Code that the estimators share. Parameters and attributes that several of them have are described once, here.
 
 kernel_estimator  the base class: parameters to a problem, a fit to attributes, prediction, chunks of rows
 automatic         what solver="auto", gamma="scale", "validate" and "learn" stand for
@@ -10,9 +10,9 @@ model_files       fitted estimators as files, and back (`slimsvm.load` and `slim
 
 from __future__ import annotations
 
-import inspect
-import re
 from typing import TypeVar
+
+from slimsvm.docstrings import completed
 
 Class = TypeVar("Class", bound=type)
 
@@ -132,46 +132,83 @@ validation_ : list of dict
 """
 
 
+# Sections of the methods' docstrings, for all classes whose own docstrings do not say otherwise.
+ROWS = """
+Parameters
+----------
+X : array-like or sparse matrix of shape (n_samples, n_features)
+
+Returns
+-------
+ndarray of shape (n_samples,)"""
+TRAINING = """
+Parameters
+----------
+X : array-like or sparse matrix of shape (n_samples, n_features)
+y : array-like of shape (n_samples,)
+sample_weight : array-like of shape (n_samples,) or None, default=None
+    Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
+
+Returns
+-------
+{name}
+    The estimator itself.
+
+Raises
+------
+"""
+METHODS = {
+    "predict": ROWS,
+    "decision_function": f"{ROWS}, float64",
+    "score_samples": f"{ROWS}, float64",
+    "score": "Returns\n-------\nfloat",
+    "ndcg": "Returns\n-------\nfloat",
+    "transform": """
+Parameters
+----------
+X : array-like of shape (n_samples, n_features)
+
+Returns
+-------
+ndarray of shape (n_samples, n_features)
+    float32 if X is, otherwise float64.
+
+Raises
+------
+ValueError
+    X has NaN, infinite values, no numbers, or another number of features than in ``fit``.
+NotFittedError
+    Before ``fit``.""",
+    "fit": f"{TRAINING}ValueError\n    A parameter or a value in X or y is out of range; the message names it.",
+    "partial_fit": f"""{TRAINING}AttributeError
+    The solver takes no chunks.
+ValueError
+    A value is out of range, or the estimator was trained by `fit` with another solver.""",
+    "certificate": """
+Parameters
+----------
+max_seconds : float or None, default=None
+    Time limit; the bound so far is then returned.
+
+Returns
+-------
+Certificate
+    As for `SVC`.
+
+Raises
+------
+NotFittedError
+    Before ``fit``.""",
+}
+
+
 def with_shared_parameters(cls: Class) -> Class:
-    """Complete a class's docstring: what it lists by name alone gets its description from here.
-
-    Sentences below such a name follow the description. Parameters get the default that ``__init__`` has.
-    """
-    if cls.__doc__ is None:  # python -OO
-        return cls
-    doc = inspect.cleandoc(cls.__doc__)
-    defaults = {name: each.default for name, each in inspect.signature(cls).parameters.items()}
+    """Complete the docstrings of a class and of its methods by `slimsvm.docstrings.completed`."""
     for title, shared in (("Parameters", PARAMETERS), ("Attributes", ATTRIBUTES)):
-        before, underline, rest = doc.partition(f"{title}\n{'-' * len(title)}\n")
-        section, end, after = rest.partition("\n\n")
-        described = [_described(entry, _by_name(shared), defaults) for entry in _entries(section + "\n")]
-        doc = before + underline + "".join(described).rstrip("\n") + end + after
-    cls.__doc__ = doc
+        cls.__doc__ = completed(cls.__doc__, f"{title}\n----------\n{shared}", cls, adds_sections=False)
+    for name, shared in METHODS.items():
+        if name in vars(cls):
+            method = vars(cls)[name]
+            for each in {method, getattr(method, "fn", method)}:  # `available_if` keeps the function in fn
+                each.__doc__ = completed(each.__doc__, shared.format(name=cls.__name__))
     return cls
-
-
-def _entries(section: str) -> list[str]:
-    """The entries of a numpydoc section, each with the indented lines below it."""
-    return re.findall(r"^\S.*\n(?:[ \t].*\n)*", section, flags=re.MULTILINE)
-
-
-def _by_name(section: str) -> dict[str, str]:
-    """Entries by the names in their headers."""
-    return {name: entry for entry in _entries(section) for name in re.split(r" :|\n", entry)[0].split(", ")}
-
-
-def _described(entry: str, shared: dict[str, str], defaults: dict[str, object]) -> str:
-    """An entry that has only shared names in its header, with their descriptions; any other entry as it is."""
-    header, _, more = entry.partition("\n")
-    names = header.split(", ")
-    if not set(names) <= set(shared):
-        return entry
-    found = ""
-    for description in dict.fromkeys(shared[name] for name in names):
-        head, _, text = description.partition("\n")
-        name, _, kind = head.partition(" : ")
-        if kind and name in defaults:
-            default = defaults[name]
-            head += f', default="{default}"' if isinstance(default, str) else f", default={default}"
-        found += f"{head}\n{text}"
-    return found + more

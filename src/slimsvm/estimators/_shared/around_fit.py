@@ -1,4 +1,4 @@
-"""What happens around every fit: attributes of an earlier one go, callbacks are told of iterations.
+"""Wrappers of every fit: attributes of an earlier fit go, callbacks hear of iterations.
 
 scikit-learn has callbacks from its version 1.9 on. Before, `CallbackContext` and `OwnCallbackSupport` are the part of
 its protocol that the estimators use, so that a callback written for the one runs with the other. Meta-estimators of
@@ -56,7 +56,7 @@ def unchanged_by_failure(method: Callable[P, R], forgets: bool = False) -> Calla
 
 
 def afresh(fit: Callable[P, R]) -> Callable[P, R]:
-    """A ``fit`` after which the estimator has the attributes of this fit alone; if it raises, those of before.
+    """A ``fit`` after which the estimator has the attributes of this fit alone; if it raises, the earlier ones.
 
     scikit-learn's estimators keep what a later fit does not set, and some of what a fit sets that fails.
     """

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -40,36 +40,60 @@ from slimsvm.size_search.moves import machine_problem
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
 
-# Kernel evaluations that the exact solver may take: some twenty minutes of two cores. They are estimated as PER_VECTOR
-# times rows times vectors. Where that could be more, a sample tells the share of rows that are vectors.
-MAX_EVALS, PER_VECTOR, SAMPLE = 1e12, 3, 2000
-# Of max_seconds, the share of that sample.
-SAMPLE_SHARE = 0.1
-# Rows up to which a loss without a decomposition is solved by exact cuts: with more rows they take too long.
-MAX_CUTS_N = 300_000
-# Rows from which the number of vectors with a metric of their own is searched for.
-LEAST_SEARCH_N = 50
-# Errors up to this many times the lowest are near it. Further gammas are tried on a side as long as the last one's
-# error is near the lowest before; values of C with such errors are tried again with more rows.
-NEAR = 1.05
-# Gammas that are tried, as multiples of gamma="scale" or of the gamma of a kernel object.
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """By which counts ``solver="auto"`` chooses. Chosen, not measured."""
+
+    # Kernel evaluations that the exact solver may take. They are estimated as ``per_vector`` times rows times vectors.
+    # Where that could be more, a sample of so many rows tells the share of rows that are vectors.
+    most_evals: float = 1e12
+    per_vector: int = 3
+    sample: int = 2000
+    # Of max_seconds, the share of that sample.
+    sample_share: float = 0.1
+    # Rows up to which a loss without a decomposition is solved by exact cuts: with more rows they take too long.
+    most_cut_rows: int = 300_000
+    # Rows from which the number of vectors with a metric of their own is searched for.
+    least_searched: int = 50
+
+
+@dataclass(frozen=True)
+class TrialSettings:
+    """How "validate" tries values of C and gamma.
+
+    docs/experiments/automatic_choice.md settles the numbers: "A quicker search for C and γ", "C and γ from 5,000 rows".
+    """
+
+    # Errors up to this many times the lowest are near it. Further gammas are tried on a side as long as the last one's
+    # error is near the lowest before; values of C with such errors are tried again with more rows.
+    near: float = 1.05
+    # Rows of the part that trains: so many, or so many that ``rarest`` are of the rarest class, if that is more. What
+    # they choose is nearly as good for all rows as what ten times as many choose; but values of C that err alike are
+    # told apart by more rows, and some problems want a narrower kernel the more rows there are. Both are tried again
+    # with more.
+    few_training: int = 5000
+    rarest: int = 500
+    # Most rows of either part. Chosen, not measured.
+    most_training: int = 50_000
+    most_validation: int = 20_000
+    # Of max_seconds, the share of one trial, and of all of them. Chosen, not measured.
+    trial_share: float = 0.1
+    search_share: float = 0.7
+    # The violation of a row's margin at which a trial of the exact solver ends, where tol is not larger. By it trials
+    # of 5,000 rows take 0.8 times as long, and C and gamma are nearly always the same.
+    tol: float = 0.03
+
+
+# Gammas that are tried, as multiples of gamma="scale" or of the gamma of a kernel object. Chosen, not measured, as is
+# what follows up to the small model.
 GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
 # of several rows.
 EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
-# Rows of the part that trains: FEW_TRAINING, or so many that RAREST are of the rarest class, if that is more. What
-# they choose is nearly as good for all rows as what ten times as many choose; but values of C that err alike are told
-# apart by more rows, and some problems want a narrower kernel the more rows there are. Both are tried again with more.
-FEW_TRAINING, RAREST = 5000, 500
-# Most rows of either part.
-MAX_TRAINING, MAX_VALIDATION = 50_000, 20_000
-# Of max_seconds, the share of one trial, and of all of them.
-TRIAL_SHARE, SEARCH_SHARE = 0.1, 0.7
-# The violation of a row's margin at which a trial of the exact solver ends, where tol is not larger. By it trials of
-# 5,000 rows take 0.8 times as long, and C and gamma are nearly always the same.
-TRIAL_TOL = 0.03
 # Vectors of the small model that learns scales, its steps and their rate: half the default steps, at twice the rate.
-# Models in its scales err as much as in scales that took twice the time.
+# Models in its scales err as much as in scales that took twice the time (docs/experiments/learned_bases.md, "Scales in
+# fewer steps").
 VECTORS, STEPS, RATE = 100, 3000, 0.2
 # Of max_seconds, the share of the small model.
 SMALL_MODEL_SHARE = 0.3
@@ -114,7 +138,7 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     ConvergenceWarning
         The exact solver would take more kernel evaluations than this rule allows.
     """
-    rows, task = problem.rows, problem.task
+    rows, task, own = problem.rows, problem.task, problem.settings_of(ChoiceSettings)
     is_exact = max_basis is None and not learns_metric and (task.has_dual or task.class_pairs())
     if is_exact or max_basis == "auto":
         solver = "the exact solver" if is_exact else "the search of max_basis='auto'"
@@ -129,7 +153,7 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
         return Compact()
     if learns_metric:
         may_search = (task.has_class_scores or task.has_targets) and task.is_smoothable and has_room(problem)
-        if is_searched_for and may_search and rows.n_rows >= LEAST_SEARCH_N:
+        if is_searched_for and may_search and rows.n_rows >= own.least_searched:
             return Compact(learn_metric=True)
         return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
@@ -137,12 +161,12 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
         return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage(problem))
     if task.has_dual:
         n_evals = exact_evals(problem)
-        return solvers.Exact() if n_evals <= MAX_EVALS else next_best(problem, n_evals)
+        return solvers.Exact() if n_evals <= own.most_evals else next_best(problem, n_evals)
     if task.class_pairs():
         return solvers.Exact()
     if prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
         return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
-    return solvers.ExactCuts() if rows.n_rows <= MAX_CUTS_N else solvers.ViolatedCuts()
+    return solvers.ExactCuts() if rows.n_rows <= own.most_cut_rows else solvers.ViolatedCuts()
 
 
 def resolve_multi_class(solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool) -> str:
@@ -180,21 +204,22 @@ def bytes_of(rows: Rows) -> int:
 
 def exact_evals(problem: Problem) -> float:
     """Upper estimate of the kernel evaluations that `Exact` takes."""
-    n = problem.rows.n_rows
-    most = PER_VECTOR * float(n) ** 2
-    if most <= MAX_EVALS or not problem.kernel.has_features:
-        return min(most, MAX_EVALS)
-    index = np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False))
+    n, own = problem.rows.n_rows, problem.settings_of(ChoiceSettings)
+    most = own.per_vector * float(n) ** 2
+    if most <= own.most_evals or not problem.kernel.has_features:
+        return min(most, own.most_evals)
+    index = np.sort(np.random.default_rng(0).choice(n, own.sample, replace=False))
     labels = problem.examples.labels[index]
     if problem.task.has_two_classes and len(np.unique(labels)) < 2:
         return 0.0  # a class so rare leaves few vectors
     rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
     sample = replace(problem, rows=rows, examples=problem.examples.take(index), max_iter=None)
-    sample = replace(sample, max_seconds=None if problem.max_seconds is None else SAMPLE_SHARE * problem.max_seconds)
+    if problem.max_seconds is not None:
+        sample = replace(sample, max_seconds=own.sample_share * problem.max_seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = solvers.Exact().solve(replace(sample, precision="float32", verbose=0, random_state=0))
-    return most * fit.model.n_basis / SAMPLE
+    return most * fit.model.n_basis / own.sample
 
 
 def next_best(problem: Problem, n_evals: float) -> Solver:
@@ -204,9 +229,10 @@ def next_best(problem: Problem, n_evals: float) -> Solver:
         what = "it searches for few learned vectors instead (max_basis='auto')"
     else:
         solver, what = solvers.ViolatedCuts(), "it takes cuts of sampled rows instead (solver='violated-cuts')"
+    most = problem.settings_of(ChoiceSettings).most_evals
     warnings.warn(
         f"the exact solver takes some {n_evals:.0e} kernel evaluations for {problem.rows.n_rows} rows, and "
-        f"solver='auto' allows {MAX_EVALS:.0e}: {what}; solver='exact' takes the exact one nevertheless",
+        f"solver='auto' allows {most:.0e}: {what}; solver='exact' takes the exact one nevertheless",
         ConvergenceWarning,
         stacklevel=6,
     )
@@ -216,14 +242,16 @@ def next_best(problem: Problem, n_evals: float) -> Solver:
 # -- gamma="scale" ----------------------------------------------------------------------------------------------------
 
 
-def scale_gamma(X: Any, weights: np.ndarray | None, bulk: Bulk | None = None) -> float:
+def scale_gamma(
+    X: Any, weights: np.ndarray | None, bulk: Bulk | None = None, block_values: int = BLOCK_VALUES
+) -> float:
     """scikit-learn's ``gamma="scale"``, 1 / (n_features · variance of all entries), of weighted rows, or only of those
-    in a bulk. One pass adds up means and squared deviations of blocks (Chan, Golub, LeVeque 1983).
+    in a bulk. One pass adds up means and squared deviations of blocks of so many values (Chan, Golub, LeVeque 1983).
     """
     n, d = X.shape
     sparse = X.is_sparse if isinstance(X, Rows) else is_sparse(X)
     n_stored = (X.n_stored if isinstance(X, Rows) else X.nnz) if sparse else n * d
-    step = max(1, BLOCK_VALUES // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
+    step = max(1, block_values // max(1, -(-n_stored // n)))  # by values of a row, zeros of sparse rows are none
     bounds = parts_of(n)
     if not isinstance(X, Rows) and len(bounds) == 1 and n <= step and bulk is None:
         total, _, squares = _moments_of(X.astype(np.float64), weights)
@@ -367,17 +395,17 @@ def choose(
     KeyboardInterrupt
         A trial was interrupted: there is no model of all rows that the fit could end with.
     """
-    rows, examples, task = problem.rows, problem.examples, problem.task
+    rows, examples, task, own = problem.rows, problem.examples, problem.task, problem.settings_of(TrialSettings)
     asked = "C='validate'" if len(tried) == 1 else "gamma='validate'"
     if not problem.kernel.has_features:
         raise ValueError(f"{asked} cuts the rows in two and needs a kernel of rows, found kernel='precomputed'")
     kinds = _kinds(task, examples, asked)
-    training, validating = _parts(kinds, problem.generator(), rows.n_rows)
-    few = training[evenly(len(training), _few(task, examples, kinds))]
+    training, validating = _parts(kinds, problem.generator(), rows.n_rows, own)
+    few = training[evenly(len(training), _few(task, examples, kinds, own))]
     held = _Held(problem, validating, len(tried) > 1)
     middle = len(tried) // 2
     trials = _Trials(held, solver, few, tried[middle])
-    with suppress(OutOfTimeError), time_limit(share_of_time(SEARCH_SHARE)):
+    with suppress(OutOfTimeError), time_limit(share_of_time(own.search_share)):
         for further in (tried[middle:], tried[:middle][::-1]):
             for kernel in further:
                 if not trials.of_kernel(kernel, C_values):
@@ -397,13 +425,13 @@ def choose(
 
 def _part_of(problem: Problem, chosen: np.ndarray, solver: Solver) -> Problem:
     """The problem of a trial: some of the rows or examples, and a share of the time."""
-    rows, task = problem.rows, problem.task
+    rows, task, own = problem.rows, problem.task, problem.settings_of(TrialSettings)
     index, examples = _some(task, problem.examples, np.sort(chosen))
     part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=examples, verbose=0)
     if problem.max_seconds is not None:
-        part = replace(part, max_seconds=TRIAL_SHARE * problem.max_seconds)
+        part = replace(part, max_seconds=own.trial_share * problem.max_seconds)
     if isinstance(solver, solvers.Exact) and not task.has_targets:
-        part = replace(part, tol=max(problem.tol, TRIAL_TOL))
+        part = replace(part, tol=max(problem.tol, own.tol))
     return part
 
 
@@ -452,6 +480,7 @@ class _Trials:
 
     def __init__(self, held: _Held, solver: Solver, chosen: np.ndarray, kernel: kernels.Kernel):
         self.held, self.solver, self.kernel = held, solver, kernel
+        self.near = held.problem.settings_of(TrialSettings).near
         self.part, self.is_exact = _part_of(held.problem, chosen, solver), isinstance(solver, solvers.Exact)
         self.room = Room()
         self.best: dict[str, Any] = {}
@@ -473,11 +502,11 @@ class _Trials:
                 self.best, self.kernel, self.errors = record, kernel, errors
             if len(errors) - 1 - int(np.argmin(list(errors.values()))) >= PATIENCE:
                 break
-        return min(errors.values()) <= NEAR * before
+        return min(errors.values()) <= self.near * before
 
     def near_best(self) -> tuple[float, ...]:
         """Values of C whose errors with the best kernel are near the lowest."""
-        return tuple(C for C, error in self.errors.items() if error <= NEAR * self.best["error"])
+        return tuple(C for C, error in self.errors.items() if error <= self.near * self.best["error"])
 
     def one(self, problem: Problem, state: Any) -> tuple[dict[str, Any], Any]:
         """Fit one trial; return its record, and its state if the next trial may continue from it."""
@@ -525,21 +554,23 @@ def _some(task: tasks.Task, examples: tasks.Examples, index: np.ndarray) -> tupl
     return index, replace(part, weights=part.weights * (len(index) / examples.n_rows))
 
 
-def _few(task: tasks.Task, examples: tasks.Examples, kinds: np.ndarray) -> int:
+def _few(task: tasks.Task, examples: tasks.Examples, kinds: np.ndarray, own: TrialSettings) -> int:
     """How many rows or examples the first trials train on."""
     if examples.offsets is not None:
         return len(kinds)
     share = 1.0 if task.has_targets else np.unique(kinds, return_counts=True)[1].min() / len(kinds)
-    return max(FEW_TRAINING, int(RAREST / share))
+    return max(own.few_training, int(own.rarest / share))
 
 
-def _parts(kinds: np.ndarray, rng: np.random.Generator, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def _parts(
+    kinds: np.ndarray, rng: np.random.Generator, n_rows: int, own: TrialSettings
+) -> tuple[np.ndarray, np.ndarray]:
     """Positions that train and positions that validate: every fifth in the order of kinds, shuffled within a kind."""
     n = len(kinds)
     order = shuffled_by_kind(kinds, rng)
     is_held = np.arange(n) % EVERY == EVERY // 2
     parts = []
-    for index, most_rows in ((order[~is_held], MAX_TRAINING), (order[is_held], MAX_VALIDATION)):
+    for index, most_rows in ((order[~is_held], own.most_training), (order[is_held], own.most_validation)):
         parts.append(index[evenly(len(index), most_rows * n // n_rows)])
     return parts[0], np.sort(parts[1])
 

@@ -1,4 +1,4 @@
-"""What a fitted estimator has and does beyond prediction.
+"""Attributes and methods of a fitted estimator beyond prediction.
 
 Attributes of scikit-learn's SVMs, in its order, shapes and types, are read off the model. The model's own form stays as
 it is: ``basis_vectors_`` and ``basis_coef_``, with a column for each output. Files and Shapley values come last.
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
 from slimsvm.deploy.decisions import ARRAYS, pair_confidences
+from slimsvm.docstrings import described
 from slimsvm.estimators._shared.validation import check_at_least, check_path
 from slimsvm.lazy import made_once
 from slimsvm.model import columns_between
@@ -29,6 +30,19 @@ if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
 
 Array = np.ndarray
+
+# What the docstrings of all methods and functions that write a fitted model say.
+WRITING = """
+Parameters
+----------
+path : str or path-like
+    An existing file is replaced only once the new one is complete.
+
+Raises
+------
+NotFittedError
+    Before ``fit``.
+"""
 
 # Each column of the exact solver's coefficients adds up to 0 with a free intercept, up to this share of its size.
 BALANCE = 1e-6
@@ -162,7 +176,7 @@ def pairs_of_lines(lines: Array, classes: Array) -> Array:
 
 
 class Fitted:
-    """What a fitted estimator has and does beyond prediction: attributes as scikit-learn's, files, Shapley values."""
+    """A fitted estimator beyond prediction: attributes like scikit-learn's, files, Shapley values."""
 
     _support: Support | None
 
@@ -272,18 +286,13 @@ class Fitted:
 
     # Files of a fitted estimator: `slimsvm.load` reads the first kind, the others are for programs in other languages.
 
+    @described(WRITING)
     def save(self, path) -> None:
         """Write the fitted model to one file of arrays and a JSON header; `slimsvm.save` says more.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced only once the new one is complete.
 
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         TypeError
             The kernel is the user's function, which a file of data cannot hold.
         ValueError
@@ -296,13 +305,13 @@ class Fitted:
         check_is_fitted(self, "model_")
         save(self, path)
 
+    @described(WRITING)
     def to_c(self, path, name=None, dtype="auto", rows=None) -> None:
         """Write the fitted model as one C99 header: no allocation, no library; docs/deploy/c.md shows its use.
 
         Parameters
         ----------
-        path : str or path-like
-            An existing file is replaced only once the new one is complete.
+        path
         name : str or None, default=None
             What the names in C begin with; None: the file's name without its ending.
         dtype : {"auto", "float32", "float64", "int16"}, default="auto"
@@ -316,20 +325,19 @@ class Fitted:
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         ValueError
             A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``; other
             kernels in fixed point.
         """
         self._export("c", path, name=name, dtype=dtype, rows=rows)
 
+    @described(WRITING)
     def to_onnx(self, path, dtype="auto") -> None:
         """Write the fitted model as an ONNX graph of standard operators; docs/deploy/onnx.md shows its use.
 
         Parameters
         ----------
-        path : str or path-like
-            An existing file is replaced only once the new one is complete.
+        path
         dtype : {"auto", "float32", "float64"}, default="auto"
             Type of rows and of what is computed. "auto" is float32 with as much float64 as gets scores right to 5e-6 of
             the largest one; rows are float64 where float32 does not hold their digits. Where coefficients cancel,
@@ -338,7 +346,6 @@ class Fitted:
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         ImportError
             The package onnx is not installed: ``pip install 'slimsvm[onnx]'``.
         ValueError
@@ -347,19 +354,14 @@ class Fitted:
         """
         self._export("onnx", path, dtype=dtype)
 
+    @described(WRITING)
     def to_wasm(self, path) -> None:
         """Write the fitted model as one ES module, with the C runtime as WebAssembly in it, for browsers and Node;
         docs/deploy/wasm.md shows its use.
 
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced only once the new one is complete.
-
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         FileNotFoundError
             The package came without the compiled runtime: ``make wasm`` makes it in a checkout, wheels have it.
         ValueError
@@ -367,18 +369,13 @@ class Fitted:
         """
         self._export("wasm", path)
 
+    @described(WRITING)
     def to_json(self, path) -> None:
         """Write the fitted model's numbers as JSON, for a predictor of one's own; docs/deploy/json.md is the schema.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced only once the new one is complete.
 
         Raises
         ------
         NotFittedError
-            Before ``fit``.
         ValueError
             The model labels by a task in Python.
         """
@@ -434,7 +431,7 @@ class Fitted:
         Notes
         -----
         Scores are computed in float64; `decision_function` of a float32 model rounds them. With a learned metric
-        (``gamma="learn"``) the values are those of the unscaled features. The γ of a feature says how fast the kernel
+        (``gamma="learn"``) the values belong to the unscaled features. The γ of a feature says how fast the kernel
         falls along it, not how much the score depends on it.
 
         References
@@ -457,9 +454,9 @@ class Fitted:
 
 def explained(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> Explanation:
     """`Fitted.explain`, also for a pipeline of scalers and an estimator."""
-    from slimsvm.deploy.csr import check_names
+    from slimsvm.deploy.rows import check_names
     from slimsvm.estimators._shared.model_files import parts_of, plain_model_of
-    from slimsvm.shapley.explaining import explain_scores
+    from slimsvm.shapley.values import explain_scores
 
     check_at_least("n_permutations", n_permutations, 4)
     _, _, estimator = parts_of(model)

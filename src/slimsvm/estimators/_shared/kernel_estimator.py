@@ -82,6 +82,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     _objects: Objects | None = None
     _state: Any = None
     _columns: Columns | None = None
+    # Settings of parts whose constants are to be others than their defaults (`Problem.settings`).
+    _settings: tuple[Any, ...] = ()
     # What is added to the scores.
     _centre = 0.0
     validation_: list[dict[str, Any]]
@@ -284,6 +286,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             memory_limit=int(1e6 * check_positive("memory_limit", self.memory_limit)),
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            settings=self._settings,
         )
         self.solver_ = self._resolve_solver(problem)
         may_be_free = task.has_threshold and (task.n_outputs == 1 or bool(task.class_pairs()))
@@ -486,7 +489,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
 
     def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
-        """How far the model is from the exact SVM of this kernel and C, from the model alone, not from the fit.
+        """Bound the gap between the model and the exact SVM of this kernel and C. It uses only the model, not the fit.
 
         One pass costs n² kernel evaluations.
 
@@ -560,6 +563,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             memory_limit=int(1e6 * self.memory_limit),
             n_jobs=self.n_jobs,
             verbose=int(self.verbose),
+            settings=self._settings,
         )
         return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
 
@@ -582,9 +586,7 @@ def has_partial_fit(estimator: Any) -> bool:
     return True
 
 
-def fit_chunk(
-    estimator: Any, X: Any, y: Array, examples: tasks.Examples, task: tasks.Task, weights: Array | None
-) -> None:
+def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> None:
     """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
     if isinstance(X, Rows):
         raise ValueError(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_parts, multi_class_of, plain_model
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
-from slimsvm.deploy.scaling import Scaling, read_scaling
+from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
 from slimsvm.estimators._shared.validation import check_path
 from slimsvm.model import KernelExpansion
@@ -327,7 +327,7 @@ def _of_earlier_version(estimator: Any, header: dict[str, Any]) -> Support | Non
 def pack_stream(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any] | None:
     """An estimator's stream as JSON; its arrays join ``arrays``. None if there is none, or a file cannot hold it.
 
-    Arrays that are those of the model already are not stored again.
+    Arrays that the model stores already are not stored again.
     """
     if type(getattr(estimator, "_stream", None)) not in KNOWN.values():
         return None

@@ -27,8 +27,8 @@ from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSettings
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported
 from slimsvm.parts.rounding import Doubt
@@ -159,7 +159,7 @@ class BallRun(Run):
             found: Array = kernel_rows.scores(points, coef, rows=at).astype(np.float64) + intercept
             return found
 
-        scores: Any = reported(kernel_rows, status, len(rows), look)
+        scores: Any = reported(problem, kernel_rows, status, len(rows), look)
         is_whole = scores is not None
         own = scores[rows] if is_whole else look(rows)
         if not is_whole:  # no time for more rows
@@ -280,7 +280,8 @@ class SmallestBallRun(BallRun):
 
     def __init__(self, problem: Problem, epsilon: float, sample_size: int, state: DualState | None):
         super().__init__(problem, epsilon, sample_size, state)
-        self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "CVM")
+        slots = problem.settings_of(ValueSettings).first_slots
+        self.table = KernelTable(self.kernel_rows, int(TABLE_SHARE * problem.memory_limit), "CVM", slots)
         rows, alpha, _ = self.latest
         self.g = np.empty(len(rows))
         for part in in_pieces(len(rows), PIECE // len(rows)):
@@ -306,7 +307,16 @@ class SmallestBallRun(BallRun):
         alpha, g = alpha.copy(), self.g.copy()
         tol = INNER_SHARE * self.epsilon * (self.eta + min(float(alpha @ g), 0.0))
         block, bounds = KernelBlock(self.table.values, np.arange(size)), (np.zeros(size), np.ones(size))
-        solve_set(block, g, alpha, bounds, balanced=True, tol=tol, max_steps=STEPS_PER_ROW * size)
+        solve_set(
+            block,
+            g,
+            alpha,
+            bounds,
+            balanced=True,
+            tol=tol,
+            max_steps=STEPS_PER_ROW * size,
+            settings=self.problem.settings_of(SetSettings),
+        )
         alpha /= alpha.sum()
         self.g = g
         return alpha, -float(alpha @ g)

@@ -41,25 +41,39 @@ def is_number(value: Any) -> bool:
 
 
 class BudgetedSolver(Solver):
-    """Parameters and checks that BSCA and BSGD share."""
+    """Parameters and checks that BSCA and BSGD share.
+
+    Parameters
+    ----------
+    max_basis : int, default=500
+        Number of basis vectors, the budget B.
+    epochs : int, default=3
+        Passes over the rows; the estimator's ``max_iter`` may reduce them.
+    maintenance : str or BudgetRule, default="merge"
+        The rule that removes vectors when there are too many: a name of `slimsvm.budget.BUDGET_RULES` ("merge",
+        "project", "remove", ...), or an object. Merging needs the RBF kernel.
+    finish : bool, default=True
+        Solve the convex problem in the coefficients of the final vectors.
+    descent_epochs : int, default=0
+        After the finish, passes of descent on vectors and coefficients together, as in `Refine`.
+    patience : int or None, default=None
+        Stop after this many epochs in a row that lower neither the primal objective nor the weight degradation by 1 %.
+    average : bool, default=True
+        The model of an epoch is the mean of the models after each of its last ``max_basis`` steps, not the last model.
+        This changes no step, and the finish computes its own coefficients. Without the finish it smooths most dips.
+    tol_relative : float, default=1e-3
+        Gap of the finish, as a share of the objective. Up to 2,000 rows it is solved to 1e-10 (1e-3 with many
+        rows or points times outputs, see `LowRank`).
+    """
 
     takes_label_sets = False
     method: ClassVar[int]
 
     def __init__(
-        self,
-        max_basis: int = 500,
-        *,
-        epochs: int = 3,
-        maintenance: Any = "merge",
-        finish: bool = True,
-        descent_epochs: int = 0,
-        selection: str = "permutation",
-        patience: Any = None,
-        average: bool = True,
-        reports: str = "sample",
-        tol_relative: float = 0.001,
-    ) -> None:
+        self, max_basis: int = 500, *, epochs: int = 3, maintenance: Any = "merge", finish: bool = True,
+        descent_epochs: int = 0, selection: str = "permutation", patience: Any = None, average: bool = True,
+        reports: str = "sample", tol_relative: float = 0.001,
+    ) -> None:  # fmt: skip
         self.max_basis = max_basis
         self.epochs = epochs
         self.maintenance = maintenance

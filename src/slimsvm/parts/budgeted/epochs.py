@@ -46,12 +46,13 @@ Array = np.ndarray
 
 # Rows that reports='sample' looks at.
 REPORT_ROWS = 2000
+# Chosen, not measured, but for DAMPING.
 # A row that has not moved in r epochs is met in an epoch with probability 1 / (1 + r), r at most this.
 MOST_RESTS = 7
 # The plateau rule: an epoch makes progress if it lowers the primal objective, or the degradation for the length of its
 # steps, by at least this share.
 PLATEAU = 0.01
-# damping="auto" for classes, and for numbers.
+# damping="auto" for classes, and for numbers (docs/experiments/budget.md, "Shorter steps").
 DAMPING, DAMPING_OF_NUMBERS = 4.0, 1.0
 # Both objectives drift where they are above the best so far by this share.
 DRIFT = 0.5
@@ -332,7 +333,7 @@ class BudgetedRun(Run):
         elif self.solved_for is not None:
             model, finish = self.solved_for
             model = expansion(rows, model.basis, *finish.whole.coefficients(finish.best.found.u))
-        found = reported(rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        found = reported(self.problem, rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
         objective = np.nan if found is None else found
         basis_rows = self.model.basis_rows
         state = BudgetState(

@@ -3,8 +3,8 @@ r"""Plain dual coordinate ascent, for problems with no more rows than a budget h
     for rows i in random order:   α_i ← clip(α_i + (1 − y_i f(x_i)) / k(x_i, x_i), 0, C ω_i)
 
 with f over all rows and the whole kernel matrix in memory. It stops at a relative gap of 10⁻¹⁰ (10⁻⁶ on float32 kernel
-values), or after MAX_SWEEPS sweeps; the finish then closes what is left of the gap. Several classes: the finish solves
-the problem of Crammer and Singer over the same rows.
+values), or when its sweeps are spent; the finish then closes what is left of the gap. Several classes: the finish
+solves the problem of Crammer and Singer over the same rows.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
 
@@ -14,6 +14,7 @@ Parts: `parts.budgeted.box_dual`, `parts.span.smoothed_newton`; the steps: ``cor
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,9 +36,16 @@ from slimsvm.parts.span.whitened_span import Coefficients
 
 Array = np.ndarray
 
-MAX_SWEEPS = 20_000
 CALL_WORK = 20_000_000  # multiply-adds in one compiled call, some 5 ms: between two calls an interrupt is heard
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): SMALL_TOLERANCE}
+
+
+@dataclass(frozen=True)
+class PlainAscentSettings:
+    """When ascent that does not come to its end is left to the finish. Chosen, not measured."""
+
+    # Sweeps over the rows, at most.
+    sweeps: int = 20_000
 
 
 class PlainAscentRun(Run):
@@ -48,6 +56,7 @@ class PlainAscentRun(Run):
 
     def __init__(self, problem: Problem, finish: bool, state: BudgetState | None, name: str):
         self.problem, self.with_finish, self.name = problem, finish, name
+        self.most_sweeps = problem.settings_of(PlainAscentSettings).sweeps
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()
         n, m = self.kernel_rows.n_rows, problem.task.n_outputs
@@ -102,7 +111,7 @@ class PlainAscentRun(Run):
         if not self.steps.is_against_the_rest:
             self.lower_bound = max(self.lower_bound, dual)
             record |= {"objective": primal}
-        if is_done or n_sweeps >= MAX_SWEEPS:
+        if is_done or n_sweeps >= self.most_sweeps:
             self._end(record, is_done)
         if np.isfinite(self.lower_bound):
             record["lower_bound"] = self.lower_bound
@@ -132,7 +141,7 @@ class PlainAscentRun(Run):
             self.has_said_of_gap = True
             gap = record["primal"] - record["dual"]
             warnings.warn(
-                f"{self.name}: coordinate ascent ended after {MAX_SWEEPS} sweeps with a gap of {gap:.2g} at an "
+                f"{self.name}: coordinate ascent ended after {self.most_sweeps} sweeps with a gap of {gap:.2g} at an "
                 f"objective of {record['primal']:.6g}; finish=True closes it",
                 ConvergenceWarning,
                 stacklevel=6,
@@ -178,7 +187,7 @@ class PlainAscentRun(Run):
             rows, rows.basis(basis_rows), coef[basis_rows], intercept if found is None else found.intercept
         )
         evals = rows.counter.n
-        known = reported(rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        known = reported(self.problem, rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
         objective = np.nan if known is None else known
         # At the optimum the two differ by rounding errors, of either sign.
         lower_bound = min(self.lower_bound, objective) if np.isfinite(self.lower_bound) else None

@@ -23,7 +23,8 @@ from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 
-# Examples whose oracle is asked at the same w: a share of all, up to a number; and those of one call of the task.
+# Examples whose oracle is asked at the same w: a share of all, up to a number; and those of one call of the task
+# (docs/experiments/structured_outputs.md, "Block-coordinate Frank-Wolfe"). What follows was chosen, not measured.
 BATCH_SHARE, MAX_BATCH, PART = 1 / 32, 64, 16
 # A batch of one example costs more Python than work: two are taken where they are at most this share of all.
 PAIR_SHARE = 1 / 16
@@ -171,7 +172,7 @@ class PlanesRun(Run):
             self.book.take(self.planes)
         objective = None if self.in_step else self.judged
         if objective is None:
-            objective = reported(self.kernel_rows, status, self.book.n_basis, self.settle)
+            objective = reported(self.problem, self.kernel_rows, status, self.book.n_basis, self.settle)
         if self.average is not None:
             self.book.set(self.average)
         objective = np.nan if objective is None else objective

@@ -67,6 +67,8 @@ class Bracket:
         self.low, self.value_low, self.high, self.value_high = low, value, self.low, self.value_low
 
 
+# The longest step, and trials at most; a search ends at these shares of the slope and of the width. Chosen, not
+# measured.
 MAX_STEP = 64.0
 MAX_TRIALS = 30
 SLOPE_TOLERANCE = 0.02

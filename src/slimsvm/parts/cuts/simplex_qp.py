@@ -50,6 +50,8 @@ class SimplexQP:
         KKT residual to reach (see `QPSolution`), where rounding allows it.
     capacity : int, default=64
         Number of cuts to make room for; it doubles when it is exceeded.
+    max_work : int
+        Multiply-adds of one call of compiled code.
 
     Examples
     --------
@@ -63,14 +65,14 @@ class SimplexQP:
     True
     """
 
-    def __init__(self, tol: float = 1e-10, capacity: int = 64):
-        self.tol = tol
+    def __init__(self, tol: float = 1e-10, capacity: int = 64, max_work: int = _MAX_WORK):
+        self.tol, self.max_work = tol, max_work
         self._n = 1  # coordinates in use: the slack and the cuts
         self._arrays = _arrays(capacity + 1)
         self._bind()
 
     @classmethod
-    def from_gram(cls, G: Any, h: Any, alpha: Any = None, tol: float = 1e-10) -> "SimplexQP":
+    def from_gram(cls, G: Any, h: Any, alpha: Any = None, tol: float = 1e-10, max_work: int = _MAX_WORK) -> "SimplexQP":
         """Return the problem with t cuts given at once.
 
         Parameters
@@ -81,7 +83,7 @@ class SimplexQP:
             Their constants.
         alpha : array-like (t,), optional
             Where the next solution starts; zero by default.
-        tol : float, default=1e-10
+        tol, max_work
             As for the class.
 
         Raises
@@ -99,7 +101,7 @@ class SimplexQP:
             )
         if not (np.isfinite(G).all() and np.isfinite(h).all() and np.isfinite(alpha).all()):
             raise ValueError(_NOT_FINITE)
-        qp = cls(tol, capacity=max(t, 1))
+        qp = cls(tol, max(t, 1), max_work)
         qp._n = t + 1
         qp.G[:] = G
         qp.h[:] = h
@@ -109,12 +111,12 @@ class SimplexQP:
     def _bind(self) -> None:
         """Hand the arrays to compiled code; they stay where they are until `_resize`."""
         self._compiled = core.SimplexQp(**self._arrays)
-        self._maximise = core.maximise_on_simplex.prepare(qp=self._compiled, max_work=_MAX_WORK)
+        self._maximise = core.maximise_on_simplex.prepare(qp=self._compiled, max_work=self.max_work)
         self._G, self._h, self._a = (self._arrays[name] for name in "Gha")
 
     def __getstate__(self) -> dict[str, Any]:
         """The arrays, without what holds their addresses."""
-        return {"tol": self.tol, "_n": self._n, "_arrays": self._arrays}
+        return {"tol": self.tol, "max_work": self.max_work, "_n": self._n, "_arrays": self._arrays}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Bind arrays of its own."""

@@ -9,7 +9,8 @@ from slimsvm.parts.cuts.simplex_qp import SimplexQP
 
 Array = np.ndarray
 
-# Relative KKT residual asked of the QP. At large C₁ the gap of a fit is this times C₁ / objective: far below 1e-8.
+# Relative KKT residual asked of the QP. At large C₁ the gap of a fit is this times C₁ / objective: far below 1e-8
+# (docs/experiments/sampled_cuts.md).
 QP_TOLERANCE = 1e-14
 
 

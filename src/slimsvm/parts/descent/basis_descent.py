@@ -20,9 +20,8 @@ from slimsvm.tasks import losses
 
 Array = np.ndarray
 
-# Bytes of rows that are folded at a time where they are not kept.
-CHUNK_BYTES = 1 << 26
-# The rates rise for this share of the steps, from and to these shares of the top.
+# The rates rise for this share of the steps, from and to these shares of the top, as Smith and Topin have it: chosen,
+# not measured.
 RISING, FIRST, LAST = 0.3, 0.04, 0.001
 
 
@@ -121,7 +120,7 @@ class Descent:
         Examples in a batch.
     learn_metric : bool
     norm_tiles : int
-        So many times `NORM_ROWS` vectors is the norm's gradient estimated from at each step.
+        So many times ``GradientSettings.norm_rows`` vectors is the norm's gradient estimated from at each step.
 
     Raises
     ------
@@ -232,7 +231,7 @@ class Descent:
             size = 1
         elif not self.kernel_rows.is_kept:
             row_bytes = self.kernel_rows.dtype.itemsize * max(1, self.kernel_rows.n_features)
-            size = max(1, CHUNK_BYTES // (row_bytes * self.batch_size))
+            size = max(1, self.gradient.settings.folded_bytes // (row_bytes * self.batch_size))
         for a in range(0, n_batches, size):
             yield a, min(n_batches, a + size)
 

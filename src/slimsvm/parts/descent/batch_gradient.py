@@ -99,18 +99,36 @@ class Adam:
         self.second[:] = 0
 
 
-# Rows worked on at a time, and basis vectors that the norm's gradient is estimated from at each step, or a multiple.
-TILE, NORM_ROWS = 128, 32
-# Multiply-adds of a step from which it is shared out to threads, with this many parameters in a block.
-SHARED_WORK, BLOCK_WORK = 1e6, 8192
+@dataclass(frozen=True)
+class GradientSettings:
+    """How a batch is cut up; none but ``norm_rows`` changes more than roundings.
+
+    docs/experiments/many_learned_vectors.md has what more ``norm_rows`` gain with thousands of vectors. The others were
+    chosen, not measured.
+    """
+
+    # Rows worked on at a time.
+    tile_rows: int = 128
+    # Basis vectors that the norm's gradient is estimated from at each step, or a multiple of so many.
+    norm_rows: int = 32
+    # Multiply-adds of a step from which it is shared out to threads, and parameters in a thread's block.
+    shared_work: float = 1e6
+    block_parameters: int = 8192
+    # Rows of whole sequences that a group has about, and rows of the longest sequence that compiled code takes.
+    sequence_rows: int = 64
+    longest_sequence: int = 1024
+    # Bytes that the sums of all groups may take.
+    sums_bytes: int = 1 << 25
+    # Bytes of rows that are folded at a time where they are not kept.
+    folded_bytes: int = 1 << 26
+    # Microseconds of a call into the core: Ctrl-C is heard between two.
+    call_microseconds: float = CALL_MICROSECONDS
+
+
 # What a kernel value costs beside its inner product, and a parameter beside its gradient, in multiply-adds.
 MAP_WORK, STEP_WORK = 16, 16
 # Multiply-adds of one thread in a microsecond, about.
 WORK_PER_MICROSECOND = 30_000
-# Rows of whole sequences that a group has about, and the longest sequence that compiled code takes.
-SEQUENCE_ROWS, MAX_LENGTH = 64, 1024
-# Bytes that the sums of all groups may take.
-SUMS_BYTES = 1 << 25
 INTERCEPTS = {"none": core.NO_INTERCEPT, "regularized": core.REGULARIZED, "free": core.FREE}
 CHAIN_LOSSES = {"hamming": core.HAMMING, "zero-one": core.ZERO_ONE}
 
@@ -153,7 +171,7 @@ def _taken(loss: Any, chosen: Array) -> Any:
         return None
     by_row = ("signs", "classes", "targets", "weights")
     parts = {name: loss.arguments[name][chosen] for name in by_row if loss.arguments.get(name) is not None}
-    return core.Structure(loss.layout, loss.arguments | parts)
+    return core.Structure(loss.layout, **(loss.arguments | parts))
 
 
 def known_loss(problem: Problem) -> KnownLoss | None:
@@ -163,10 +181,11 @@ def known_loss(problem: Problem) -> KnownLoss | None:
     if not task.is_compiled:
         return None
     loss = task.core_loss(examples)
-    loss = core.Structure(loss.layout, loss.arguments | {"weights": weights})
+    loss = core.Structure(loss.layout, **(loss.arguments | {"weights": weights}))
     if examples.offsets is None:
         return KnownLoss(loss)
-    return KnownLoss(sequences=loss) if np.diff(examples.offsets).max() <= MAX_LENGTH else None
+    longest = problem.settings_of(GradientSettings).longest_sequence
+    return KnownLoss(sequences=loss) if np.diff(examples.offsets).max() <= longest else None
 
 
 def check_kernel(kernel_rows: KernelRows, learn_metric: bool) -> Folding:
@@ -197,7 +216,7 @@ class BatchGradient:
         Examples in a batch.
     learn_metric : bool
     norm_tiles : int
-        So many times `NORM_ROWS` vectors is the norm's gradient estimated from at each step.
+        So many times ``norm_rows`` vectors is the norm's gradient estimated from at each step.
     noise : ndarray of shape (d,) or None
         Standard deviation of the noise that rows get at every step, by feature in their own units.
 
@@ -222,12 +241,13 @@ class BatchGradient:
         noise: Array | None,
     ):
         self.kernel_rows, self.parameters, self.loss = kernel_rows, parameters, known_loss(problem)
+        self.settings = problem.settings_of(GradientSettings)
         folding = check_kernel(kernel_rows, learn_metric)
         (d, k), dtype = parameters.basis.shape, kernel_rows.dtype
         scales = folding.row_scale, folding.point_scale
         row_scale, self.unit = (np.broadcast_to(np.asarray(scale, np.float64), d) for scale in scales)
         self.gradient = np.zeros_like(parameters.flat)
-        self.norm_rows, self.norm_tiles = min(k, NORM_ROWS), norm_tiles
+        self.norm_rows, self.norm_tiles = min(k, self.settings.norm_rows), norm_tiles
         n_blocks = self._cut(problem, batch_size)
         m, n_plain = parameters.coef.shape[1], len(parameters.plain)
         self.data = core.Descent(
@@ -255,22 +275,23 @@ class BatchGradient:
     def _cut(self, problem: Problem, batch_size: int) -> int:
         """How a step is shared out, the same for any number of threads; returns the blocks of features."""
         examples, rows, (d, k) = problem.examples, self.kernel_rows.rows, self.parameters.basis.shape
+        own = self.settings
         n_batch = -(-batch_size * examples.n_rows // examples.n_examples)
-        n_group, self.n_groups, n_blocks = min(TILE, n_batch), 1, 1
+        n_group, self.n_groups, n_blocks = min(own.tile_rows, n_batch), 1, 1
         self.tile_rows = n_group
         if self.loss is not None and self.loss.sequences is not None:
-            n_group = min(SEQUENCE_ROWS, n_batch)
+            n_group = min(own.sequence_rows, n_batch)
             self.tile_rows = n_group + int(np.diff(examples.row_offsets).max())
         work = n_batch * k * (rows.n_stored / max(1, rows.n_rows) + MAP_WORK)
-        self.is_shared = work >= SHARED_WORK
+        self.is_shared = work >= own.shared_work
         if self.is_shared:
-            most = SUMS_BYTES // (d * k * self.kernel_rows.dtype.itemsize)
+            most = own.sums_bytes // (d * k * self.kernel_rows.dtype.itemsize)
             self.n_groups = max(1, min(-(-n_batch // n_group), most))
-            n_blocks = max(1, min(d, d * k // BLOCK_WORK))
+            n_blocks = max(1, min(d, d * k // own.block_parameters))
         work += self.norm_tiles * self.norm_rows * k * (d + MAP_WORK)
         self.batch_microseconds = (2 * work + d * k * (self.n_groups + STEP_WORK)) / WORK_PER_MICROSECOND
         n_tiles = max(self.norm_tiles, -(-n_batch // (self.tile_rows * self.n_groups)))
-        self.max_tiles = max(1, int(CALL_MICROSECONDS * n_tiles / self.batch_microseconds))
+        self.max_tiles = max(1, int(own.call_microseconds * n_tiles / self.batch_microseconds))
         return n_blocks
 
     def descend(

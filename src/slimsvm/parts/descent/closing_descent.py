@@ -4,14 +4,14 @@ A pursuit never moves a vector again once it is in the basis. A few sweeps of `s
 the objective and, where test rows are unlike the training rows, the error. Coefficients of vectors that nearly depend
 on each other are large and of both signs, and steps of a usual size leave them so; hence the descent starts from
 
-    (K_BB + SHRINK · diag K_BB)⁻¹ K_BB β
+    (K_BB + shrink · diag K_BB)⁻¹ K_BB β
 
 which is nearly the same function with small coefficients.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,24 +26,33 @@ from slimsvm.parts.problem import Problem
 
 Array = np.ndarray
 
-# Share of k(b, b) added to the diagonal of K_BB where coefficients are made small.
-SHRINK = 0.1
-# sweeps="auto": AUTO_SWEEPS for up to AUTO_VECTORS vectors, growing with their number, for dense rows; none for fewer
-# than AUTO_ROWS rows, which make 1,000 steps of 512 rows.
-AUTO_SWEEPS, AUTO_VECTORS, AUTO_ROWS = 20, 500, 25_600
-# sweeps="auto": none where small coefficients lose more than this share of ‖w‖², since sweeps then did not make up for
-# it. Up to FEW_VECTORS vectors, which gain more by being moved, the share is FEW_LOSS
-# (docs/experiments/subspace_pursuit.md).
-AUTO_LOSS, FEW_LOSS, FEW_VECTORS = 0.4, 0.6, 200
+
+@dataclass(frozen=True)
+class ClosingSettings:
+    """How a pursuit ends; docs/experiments/subspace_pursuit.md, "The closing descent", settles the values."""
+
+    # Share of k(b, b) added to the diagonal of K_BB where coefficients are made small.
+    shrink: float = 0.1
+    # sweeps="auto": so many for up to ``vectors`` vectors, growing with their number, for dense rows; none for fewer
+    # than ``rows`` rows, which make 1,000 steps of 512 rows.
+    sweeps: int = 20
+    vectors: int = 500
+    rows: int = 25_600
+    # sweeps="auto": none where small coefficients lose more than this share of ‖w‖², since sweeps then did not make up
+    # for it; of up to so few vectors, which gain more by being moved, more than this share.
+    most_lost: float = 0.4
+    few_vectors: int = 200
+    most_lost_of_few: float = 0.6
 
 
 def n_sweeps(sweeps: int | str, problem: Problem, preimage: Any, max_basis: int) -> int:
     """Sweeps that a pursuit ends with; an error where they are asked for and its vectors cannot be moved."""
     if isinstance(sweeps, str) and sweeps == "auto":
-        is_worth_it = not problem.rows.is_sparse and problem.rows.n_rows >= AUTO_ROWS
+        own = problem.settings_of(ClosingSettings)
+        is_worth_it = not problem.rows.is_sparse and problem.rows.n_rows >= own.rows
         if not (is_worth_it and isinstance(preimage, (FixedPoint, GradientAscent))):
             return 0
-        return -(-AUTO_SWEEPS * max(max_basis, AUTO_VECTORS) // AUTO_VECTORS)
+        return -(-own.sweeps * max(max_basis, own.vectors) // own.vectors)
     if isinstance(sweeps, (bool, str)) or not isinstance(sweeps, (int, np.integer)) or sweeps < 0:
         raise ValueError(f"sweeps must be an integer >= 0 or 'auto', found {sweeps!r}")
     if sweeps and isinstance(preimage, TrainingRows):
@@ -53,9 +62,9 @@ def n_sweeps(sweeps: int | str, problem: Problem, preimage: Any, max_basis: int)
     return int(sweeps)
 
 
-def most_lost(max_basis: int) -> float:
+def most_lost(max_basis: int, settings: ClosingSettings) -> float:
     """Share of ‖w‖² that the start may lose, where nobody asked for sweeps."""
-    return FEW_LOSS if max_basis <= FEW_VECTORS else AUTO_LOSS
+    return settings.most_lost_of_few if max_basis <= settings.few_vectors else settings.most_lost
 
 
 def closing_descent(
@@ -68,7 +77,7 @@ def closing_descent(
     if not model.n_basis:
         return None
     gram = between(rows, model.basis)
-    start = replace(model, coef=small_coefficients(gram, model.coef))
+    start = replace(model, coef=small_coefficients(gram, model.coef, problem.settings_of(ClosingSettings).shrink))
     lost = start.coef - model.coef
     if np.isfinite(most_lost) and np.sum(lost * (gram @ lost)) > most_lost * np.sum(model.coef * (gram @ model.coef)):
         return None
@@ -78,7 +87,7 @@ def closing_descent(
     return run
 
 
-def small_coefficients(gram: Array, coef: Array) -> Array:
+def small_coefficients(gram: Array, coef: Array, shrink: float) -> Array:
     """Smaller coefficients (k, m) of nearly the same function, from K_BB (k, k)."""
-    ridge = gram + SHRINK * np.diag(np.diagonal(gram))
+    ridge = gram + shrink * np.diag(np.diagonal(gram))
     return cho_solve(cho_factor(ridge, lower=True), gram @ coef)

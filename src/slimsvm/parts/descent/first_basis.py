@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,18 @@ Array = np.ndarray
 # their number, their size and the seed, never on where they lie.
 # Coefficients, objective and bound come from all rows afterwards.
 
-# Rows that vectors are learned from at most, and at least where memory is scarce: a copy of them takes this share of
-# memory_limit.
-LEARNING_ROWS, FEWEST_ROWS, MEMORY_SHARE = 1_000_000, 100_000, 0.25
+
+@dataclass(frozen=True)
+class SampleSettings:
+    """How many rows vectors are learned from. Chosen, not measured."""
+
+    # Rows at most, and at least where memory is scarce.
+    most_rows: int = 1_000_000
+    fewest_rows: int = 100_000
+    # Share of memory_limit that a copy of them may take.
+    memory_share: float = 0.25
+    # Rows of the sample that coefficients are solved for first, before all of it and then all rows.
+    near_rows: int = 100_000
 
 
 def learning_part(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -44,8 +53,9 @@ def learning_part(problem: Problem, rng: np.random.Generator) -> Problem:
 
 def most_rows(problem: Problem) -> int:
     """Rows that vectors are learned from at most."""
-    fitting = int(MEMORY_SHARE * problem.memory_limit / bytes_of_a_row(problem.rows))
-    return min(LEARNING_ROWS, max(FEWEST_ROWS, fitting))
+    own = problem.settings_of(SampleSettings)
+    fitting = int(own.memory_share * problem.memory_limit / bytes_of_a_row(problem.rows))
+    return min(own.most_rows, max(own.fewest_rows, fitting))
 
 
 def bytes_of_a_row(rows: Rows) -> float:
@@ -65,7 +75,7 @@ def part_of(problem: Problem, n_rows: int, rng: np.random.Generator) -> Problem:
     return replace(problem, rows=as_rows(rows), examples=sampled(examples, index))
 
 
-# Rows per vector that k-means centres are made of, with a minimum.
+# Rows per vector that k-means centres are made of, with a minimum. Chosen, not measured.
 KMEANS_ROWS, MIN_KMEANS_ROWS = 20, 5_000
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,41 @@ from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
 
-# Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the intercept.
-COEF_RATE, INTERCEPT_RATE = 100.0, 1.0
-# The rate is that of up to RATE_VECTORS vectors; beyond it falls with the root of their number.
-RATE_VECTORS = 25
-# Pull of the metric on all features together: the share LOSS_SHARE of the mean loss for up to PULL_VECTORS vectors;
-# beyond it falls with the root of their number. On each feature it is at least one row's loss.
-LOSS_SHARE, PULL_VECTORS = 1 / 8, 50
-# Where score columns compete in a loss of several rows, or in one that only the task knows, all coefficients of a
-# column together push a score by at most MAX_PUSH units in a step: labels that overtake each other by more at the start
-# never settle. PUSH_SAMPLE rows, and as many vectors, are what this is estimated from.
-MAX_PUSH, PUSH_SAMPLE = 2.0, 500
-# noise="auto": AUTO_NOISE standard deviations for dense rows of at least NOISE_FEATURES features, where classes are
-# learned in the kernel's own metric.
-AUTO_NOISE, NOISE_FEATURES = 0.4, 200
-# Rows that the features' spread is taken from.
-SPREAD_ROWS = 20_000
+
+@dataclass(frozen=True)
+class StepSettings:
+    """Sizes of steps beside the solver's rate, pull of a learned metric, and noise.
+
+    docs/experiments/learned_bases.md settles ``rate_vectors``, ``loss_share``, ``pull_vectors`` and ``noise``,
+    structured_outputs.md ``most_push``. The others were chosen, not measured.
+    """
+
+    # Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the
+    # intercept.
+    coef_rate: float = 100.0
+    intercept_rate: float = 1.0
+    # The rate is that of up to so many vectors; beyond it falls with the root of their number.
+    rate_vectors: int = 25
+    # Pull of the metric on all features together: this share of the mean loss for up to so many vectors; beyond it
+    # falls with the root of their number. On each feature it is at least one row's loss.
+    loss_share: float = 1 / 8
+    pull_vectors: int = 50
+    # Where score columns compete in a loss of several rows, or in one that only the task knows, all coefficients of a
+    # column together push a score by at most so many units in a step: labels that overtake each other by more at the
+    # start never settle. So many rows, and as many vectors, are what this is estimated from.
+    most_push: float = 2.0
+    push_sample: int = 500
+    # noise="auto": standard deviations, for dense rows of at least so many features, where classes are learned in the
+    # kernel's own metric.
+    noise: float = 0.4
+    noise_features: int = 200
+    # Rows that the features' spread is taken from.
+    spread_rows: int = 20_000
 
 
-def basis_rate(rate: float, k: int) -> float:
+def basis_rate(rate: float, k: int, settings: StepSettings) -> float:
     """Size of a step of k vectors, in standard deviations of the features."""
-    return rate / float(np.sqrt(max(1.0, k / RATE_VECTORS)))
+    return rate / float(np.sqrt(max(1.0, k / settings.rate_vectors)))
 
 
 def mean_loss(task: Task, scores: Array, plain: Array, examples: Examples) -> float:
@@ -66,25 +81,26 @@ def step_sizes(
         Mean loss of the zero model.
     rng : numpy.random.Generator
     """
-    n, k, examples = kernel_rows.n_rows, basis.shape[0], problem.examples
-    index = np.arange(n) if n <= SPREAD_ROWS else np.sort(rng.choice(n, SPREAD_ROWS, replace=False))
+    n, k, examples, own = kernel_rows.n_rows, basis.shape[0], problem.examples, problem.settings_of(StepSettings)
+    index = np.arange(n) if n <= own.spread_rows else np.sort(rng.choice(n, own.spread_rows, replace=False))
     spread = spread_of(kernel_rows.rows.take(index, np.float64), kernel_rows)
     noise = noise_of(problem, kernel_rows, solver)
     # Halfway between one rate for all features and one in proportion to each one's spread, as the kernel sees them.
     gamma = kernel_rows.kernel.gamma if kernel_rows.kernel.has_metric else 1.0
     scale = np.sqrt(gamma) if np.ndim(gamma) else 1.0
     halfway = np.sqrt(spread * scale * np.sqrt(np.mean(np.square(spread * scale)))) / scale
-    rate, share = basis_rate(solver.rate, k), LOSS_SHARE / np.sqrt(max(1.0, k / PULL_VECTORS))
+    rate, share = basis_rate(solver.rate, k, own), own.loss_share / np.sqrt(max(1.0, k / own.pull_vectors))
     score = unit * examples.n_examples / examples.n_rows
-    coef, known = rate * COEF_RATE / np.sqrt(k) * score, known_loss(problem)
+    coef, known = rate * own.coef_rate / np.sqrt(k) * score, known_loss(problem)
     if (known is None or known.sequences is not None) and problem.task.n_outputs > 1:
-        coef = min(coef, MAX_PUSH * score / max(1e-12, k * mean_kernel_value(kernel_rows, basis, index, rng)))
+        value = mean_kernel_value(kernel_rows, basis, index, rng, own.push_sample)
+        coef = min(coef, own.most_push * score / max(1e-12, k * value))
     return Rates(
         basis=rate * halfway,
         coef=coef,
-        intercept=rate * INTERCEPT_RATE * score,
+        intercept=rate * own.intercept_rate * score,
         scale=rate,
-        plain=rate * INTERCEPT_RATE * score,
+        plain=rate * own.intercept_rate * score,
         pull=solver.metric_pull * unit * max(1.0 / n, share / len(spread)),
         noise=noise * spread if noise else None,
     )
@@ -104,14 +120,14 @@ def noise_of(problem: Problem, kernel_rows: KernelRows, solver: Any) -> float:
     if not isinstance(solver.noise, str):
         found: float = solver.noise
         return found
-    task = problem.task
+    task, own = problem.task, problem.settings_of(StepSettings)
     is_classes = task.is_compiled and task.has_class_scores and problem.examples.offsets is None
-    is_wide = kernel_rows.n_features >= NOISE_FEATURES and not kernel_rows.rows.is_sparse
-    return AUTO_NOISE if is_wide and is_classes and not solver.learn_metric else 0.0
+    is_wide = kernel_rows.n_features >= own.noise_features and not kernel_rows.rows.is_sparse
+    return own.noise if is_wide and is_classes and not solver.learn_metric else 0.0
 
 
-def mean_kernel_value(kernel_rows: KernelRows, basis: Any, index: Array, rng: np.random.Generator) -> float:
-    """Of some rows and basis vectors, without its sign."""
-    some = rng.choice(index, min(PUSH_SAMPLE, len(index)), replace=False)
-    points = kernel_rows.points_of(basis[rng.permutation(basis.shape[0])[:PUSH_SAMPLE]])
+def mean_kernel_value(kernel_rows: KernelRows, basis: Any, index: Array, rng: np.random.Generator, most: int) -> float:
+    """Of at most so many rows and basis vectors, without its sign."""
+    some = rng.choice(index, min(most, len(index)), replace=False)
+    points = kernel_rows.points_of(basis[rng.permutation(basis.shape[0])[:most]])
     return float(np.abs(kernel_rows.block(points, rows=np.sort(some))).mean())

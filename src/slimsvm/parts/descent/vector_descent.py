@@ -18,8 +18,8 @@ from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.basis_descent import Descent, Expansion, Schedule
 from slimsvm.parts.descent.batch_gradient import check_kernel
-from slimsvm.parts.descent.first_basis import LEARNING_ROWS, expansion_of, learning_part, part_of
-from slimsvm.parts.descent.step_sizes import basis_rate, loss_of_zero, mean_loss, step_sizes
+from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, learning_part, part_of
+from slimsvm.parts.descent.step_sizes import StepSettings, basis_rate, loss_of_zero, mean_loss, step_sizes
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported
 from slimsvm.parts.resuming import Halfway, asked_of, generator_at
@@ -30,25 +30,36 @@ from slimsvm.parts.span.whitened_span import Coefficients
 
 Array = np.ndarray
 
-# epochs="auto": AUTO_STEPS steps for 100 vectors, growing with the power STEPS_POWER of their number; the sweeps that
-# make them lie within AUTO_EPOCHS.
-AUTO_STEPS, STEPS_POWER, AUTO_EPOCHS = 6000, 0.75, (10, 1000)
-# batch_size="auto": examples of MIN_BATCH rows, or, if that is more, the number with which BATCH_EPOCHS sweeps have
-# AUTO_STEPS steps.
-MIN_BATCH, BATCH_EPOCHS = 512, 20
-# epochs="auto" for examples of several rows: LONG_EPOCHS sweeps, or the number that makes LONG_STEPS steps if that is
-# more.
-LONG_EPOCHS, LONG_STEPS = 80, 1000
-# The rate is too high where a sweep's objective is over DIVERGED times the best so far.
-DIVERGED = 2.0
-# Rows of the sample that vectors were learned from on which coefficients are solved for, one after the other, before
-# all rows are gone through.
-NEAR_ROWS = 100_000, LEARNING_ROWS
-# Of max_seconds, the share left for the finish.
-FINISH_SHARE = 0.15
-# Fewer sweeps are planned where all would take HOPELESS times what is left of max_seconds after LOOK_SHARE of it, or
-# more than is left after half of it: a limit that suffices changes nothing.
-LOOK_SHARE, HOPELESS = 0.1, 4.0
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """How many sweeps of how many steps "auto" means, and when they are fewer.
+
+    docs/experiments/learned_bases.md settles the batch (512 rows, twenty sweeps where labels are noisy) and how long to
+    learn. The others were chosen, not measured.
+    """
+
+    # epochs="auto": so many steps for up to 100 vectors, growing with this power of their number beyond.
+    steps: int = 6000
+    steps_power: float = 0.75
+    # … the sweeps that make them lie between these.
+    fewest_epochs: int = 10
+    most_epochs: int = 1000
+    # batch_size="auto": examples of so many rows, or, if that is more, the number with which so many sweeps have
+    # ``steps`` steps.
+    batch_rows: int = 512
+    batch_epochs: int = 20
+    # epochs="auto" for examples of several rows: so many sweeps, or what makes so many steps if that is more.
+    long_epochs: int = 80
+    long_steps: int = 1000
+    # The rate is too high where a sweep's objective is over so many times the best so far.
+    diverged: float = 2.0
+    # Of max_seconds, the share left for the finish.
+    finish_share: float = 0.15
+    # Fewer sweeps are planned where all would take ``hopeless`` times what is left of max_seconds after ``look_share``
+    # of it, or more than is left after half of it: a limit that suffices changes nothing.
+    look_share: float = 0.1
+    hopeless: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -66,11 +77,6 @@ class Learning:
     averaging: float = 0.05
     finish: bool = True
     tol_relative: float | str = "auto"
-
-    def auto_steps(self, k: int) -> float:
-        """Steps that ``epochs="auto"`` makes with k vectors, but for its limits."""
-        found: float = AUTO_STEPS * max(1.0, k / 100) ** STEPS_POWER
-        return found
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ class VectorDescent(Run):
         self.rng = problem.generator() if halfway is None else generator_at(halfway.values["drawn_by"])
         self.drawn_by = self.rng.bit_generator.state
         self.problem = problem = learning_part(problem, self.rng)
+        self.settings = own = problem.settings_of(SweepSettings)
         if problem.examples is self.whole.examples:  # all rows, in memory now where they were not
             self.whole = problem
         self.kernel_rows = problem.bind()
@@ -103,7 +110,7 @@ class VectorDescent(Run):
         initial = learning.initial if model is None else model
         n, batch_size = problem.examples.n_examples, learning.batch_size
         if batch_size == "auto":
-            batch_size = max(-(-MIN_BATCH * n // problem.examples.n_rows), -(-n * BATCH_EPOCHS // AUTO_STEPS))
+            batch_size = max(-(-own.batch_rows * n // problem.examples.n_rows), -(-n * own.batch_epochs // own.steps))
         if halfway is not None:
             start = Expansion.zeros(tuple(halfway.values["shape"]), problem.task.n_plain)
         else:
@@ -111,16 +118,17 @@ class VectorDescent(Run):
                 initial, learning.max_basis, problem, self.kernel_rows, self.rng, learning.learn_metric
             )
         k = len(start.coef)
-        self.rate, self.unit = basis_rate(learning.rate, k), loss_of_zero(problem)
+        self.unit = loss_of_zero(problem)
+        self.rate = basis_rate(learning.rate, k, problem.settings_of(StepSettings))
         rates = step_sizes(problem, self.kernel_rows, learning, start.basis, self.unit, self.rng)
         self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, learning.learn_metric)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = learning.epochs
         if n_epochs == "auto":
-            steps = learning.auto_steps(k)
+            steps = own.steps * max(1.0, k / 100) ** own.steps_power
             if problem.examples.offsets is not None:
-                steps = min(steps, max(LONG_STEPS, LONG_EPOCHS * self.n_batches))
-            n_epochs = int(np.clip(-(-steps // self.n_batches), *AUTO_EPOCHS))
+                steps = min(steps, max(own.long_steps, own.long_epochs * self.n_batches))
+            n_epochs = int(np.clip(-(-steps // self.n_batches), own.fewest_epochs, own.most_epochs))
         limit = n_epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, n_epochs = limit < n_epochs, min(limit, n_epochs)
         self.schedule, self.n_epochs, self.n_swept = Schedule(n_epochs, learning.averaging), n_epochs, 0
@@ -136,8 +144,8 @@ class VectorDescent(Run):
 
     @property
     def share_done(self) -> float:
-        """Share of the planned work that is done; the closing coefficients take FINISH_SHARE of it."""
-        return (1.0 - FINISH_SHARE) * self.schedule.progress
+        """Share of the planned work that is done; the closing coefficients take ``finish_share`` of it."""
+        return (1.0 - self.settings.finish_share) * self.schedule.progress
 
     # -- sweeps ---------------------------------------------------------------------------------------------------
 
@@ -173,7 +181,7 @@ class VectorDescent(Run):
 
     def _watch(self, value: float) -> None:
         """Remember the best sweep; after one that diverged go back to it with half the rates."""
-        if value <= DIVERGED * self.best.objective:
+        if value <= self.settings.diverged * self.best.objective:
             self.best = self.best.or_lower(value, self.descent.parameters.flat.copy())
             return
         self.n_restarts += 1
@@ -182,15 +190,15 @@ class VectorDescent(Run):
 
     def _fit_into_time(self) -> None:
         """Plan the sweeps that there is time for, if each takes as long as those so far, where all are too many."""
-        limit = present_limit()
+        limit, own = present_limit(), self.settings
         if limit is None or limit.end == np.inf or self.schedule.done:
             return
         now, n_left = time.perf_counter(), self.n_epochs - self.n_swept
         whole, spent = limit.end - self.begun, now - self.begun
-        room, each = (1 - FINISH_SHARE) * whole - spent, (now - self.first_sweep) / self.n_swept
+        room, each = (1 - own.finish_share) * whole - spent, (now - self.first_sweep) / self.n_swept
         is_early = spent < 0.5 * whole
-        if not self.is_hurried and spent >= LOOK_SHARE * whole:
-            self.is_hurried = n_left * each > (HOPELESS if is_early else 1.0) * room
+        if not self.is_hurried and spent >= own.look_share * whole:
+            self.is_hurried = n_left * each > (own.hopeless if is_early else 1.0) * room
         if self.is_hurried:
             limit.note()
             self.schedule.left = int(np.clip(room / max(each, 1e-9), 1, n_left))
@@ -244,8 +252,8 @@ class VectorDescent(Run):
         problem = replace(self.problem, kernel=model.kernel)
         if self.problem is self.whole or not has_smoothed_rows(problem):
             return model, None
-        tau = None
-        for n_rows in NEAR_ROWS:
+        tau, own = None, problem.settings_of(SampleSettings)
+        for n_rows in (own.near_rows, own.most_rows):
             few = part_of(problem, n_rows, self.rng)
             seen = rows if few is problem else self._bound(few, rows)
             # Kernel values of all these rows would take more memory than a pass over all others does.
@@ -341,7 +349,7 @@ class VectorDescent(Run):
                     rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
             else:
                 model, rows = self._among_all(*self._learned())
-            seen, bound = reported(rows, status, model.n_basis, partial(self._objective, model, rows)), None
+            seen, bound = reported(self.whole, rows, status, model.n_basis, partial(self._objective, model, rows)), None
             objective = np.nan if seen is None else seen
         used = model.coef.any(axis=1)
         if not used.all():

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slimsvm.kernels import KernelRows
-from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.dual import Dual, Slopes
 from slimsvm.parts.dual_ascent.leap import Leaps
-from slimsvm.parts.dual_ascent.row_set import solve_set
+from slimsvm.parts.dual_ascent.row_set import SetSettings, solve_set
 
 Array = np.ndarray
 
-# A working set has half as many rows as the one before where that took fewer than FEW_STEPS steps for each row, and
-# twice as many where it took more than MANY_STEPS; at least LEAST_SHARE of the most. With smaller sets, or sets that
-# grow later, regression took up to seven times as long: thousands of sets, each of which gained little.
-FEW_STEPS, MANY_STEPS, LEAST_SHARE = 1 / 8, 1 / 4, 1 / 2
-# The active rows are one working set if at least this share of them is not at a bound.
-ALL_IF_FREE = 0.5
-# So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel values
-# cost most, of many the steps, which smaller working sets make cheaper.
-WHOLE_STEPS = 4
-# Working sets after which their cost is compared with that of all active rows at a time. The first one may end after a
-# single step, and then any kernel value looks dear.
-SETS_THAT_TELL = 3
+
+@dataclass(frozen=True)
+class ActiveSettings:
+    """How large working sets are; docs/experiments/exact_solver.md settles the numbers."""
+
+    # A working set has half as many rows as the one before where that took fewer than so many steps for each row, and
+    # twice as many where it took more than so many; at least this share of the most. With smaller sets, or sets that
+    # grow later, regression took up to seven times as long: thousands of sets, each of which gained little.
+    few_steps: float = 1 / 8
+    many_steps: float = 1 / 4
+    least_share: float = 1 / 2
+    # The active rows are one working set if at least this share of them is not at a bound.
+    all_if_free: float = 0.5
+    # So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel
+    # values cost most, of many the steps, which smaller working sets make cheaper.
+    whole_steps: int = 4
+    # Working sets after which their cost is compared with that of all active rows at a time. The first one may end
+    # after a single step, and then any kernel value looks dear.
+    sets_that_tell: int = 3
 
 
 class Improvement(NamedTuple):
@@ -64,6 +72,8 @@ class ActiveRows:
     leaps : Leaps
     working_set_size : int or None
         None: by rule.
+    settings : ActiveSettings
+    in_set : SetSettings
 
     Attributes
     ----------
@@ -72,7 +82,17 @@ class ActiveRows:
         Of the whole fit.
     """
 
-    def __init__(self, kernel_rows: KernelRows, dual: Dual, cache: Any, leaps: Leaps, working_set_size: int | None):
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        dual: Dual,
+        cache: Any,
+        leaps: Leaps,
+        working_set_size: int | None,
+        settings: ActiveSettings,
+        in_set: SetSettings,
+    ):
+        self.settings, self.in_set = settings, in_set
         self.kernel_rows, self.dual, self.cache, self.leaps = kernel_rows, dual, cache, leaps
         self.largest = cache.n_slots if working_set_size is None else min(working_set_size, cache.n_slots)
         self.by_rule = working_set_size is None
@@ -110,22 +130,19 @@ class ActiveRows:
         self.begun = self.kernel_rows.counter.n, self.n_steps
         self.n_sets = 0
 
-    def extremes(self) -> tuple[float, float]:
-        """Largest derivative upwards and smallest downwards."""
-        return self.dual.extremes(*self._slopes())
-
-    def _slopes(self) -> tuple[Array, Array]:
+    def slopes(self) -> Slopes:
+        """Derivatives by the active rows' v."""
         return self.dual.slopes(self.v, self.g, self.lo, self.hi)
 
     @property
     def size(self) -> int:
         """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
-        n = len(self)
+        n, own = len(self), self.settings
         if not self.by_rule:
             found: int = self.largest
             return found
-        is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < WHOLE_STEPS * n
-        if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= ALL_IF_FREE * n):
+        is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < own.whole_steps * n
+        if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= own.all_if_free * n):
             return n
         return max(2, int(min(self.largest, self.cache.best_size) * self.share))
 
@@ -135,8 +152,7 @@ class ActiveRows:
 
     def choose(self, goal: float) -> tuple[Array, float]:
         """Places of the next working set, none where the violation is at most ``goal``; and the violation."""
-        up, down = self._slopes()
-        highest, lowest = self.dual.extremes(up, down)
+        up, down, highest, lowest = self.slopes()
         if highest - lowest <= goal:
             return np.zeros(0, np.int64), highest - lowest
         n = len(up)
@@ -173,17 +189,18 @@ class ActiveRows:
             tol=tol,
             max_steps=max_steps,
             leaps=self.leaps,
+            settings=self.in_set,
         )
         return Improvement(places, v, g, gain, violation, n_steps)
 
     def move(self, found: Improvement) -> None:
         """Take the v of a working set, and bring g of all active rows up to date."""
-        places, n_steps = found.places, found.n_steps
+        places, n_steps, own = found.places, found.n_steps, self.settings
         self.latest = self.rows[places]
         self.n_steps += n_steps
-        if n_steps < FEW_STEPS * len(places):
-            self.share = max(LEAST_SHARE, self.share / 2)
-        elif n_steps > MANY_STEPS * len(places):
+        if n_steps < own.few_steps * len(places):
+            self.share = max(own.least_share, self.share / 2)
+        elif n_steps > own.many_steps * len(places):
             self.share = min(1.0, 2 * self.share)
         change = found.v - self.v[places]
         self.v[places] = found.v
@@ -193,7 +210,7 @@ class ActiveRows:
         moved = np.flatnonzero(change)
         self.cache.descend(self.g, places[moved], change[moved], self.dual.offset * float(change.sum()))
         self.n_sets += 1
-        if self.n_sets < SETS_THAT_TELL:
+        if self.n_sets < own.sets_that_tell:
             return
         n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
         self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, int(np.count_nonzero(self.v)))

@@ -11,7 +11,7 @@ F = KV. Two classes and regression are in `parts.dual_ascent.dual`; several clas
              those that it has are a dual point at any time
     passes   blocks of random rows, each solved for all but exactly, then F of all rows brought up to date; until D
              rises by less than a thousandth of itself in a pass, or is that close to the model's objective. Up to
-             BLOCK rows are one block
+             ``block`` rows are one block
 
 One class (`tasks.OneClass`) has linear(V) = 0 and Σ V fixed: D is negative, and nothing is scaled.
 
@@ -22,7 +22,7 @@ Parts: `parts.dual_ascent.row_set` (pairs or single rows, two classes and regres
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,32 +32,39 @@ from slimsvm import core
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.parts.dual_ascent.dual import Dual
-from slimsvm.parts.dual_ascent.row_set import CALL_WORK, TINY, KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.row_set import TINY, KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import Doubt
 from slimsvm.tasks import Multiclass
 
 Array = np.ndarray
 
-# Rows of a block, and rows whose part in F of all rows is computed in one go.
-BLOCK, STRIDE = 2048, 2048
-# Steps in a block, by its rows.
-STEPS_PER_ROW = 50
-# Rows of the sample that starts are compared on, where there are more.
-SAMPLE = 8192
 # Rows that may be moved, rather than a whole side scaled, where a sum is to be kept.
 FEW = 64
-# τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
-TEMPERATURES = (0.02, 0.1, 0.5, 2.0)
-# The passes end when D rises by less than this share of itself.
-WORTH_A_PASS = 1e-3
-# A block is solved to this share of the violation in it.
-BLOCK_SHARE = 0.01
-# Sweeps over a block of several classes; over all rows where they are one block, for which large prices need them.
-MAX_SWEEPS, WHOLE_SWEEPS = 100, 1000
-
 # Share of the largest coefficient that rounding may have left a coefficient above its bound.
 ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """How a bound is found and improved. Chosen, not measured."""
+
+    # Rows of a block, and rows whose part in F of all rows is computed in one go.
+    block: int = 2048
+    stride: int = 2048
+    # Steps in a block, by its rows.
+    steps_per_row: int = 50
+    # Rows of the sample that starts are compared on, where there are more.
+    sample: int = 8192
+    # τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
+    temperatures: tuple[float, ...] = (0.02, 0.1, 0.5, 2.0)
+    # The passes end when D rises by less than this share of itself.
+    worth_a_pass: float = 1e-3
+    # A block is solved to this share of the violation in it.
+    share: float = 0.01
+    # Sweeps over a block of several classes; over all rows where they are one block, for which large prices need them.
+    sweeps: int = 100
+    whole_sweeps: int = 1000
 
 
 class DualAscent:
@@ -73,6 +80,7 @@ class DualAscent:
 
     def __init__(self, problem: Problem, end: float | None):
         self.problem, self.end = problem, end
+        self.settings, self.in_set = problem.settings_of(BlockSettings), problem.settings_of(SetSettings)
         self.kernel_rows: KernelRows = replace(problem, precision="float64").bind()
         self.offset = float(problem.intercept == "regularized")
         self.rng = problem.generator()
@@ -129,7 +137,7 @@ class DualAscent:
     @property
     def is_tight(self) -> bool:
         """Whether no pass can be worth it: D is close to the model's objective."""
-        return self.objective - self.bound <= WORTH_A_PASS * abs(self.bound)
+        return self.objective - self.bound <= self.settings.worth_a_pass * abs(self.bound)
 
     def bar(self, total: int, name: str) -> Any:
         """A progress bar, if the problem asks for one."""
@@ -149,14 +157,14 @@ class DualAscent:
         starts += [self.feasible(V) for V in self.of_scores(scores)]
         if self.out_of_time:
             return
-        if len(own) > SAMPLE and self.has_parts:
+        if len(own) > self.settings.sample and self.has_parts:
             starts = [starts[self.best_on_sample(starts)]]
         self.take_best(starts)
 
     def best_on_sample(self, starts: list[Array]) -> int:
         """Which start would be the best of all rows, by a sample of them: a dual point itself, and so a bound."""
         n = len(self.V)
-        rows = np.sort(self.rng.choice(n, SAMPLE, replace=False))
+        rows = np.sort(self.rng.choice(n, self.settings.sample, replace=False))
         ratio, diagonal, values = n / len(rows), self.kernel_rows.diag(rows)[:, None] + self.offset, []
         points = self.kernel_rows.points(rows)
         for start in starts:
@@ -177,9 +185,9 @@ class DualAscent:
         order = self.order(starts[0]) if len(starts) == 1 else np.arange(n)
         V, done = np.concatenate(starts, axis=1), n
         F = np.zeros_like(V)
-        with self.bar(-(-n // STRIDE), "certificate, first bound") as bar:
-            for lo in range(0, n, STRIDE):
-                rows = np.sort(order[lo : lo + STRIDE])
+        with self.bar(-(-n // self.settings.stride), "certificate, first bound") as bar:
+            for lo in range(0, n, self.settings.stride):
+                rows = np.sort(order[lo : lo + self.settings.stride])
                 rows = rows[V[rows].any(axis=1)]
                 if self.out_of_time:
                     done = lo
@@ -235,7 +243,7 @@ class DualAscent:
         for j, key in enumerate(row_keys(model.basis)):
             of_vector.setdefault(key, []).append(j)
         left, row_of = model.coef.copy(), np.full(len(model.coef), -1)
-        for lo, hi in rows.blocks(STRIDE):
+        for lo, hi in rows.blocks(self.settings.stride):
             for i, key in enumerate(row_keys(rows.slice(lo, hi, model.basis.dtype)), lo):
                 for j in of_vector.get(key, ()):
                     part = self.of_vector(i, V[i], left[j])
@@ -257,15 +265,15 @@ class DualAscent:
         while not self.out_of_time and not self.is_tight:
             before = self.value
             order = self.rng.permutation(n)
-            with self.bar(-(-n // BLOCK), f"certificate, pass {self.n_passes + 1}") as bar:
-                for lo in range(0, n, BLOCK):
+            with self.bar(-(-n // self.settings.block), f"certificate, pass {self.n_passes + 1}") as bar:
+                for lo in range(0, n, self.settings.block):
                     if self.out_of_time:
                         return
-                    self.improve(np.sort(order[lo : lo + BLOCK]))
+                    self.improve(np.sort(order[lo : lo + self.settings.block]))
                     bar.update()
                     bar.set_postfix({"bound": self.bound}, refresh=False)
             self.n_passes += 1
-            if self.value - before <= WORTH_A_PASS * abs(self.value):
+            if self.value - before <= self.settings.worth_a_pass * abs(self.value):
                 return
 
     def improve(self, rows: Array) -> None:
@@ -346,7 +354,8 @@ class BoxAscent(DualAscent):
         slack = sign * residual - dual.epsilon
         scale = 1.0 if self.problem.task.has_two_classes else float(np.median(np.abs(slack))) or 1.0
         top = np.where(sign > 0, dual.hi, dual.lo)
-        return [(top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0))[:, None] for tau in TEMPERATURES]
+        taus = self.settings.temperatures
+        return [(top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0))[:, None] for tau in taus]
 
     def solve_block(self, rows: Array, K: Array) -> Array:
         """By pairs where they keep Σ v, which a free intercept asks for."""
@@ -354,7 +363,7 @@ class BoxAscent(DualAscent):
         lo, hi = dual.lo[rows], dual.hi[rows]
         v: Array = self.V[rows, 0]
         g = dual.target[rows] - self.F[rows, 0]
-        highest, lowest = dual.extremes(*dual.slopes(v, g, lo, hi))
+        _, _, highest, lowest = dual.slopes(v, g, lo, hi)
         if highest - lowest > 1e-12:
             solve_set(
                 KernelBlock(K, np.arange(len(rows))),
@@ -364,8 +373,9 @@ class BoxAscent(DualAscent):
                 balanced=dual.balanced,
                 offset=dual.offset,
                 epsilon=dual.epsilon,
-                tol=BLOCK_SHARE * (highest - lowest),
-                max_steps=STEPS_PER_ROW * len(rows),
+                tol=self.settings.share * (highest - lowest),
+                max_steps=self.settings.steps_per_row * len(rows),
+                settings=self.in_set,
             )
         return v[:, None]
 
@@ -407,7 +417,7 @@ class ClassAscent(DualAscent):
     def of_scores(self, scores: Array) -> list[Array]:
         """Soft argmaxes: C_i times the share of each class."""
         task, examples = self.task, self.problem.examples
-        return [self.problem.C * task.smooth(scores, tau, examples).residual for tau in TEMPERATURES]
+        return [self.problem.C * task.smooth(scores, tau, examples).residual for tau in self.settings.temperatures]
 
     def solve_block(self, rows: Array, K: Array) -> Array:
         """By rows, each exactly."""
@@ -421,10 +431,11 @@ class ClassAscent(DualAscent):
             cost=np.ascontiguousarray(self.task.cost),
             M=V,
             F=F,
-            share=BLOCK_SHARE,
-            max_updates=max(1, CALL_WORK // F.size),
+            share=self.settings.share,
+            max_updates=max(1, self.in_set.call_work // F.size),
         )
-        sweeps, row, worst, goal = WHOLE_SWEEPS if len(rows) == len(self.V) else MAX_SWEEPS, 0, 0.0, 0.0
+        own, row, worst, goal = self.settings, 0, 0.0, 0.0
+        sweeps = own.whole_sweeps if len(rows) == len(self.V) else own.sweeps
         while sweeps:
             sweeps, row, worst, goal = ascend(sweeps=sweeps, row=row, worst=worst, goal=goal)
         return V

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,31 +31,63 @@ LAST, SAME = "dual point and scores", 1e-12
 ZERO = 1e-6
 # A fit ends where D rises by no more than the share LEAST_RISE of itself in MANY_STEPS steps on pairs of rows, or in
 # MANY_STEPS_PER_ROW steps for each row if that is more. Large sets at C = 1000 take 50 to 100 steps for each row.
+# Chosen, not measured.
 MANY_STEPS, MANY_STEPS_PER_ROW, LEAST_RISE = 1_000_000, 500, 1e-6
-# Where tol is met and the gap is more than the share GAP of the objective, tol is divided by 10, again and again: down
-# to the share LEAST_TOL of it, and for at most MORE_STEPS times the steps that tol itself took.
-GAP, MORE_STEPS, LEAST_TOL = 1e-3, 3, 1e-8
-# Few rows are solved for to this share of the tolerance where a fifth of the steps allows it, or steps over this many
-# numbers of kernel lines: 0.05 ms.
-FINER, MORE_WORK = 1e-7, 50_000
-# Steps for a gap that is wide end at a violation by which it should be this many times GAP.
-TOWARDS_GAP = 0.5
-# Steps for a gap that is wide are made without a look between them where all go through so few numbers: 0.5 ms.
-AT_ONCE = 1_000_000
+# The gap, as a share of the objective, that is wide; where it is not, a fit that meets its tol has converged
+# (docs/experiments/exact_solver.md, "Going on at a tenth of tol where the gap is above 0.1 %").
+GAP = 1e-3
+# Few rows are solved for to this share of the tolerance (`Tolerance.closing_steps`).
+FINER = 1e-7
 
 
-def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float) -> tuple[Array, Array]:
-    """Derivatives u of D upwards and d downwards; ∓∞ where there is a bound."""
+@dataclass(frozen=True)
+class ToleranceSettings:
+    """How far tol is lowered for a gap that is wide.
+
+    docs/experiments/exact_solver.md has the runs: "Going on at a tenth of tol", "Two easy classes of few rows".
+    """
+
+    # Where tol is met and the gap is wide, tol is divided by 10, again and again: down to this share of it, and for at
+    # most so many times the steps that tol itself took.
+    least: float = 1e-8
+    more_steps: int = 3
+    # Few rows are solved for to a finer tolerance where a fifth of the steps allows it, or steps over this many numbers
+    # of kernel lines.
+    more_work: int = 50_000
+    # Steps for a gap that is wide end at a violation by which it should be this share of what is wide.
+    towards_gap: float = 0.5
+    # They are made without a look between them where all go through so few numbers.
+    at_once: int = 1_000_000
+
+
+class Slopes(NamedTuple):
+    """Derivatives of D by each v_i, and how far a pair of rows is from the optimality conditions.
+
+    Parameters
+    ----------
+    up, down : float64 ndarrays
+        Derivatives u upwards and d downwards; ∓∞ where there is a bound.
+    highest, lowest : float
+        The largest u and the smallest d; 0 is among both unless Σ v is kept.
+    """
+
+    up: Array
+    down: Array
+    highest: float
+    lowest: float
+
+
+def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: bool) -> Slopes:
+    """Derivatives of D at v, with those of largest violation."""
     if epsilon == 0:
-        return np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
-    up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
-    return up, np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
-
-
-def extremes(up: Array, down: Array, balanced: bool) -> tuple[float, float]:
-    """Largest u and smallest d; 0 is among both unless Σ v is kept."""
+        up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+    else:
+        up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
+        down = np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
     highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
-    return (highest, lowest) if balanced else (max(highest, 0.0), min(lowest, 0.0))
+    if not balanced:
+        highest, lowest = max(highest, 0.0), min(lowest, 0.0)
+    return Slopes(up, down, highest, lowest)
 
 
 class Progress:
@@ -85,11 +118,13 @@ class Tolerance:
         Objectives smaller than this are those of rounding.
     is_fixed : bool, default=False
         Whether it stays as it is.
+    settings : ToleranceSettings
     """
 
     tol: float
     least_size: float = 0.0
     is_fixed: bool = False
+    settings: ToleranceSettings = ToleranceSettings()
 
     def __post_init__(self) -> None:
         self.now, self._most_steps = self.tol, np.inf
@@ -99,10 +134,11 @@ class Tolerance:
 
         ``n_rows``: of a fit that ends with `closing_steps`, which take its place where steps are cheap.
         """
+        own = self.settings
         if self.now == self.tol:
-            self._most_steps = (1 + MORE_STEPS) * n_steps
-        is_enough = n_steps > self._most_steps or self.now < 1.5 * LEAST_TOL * self.tol
-        is_later = n_rows is not None and MORE_STEPS * n_steps * n_rows <= AT_ONCE
+            self._most_steps = (1 + own.more_steps) * n_steps
+        is_enough = n_steps > self._most_steps or self.now < 1.5 * own.least * self.tol
+        is_later = n_rows is not None and own.more_steps * n_steps * n_rows <= own.at_once
         if is_enough or is_later or not self._asks_more(objective, bound):
             return False
         self.now *= 0.1
@@ -115,7 +151,7 @@ class Tolerance:
         many copies of it to the last digits. ``n_rows``: numbers that a step goes through, of all fits that are made
         side by side.
         """
-        return max(n_steps // 5, MORE_WORK // max(1, n_rows))
+        return max(n_steps // 5, self.settings.more_work // max(1, n_rows))
 
     def steps_for_gap(
         self, objective: float, bound: float, violation: float, n_steps: int, n_rows: int
@@ -126,8 +162,10 @@ class Tolerance:
         """
         if not self._asks_more(objective, bound):
             return 0, violation
-        share = TOWARDS_GAP * GAP * max(abs(objective), self.least_size) / (objective - bound)
-        goal, left = max(LEAST_TOL * self.tol, share * violation), min(self._most_steps - n_steps, AT_ONCE // n_rows)
+        own = self.settings
+        share = own.towards_gap * GAP * max(abs(objective), self.least_size) / (objective - bound)
+        goal = max(own.least * self.tol, share * violation)
+        left = min(self._most_steps - n_steps, own.at_once // n_rows)
         return (max(0, int(left)) if goal < violation else 0), goal
 
     def _asks_more(self, objective: float, bound: float) -> bool:
@@ -265,13 +303,9 @@ class Dual(RowDual):
         found: Array = self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
         return found
 
-    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
-        """Derivatives u upwards and d downwards; ∓∞ where there is a bound."""
-        return slopes(v, g, lo, hi, self.epsilon)
-
-    def extremes(self, up: Array, down: Array) -> tuple[float, float]:
-        """Largest u and smallest d; 0 is among both unless the intercept is free."""
-        return extremes(up, down, self.balanced)
+    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> Slopes:
+        """Derivatives at v of some rows with these bounds."""
+        return slopes(v, g, lo, hi, self.epsilon, self.balanced)
 
     def intercept(self, v: Array, g: Array) -> float:
         """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
@@ -281,7 +315,7 @@ class Dual(RowDual):
         if len(free):
             up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
             return float(up.sum() / len(free))
-        highest, lowest = self.extremes(*self.slopes(v, g, self.lo, self.hi))
+        _, _, highest, lowest = self.slopes(v, g, self.lo, self.hi)
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0
 

@@ -31,6 +31,7 @@ from slimsvm.parts.dual_ascent.dual import Dual
 
 Array = np.ndarray
 
+# No experiment on record settles these.
 # Newton's steps at most; the share of the way to the nearest bound that one goes.
 ROUNDS, SHARE = 100, 0.99
 # μ is lowered to no less than this share of itself in a step.
@@ -251,7 +252,7 @@ class InteriorPoint:
         dual = self.dual
         v = dual.feasible(self._sums(self.sign * z))
         g = dual.target - self.newton.values @ v - dual.offset * v.sum()
-        highest, lowest = dual.extremes(*dual.slopes(v, g, dual.lo, dual.hi))
+        _, _, highest, lowest = dual.slopes(v, g, dual.lo, dual.hi)
         return Inside(v, g, highest - lowest)
 
 

@@ -1,35 +1,82 @@
 """What decomposition needs of the kernel matrix over its active rows: blocks, and changes of Kv.
 
-A kernel value costs about 0.14 ns + 0.0174 ns for each feature of a dense row, on each core; one that is kept costs the
-memory it comes from about as much when d is 50. So `Recomputed` keeps nothing, and `KernelCache` keeps lines where
-values are dearer.
+A kernel value costs a constant and something for each feature of a dense row; one that is kept costs the memory it
+comes from about as much when there are some 50 features. So `Recomputed` keeps nothing, and `KernelCache` keeps lines
+where values are dearer.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isqrt
 
 import numpy as np
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
+from slimsvm.parts.dual_ascent.dual import Slopes
 from slimsvm.parts.dual_ascent.row_set import KernelBlock
 from slimsvm.parts.problem import Kept, Room
 from slimsvm.rows import in_pieces
 
 Array = np.ndarray
 
+
+@dataclass(frozen=True)
+class LineSettings:
+    """How lines grow; docs/experiments/exact_solver.md, "Few rows as one working set", settles the numbers."""
+
+    # Lines that are made at a time: at least, at most, and as a share of those there are.
+    least: int = 128
+    most: int = 256
+    share: float = 0.5
+    # Of so many rows all are made at once: the search for the next ones takes longer.
+    few_rows: int = 1024
+    # Only for rows whose slopes are this near to the greatest, as a share of the violation.
+    near: float = 0.5
+
+
+@dataclass(frozen=True)
+class ValueSettings:
+    """Which kernel values are kept, and how many rows a working set has.
+
+    docs/experiments/exact_solver.md settles the sizes of sets, the costs ("When working sets give way"), and lines and
+    columns at once ("Which side of a block"). The others were chosen, not measured.
+    """
+
+    lines: LineSettings = LineSettings()
+    # Numbers in a dense row up to which values are computed anew each time, and up to which blocks are, rather than
+    # gathered from lines.
+    never_kept: int = 64
+    never_gathered: int = 160
+    # Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
+    gathered_set: int = 1024
+    computed_set: int = 2048
+    largest_set: int = 8192
+    # Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
+    whole_set: int = 4096
+    # What a kernel value costs: of any row, and for each of its numbers; and a step for each row of its working set.
+    # Only their proportions count.
+    value_cost: float = 0.14
+    number_cost: float = 0.0174
+    step_cost: float = 2.0
+    # Lines computed in one call where rows are folded on the way: enough for every thread, and a small temporary array.
+    lines_per_block: int = 96
+    # Rows that lie folded in memory: so many lines over so many columns are computed, then put where they belong. Lines
+    # are then the points, which stay in the caches; columns are the rows, which come from memory once for all.
+    lines_at_once: int = 256
+    columns_at_once: int = 2048
+    # Rows that the table of an online solver has room for at first.
+    first_slots: int = 256
+
+
+# What everything here has unless it is given others.
+USUAL = ValueSettings()
+
 # -- Lines of the kernel matrix over some rows, of which there are ever more: those of the rows that violate most
 # Steps on pairs move rows that have a line, and keep g of all. Where these are all but solved for, the rows that
 # violate most get lines, too. Few are made that no step asks for, none twice, and g never has to be computed anew:
 # for problems that take few steps for each row that is most of what working sets cost.
-
-# Lines that are made at a time: at least, at most, and as a share of those there are.
-LEAST_LINES, MOST_LINES, LINES_SHARE = 128, 256, 0.5
-# Of so many rows all are made at once: the search for the next ones takes longer.
-FEW_ROWS = 1024
-# Only for rows whose slopes are this near to the greatest, as a share of the violation.
-NEAR = 0.5
 
 
 class GrowingLines:
@@ -41,6 +88,7 @@ class GrowingLines:
     rows : int64 ndarray
     room : Room
         For the lines.
+    settings : LineSettings
 
     Attributes
     ----------
@@ -49,17 +97,20 @@ class GrowingLines:
     slots : int64 ndarray of shape (n,)
         Line of each row, or -1.
     diagonal : ndarray of shape (n,) or None
-        None: all lines are there.
+        None: all lines were made at once.
+    is_whole : bool
+        Whether all lines are there.
     """
 
-    def __init__(self, kernel_rows: KernelRows, rows: Array, room: Room):
-        n = len(rows)
+    def __init__(self, kernel_rows: KernelRows, rows: Array, room: Room, settings: LineSettings = USUAL.lines):
+        n, self.settings = len(rows), settings
         self.kernel_rows, self.rows, self.n_lines = kernel_rows, rows, 0
         self.values = room.array((n, n), kernel_rows.dtype)
         self.slots = np.full(n, -1)
         self._points = kernel_rows.points(rows)
         self.diagonal: Array | None = None
-        if n <= FEW_ROWS:
+        self.is_whole = not n
+        if n <= settings.few_rows:
             self.make(np.arange(n))
         else:
             self.diagonal = kernel_rows.diag(rows).astype(kernel_rows.dtype)
@@ -72,52 +123,31 @@ class GrowingLines:
             self.kernel_rows.block(self._points, rows=self.rows[places], out=self.values[lines])
             self.n_lines = lines.stop
             self.slots[places] = np.arange(lines.start, lines.stop)
+            self.is_whole = self.n_lines == len(self.slots)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all lines are there."""
-        return self.n_lines == len(self.slots)
-
-    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
-        """Make lines of those without that violate most, by their slopes and extremes; how many."""
-        missing, near = np.flatnonzero(self.slots < 0), NEAR * (highest - lowest)
-        up, down = up[missing], down[missing]
-        most = max(LEAST_LINES, min(MOST_LINES, int(LINES_SHARE * self.n_lines))) // 2
-        tops, bottoms = _greatest(up, highest - near, most), _greatest(-down, -lowest - near, most)
+    def make_worst(self, found: Slopes) -> int:
+        """Make lines of those without that violate most; how many."""
+        own, missing = self.settings, np.flatnonzero(self.slots < 0)
+        near = own.near * (found.highest - found.lowest)
+        up, down = found.up[missing], found.down[missing]
+        most = max(own.least, min(own.most, int(own.share * self.n_lines))) // 2
+        tops, bottoms = np.flatnonzero(up >= found.highest - near), np.flatnonzero(down <= found.lowest + near)
+        if len(tops) > most:
+            tops = tops[np.argpartition(-up[tops], most)[:most]]
+        if len(bottoms) > most:
+            bottoms = bottoms[np.argpartition(down[bottoms], most)[:most]]
         before = self.n_lines
         if len(tops) or len(bottoms):
             self.make(missing[np.union1d(tops, bottoms)])
         return self.n_lines - before
 
 
-def _greatest(values: Array, least: float, most: int) -> Array:
-    """Places of the greatest of the values that are at least so great, at most so many."""
-    places = np.flatnonzero(values >= least)
-    return places if len(places) <= most else places[np.argpartition(-values[places], most)[:most]]
-
-
-# Lines computed in one call: enough for every thread, and a small temporary array.
-LINES_PER_BLOCK = 96
-# Rows that lie folded in memory: LINES_AT_ONCE lines over COLUMNS_AT_ONCE columns are computed, then put where they
-# belong. Lines are then the points, which stay in the caches; columns are the rows, which come from memory once for
-# all.
-LINES_AT_ONCE, COLUMNS_AT_ONCE = 256, 2048
-# Numbers in a dense row up to which values are computed anew each time, and up to which blocks are, rather than
-# gathered from lines.
-NEVER_KEPT, NEVER_GATHERED = 64, 160
-# Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
-GATHERED_SET, COMPUTED_SET, LARGEST_SET = 1024, 2048, 8192
-# Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
-WHOLE_SET = 4096
-# Numbers of lines that one thread adds up, or copies, in a microsecond, about.
+# Numbers of lines that one thread adds up, or copies, in a microsecond, about: is it worth waking threads for?
 ADDED, COPIED = 2000, 500
-# Nanoseconds that a kernel value takes: of any row, and for each of its numbers; and that a step takes for each row of
-# its working set.
-VALUE_TIME, NUMBER_TIME, STEP_TIME = 0.14, 0.0174, 2.0
 
 
 def kernel_values(
-    kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room
+    kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room, settings: ValueSettings
 ) -> KernelCache | Recomputed:
     """Kernel values kept or computed anew, whichever is faster for these rows.
 
@@ -126,17 +156,19 @@ def kernel_values(
     n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
     if kept is not None and (len(active) < n or n * n * itemsize * kept.n_parts > memory_limit):
         kept = None
-    if not keeps_lines(kernel_rows):
-        return Recomputed(kernel_rows, memory_limit, active, kept, room)
+    if not keeps_lines(kernel_rows, settings):
+        return Recomputed(kernel_rows, memory_limit, active, kept, room, settings)
     if kept is not None:
-        found: KernelCache | Recomputed = kept.once("lines", lambda: KernelCache(kernel_rows, memory_limit, active))
+        found: KernelCache | Recomputed = kept.once(
+            "lines", lambda: KernelCache(kernel_rows, memory_limit, active, settings=settings)
+        )
         return found
-    return KernelCache(kernel_rows, memory_limit, active, room)
+    return KernelCache(kernel_rows, memory_limit, active, room, settings)
 
 
-def keeps_lines(kernel_rows: KernelRows) -> bool:
+def keeps_lines(kernel_rows: KernelRows, settings: ValueSettings) -> bool:
     """Whether values are dear enough to be kept."""
-    return numbers_per_value(kernel_rows) > NEVER_KEPT
+    return numbers_per_value(kernel_rows) > settings.never_kept
 
 
 def numbers_per_value(kernel_rows: KernelRows) -> float:
@@ -161,6 +193,7 @@ class Recomputed:
         Where lines of all rows are left.
     room : Room
         Memory for other lines and blocks.
+    settings : ValueSettings
 
     Attributes
     ----------
@@ -168,8 +201,17 @@ class Recomputed:
         Rows whose block fits.
     """
 
-    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room):
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        memory_limit: int,
+        active: Array,
+        kept: Kept | None,
+        room: Room,
+        settings: ValueSettings = USUAL,
+    ):
         self.kernel_rows, self.active, self.kept, self.room = kernel_rows, active, kept, room
+        self.settings = settings
         self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
         self._lines: GrowingLines | None = None  # of all active rows
         self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block
@@ -177,7 +219,7 @@ class Recomputed:
     @property
     def best_size(self) -> int:
         """Rows of a working set: a sixth of the active ones, within limits."""
-        return min(LARGEST_SET, max(COMPUTED_SET, len(self.active) // 6))
+        return min(self.settings.largest_set, max(self.settings.computed_set, len(self.active) // 6))
 
     def extend(self, rows: Array) -> None:
         """Let rows be active too, after those there are."""
@@ -192,15 +234,16 @@ class Recomputed:
     @property
     def whole_size(self) -> int:
         """Most active rows that are one working set at first."""
-        return WHOLE_SET
+        return self.settings.whole_set
 
     def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
         """Whether values computed for working sets took longer than their steps would have among all active rows.
 
         That takes kernel lines, too, which are computed once.
         """
-        of_value = VALUE_TIME + NUMBER_TIME * numbers_per_value(self.kernel_rows)
-        return of_value * n_values > len(self.active) * (STEP_TIME * n_steps + of_value * n_lines)
+        own = self.settings
+        of_value = own.value_cost + own.number_cost * numbers_per_value(self.kernel_rows)
+        return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_lines)
 
     def block(self, places: Array) -> KernelBlock:
         """Kernel values among the active rows at places; those of all are made when they are asked for."""
@@ -215,12 +258,15 @@ class Recomputed:
         self._latest = None
         if self._lines is None:
             if self.kept is not None and k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k)):
-                self._lines = self.kept.once("lines", lambda: GrowingLines(self.kernel_rows, self.active, Room()))
+                self._lines = self.kept.once("lines", lambda: self._growing(Room()))
             else:
-                self._lines = GrowingLines(self.kernel_rows, self.active, self.room)
+                self._lines = self._growing(self.room)
         lines = self._lines
         growing = None if lines.diagonal is None else lines
         return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
+
+    def _growing(self, room: Room) -> GrowingLines:
+        return GrowingLines(self.kernel_rows, self.active, room, self.settings.lines)
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
@@ -241,6 +287,7 @@ class KernelCache:
         Rows that are the columns at first.
     room : Room or None
         For the lines.
+    settings : ValueSettings
 
     Attributes
     ----------
@@ -248,8 +295,15 @@ class KernelCache:
         A line's columns are in the order of ``active``, as far as `lines` has filled them.
     """
 
-    def __init__(self, kernel_rows: KernelRows, memory_limit: int, active: Array, room: Room | None = None):
-        self.kernel_rows = kernel_rows
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        memory_limit: int,
+        active: Array,
+        room: Room | None = None,
+        settings: ValueSettings = USUAL,
+    ):
+        self.kernel_rows, self.settings = kernel_rows, settings
         self.memory_limit = memory_limit
         self.room = Room() if room is None else room
         self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
@@ -258,11 +312,11 @@ class KernelCache:
     @property
     def best_size(self) -> int:
         """Rows of a working set."""
-        return COMPUTED_SET if self._computes_blocks else GATHERED_SET
+        return self.settings.computed_set if self._computes_blocks else self.settings.gathered_set
 
     @property
     def _computes_blocks(self) -> bool:
-        return numbers_per_value(self.kernel_rows) <= NEVER_GATHERED
+        return numbers_per_value(self.kernel_rows) <= self.settings.never_gathered
 
     @property
     def n_slots(self) -> int:
@@ -276,9 +330,9 @@ class KernelCache:
         n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
         self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
         # Used again and again: memory that is new costs as much as the values it takes.
-        size = min(LINES_PER_BLOCK, n_slots) * capacity
+        size = min(self.settings.lines_per_block, n_slots) * capacity
         if self._puts_lines:
-            size = min(LINES_AT_ONCE, n_slots) * min(COLUMNS_AT_ONCE, capacity)
+            size = min(self.settings.lines_at_once, n_slots) * min(self.settings.columns_at_once, capacity)
         self._buffer = np.empty(size, self.kernel_rows.dtype)
         self._parts = [(0, len(active), self._columns(active))]
         self._slot_of = np.full(n, -1)
@@ -339,7 +393,7 @@ class KernelCache:
             self._valid[free], self._stamp[free] = 0, self._clock
         for lo, hi, points in self._parts:
             wanting = np.flatnonzero(self._valid[slots] <= lo)
-            step = LINES_AT_ONCE if points is None else LINES_PER_BLOCK
+            step = self.settings.lines_at_once if points is None else self.settings.lines_per_block
             for at in range(0, len(wanting), step):
                 part = wanting[at : at + step]
                 if points is None:
@@ -353,9 +407,9 @@ class KernelCache:
 
     def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
         """Compute columns lo to hi of the lines of rows, and put them into their slots."""
-        points, values, k = self.kernel_rows.points(rows), self.values, len(rows)
-        for first in range(lo, hi, COLUMNS_AT_ONCE):
-            columns = self.active[first : min(hi, first + COLUMNS_AT_ONCE)]
+        points, values, k, step = self.kernel_rows.points(rows), self.values, len(rows), self.settings.columns_at_once
+        for first in range(lo, hi, step):
+            columns = self.active[first : min(hi, first + step)]
             block = self._buffer[: len(columns) * k].reshape(len(columns), k)
             self.kernel_rows.block(points, rows=columns, out=block)
             core.put_lines(
@@ -415,7 +469,6 @@ class KernelCache:
 
 # -- Kernel values between the rows that an online solver keeps, all of them, as rows come and go ----------------------
 
-FIRST_SLOTS = 256
 # Kernel values worked on without a pause: some 10 ms. Ctrl-C is heard between two pieces.
 PIECE = 1 << 21
 
@@ -433,6 +486,8 @@ class KernelTable:
         Bytes for the values.
     name : str
         Whose table it is, for the message when it is full.
+    first_slots : int
+        Rows that it has room for at first.
 
     Attributes
     ----------
@@ -444,11 +499,11 @@ class KernelTable:
         No slot in use is beyond.
     """
 
-    def __init__(self, kernel_rows: KernelRows, memory_limit: int, name: str):
+    def __init__(self, kernel_rows: KernelRows, memory_limit: int, name: str, first_slots: int):
         self.kernel_rows, self.name = kernel_rows, name
         # While it grows there are two of them, one at least half as wide.
         self.most = isqrt(4 * memory_limit // (5 * kernel_rows.dtype.itemsize))
-        size = min(FIRST_SLOTS, self.most)
+        size = min(first_slots, self.most)
         self.values = np.zeros((size, size), kernel_rows.dtype)
         self.row = np.full(size, -1)
         self.top = 0

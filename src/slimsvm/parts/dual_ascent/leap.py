@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-# Free variables at most: the factor takes their number's third power, a third of a second.
+# Free variables at most: the factor takes their number's third power. Chosen, not measured.
 MOST_FREE = 3000
 # What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
 # is m³ / FACTOR; and what anything takes in Python, of few variables and of others. Steps are given FIRST more before
-# they are found to be too slow. A step takes as long as STEP numbers however few rows there are.
+# they are found to be too slow. A step takes as long as STEP numbers however few rows there are. How early leaps pay is
+# in docs/experiments/exact_solver.md, "Unscaled data, few free rows".
 FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
-
 # Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
 RIDGE = 4.0
 # Rounds in which variables are put on their bounds, and the share of all that may be.
 ROUNDS, MOST_PINNED = 8, 1 / 4
-# Of so few variables one bound is met after the other.
+# Of so few variables one bound is met after the other (same entry).
 FEW = 24
 # Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
 BYTES = 12

@@ -7,18 +7,18 @@ Python would take many times as long as the steps.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, is_time_over
-from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance
+from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import Inner
 from slimsvm.parts.dual_ascent.leap import Leaps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairFit, PairStates
-from slimsvm.parts.dual_ascent.row_set import CALL_WORK, KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import SMALL_N, Kept, Problem
 from slimsvm.parts.rounding import Doubt, sure_value
 from slimsvm.parts.run import Status
@@ -29,9 +29,18 @@ Array = np.ndarray
 
 # A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
 ROUNDING = 1e-16
-# Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
-STEPS_TOGETHER, STEPS_PER_ROW = 2000, 10
 TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """Which pairs are solved side by side; docs/experiments/exact_solver.md, "Few rows, many pairs of classes"."""
+
+    # Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
+    steps_together: int = 2000
+    steps_per_row: int = 10
+    # Rows of pairs that are solved side by side. Chosen, not measured.
+    rows_side_by_side: int = 1 << 16
 
 
 class PairRows(NamedTuple):
@@ -79,13 +88,15 @@ class PairSets:
         self.names = [(LAST, pair.classes) for pair in pairs]
         self.sizes = np.array([len(pair.rows) for pair in pairs])
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        self.most_together = [max(STEPS_TOGETHER, STEPS_PER_ROW * int(size)) for size in self.sizes]
+        own, self.in_set = problem.settings_of(PairSettings), problem.settings_of(SetSettings)
+        self.most_together = [max(own.steps_together, own.steps_per_row * int(size)) for size in self.sizes]
         self.places = np.concatenate([pair.places for pair in pairs])
         rows = np.concatenate([pair.rows for pair in pairs])
         positive = np.concatenate([pair.positive for pair in pairs])
         self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
         self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
-        self.tol = [Tolerance(problem.tol, is_fixed=problem.kept is not None) for _ in pairs]
+        is_fixed, of_tol = problem.kept is not None, problem.settings_of(ToleranceSettings)
+        self.tol = [Tolerance(problem.tol, is_fixed=is_fixed, settings=of_tol) for _ in pairs]
         self.inner: dict[int, Inner] = {}  # of pairs that take many steps
         self.leaps: dict[int, Leaps] = {}
         self.progress = [Progress(int(size)) for size in self.sizes]
@@ -152,7 +163,7 @@ class PairSets:
 
     def improve(self, is_open: list[int], closing: dict[int, tuple[int, float]], workspace: Array) -> None:
         """Some steps for pairs, so many that the call takes no longer than Ctrl-C may wait."""
-        at_once = max(1, CALL_WORK // int(self.sizes[is_open].sum()))
+        at_once = max(1, self.in_set.call_work // int(self.sizes[is_open].sum()))
         together, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
         alone: dict[int, int] = {}  # steps of pairs that have taken many
         for k in is_open:
@@ -205,6 +216,7 @@ class PairSets:
             max_steps=max_steps,
             workspace=workspace,
             leaps=self.leaps[k],
+            settings=self.in_set,
         )
 
     def values(self, k: int) -> Array:
@@ -289,8 +301,6 @@ class PairSets:
 
 # A share of v'Kv that is as good as nothing: what rounding takes off a bound is found out for all rows at once.
 LITTLE = 1e-11
-# Rows of pairs that are solved side by side.
-ROWS_SIDE_BY_SIDE = 1 << 16
 
 
 def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
@@ -335,8 +345,8 @@ class SharedKernelRun(OneVsOneRun):
     def solve_some(self) -> None:
         """Solve for the next pairs."""
         first = last = len(self.fits)
-        n = 0
-        while last < len(self.pairs) and (last == first or (self.is_shared and n <= ROWS_SIDE_BY_SIDE)):
+        n, most = 0, self.problem.settings_of(PairSettings).rows_side_by_side
+        while last < len(self.pairs) and (last == first or (self.is_shared and n <= most)):
             n += sum(self.sizes[c] for c in self.pairs[last])
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
-from slimsvm.parts.dual_ascent.dual import extremes, slopes
+from slimsvm.parts.dual_ascent.dual import Slopes, slopes
 from slimsvm.parts.dual_ascent.leap import STEP, Leaps, leap, products
 
 Array = np.ndarray
 
 TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
-# Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
-CALL_WORK = 1 << 23
-# The rows whose lines are there are solved for to this share of the violation of all, before there are more; to the
-# second where no other row violates enough to have a line made.
-GROWN_SHARE, ALONE_SHARE = 0.2, 0.02
-# Of this many rows, after this many steps for each, steps go on among those that can move, if they are no more than
-# this share, and to this share of the violation of all (LIBSVM's shrinking).
-WORTH_SHRINKING, SOON, SHRUNK_SHARE, FEW_SHARE = 128, 4, 0.5, 0.1
+
+
+@dataclass(frozen=True)
+class SetSettings:
+    """How steps inside a working set go; docs/experiments/exact_solver.md, "Unscaled data, few free rows"."""
+
+    # Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
+    call_work: int = 1 << 23
+    # The rows whose lines are there are solved for to this share of the violation of all, before there are more; to the
+    # second where no other row violates enough to have a line made. Chosen, not measured.
+    grown_share: float = 0.2
+    alone_share: float = 0.02
+    # Of this many rows, after this many steps for each, steps go on among those that can move, if they are no more than
+    # this share, and to this share of the violation of all (LIBSVM's shrinking).
+    worth_shrinking: int = 128
+    soon: int = 4
+    shrunk_share: float = 0.5
+    few_share: float = 0.1
+
+
+USUAL = SetSettings()
 
 
 class Solved(NamedTuple):
@@ -50,12 +64,10 @@ class Growing(Protocol):
     def make(self, rows: Array) -> None:
         """Make the lines of those of these rows that have none."""
 
-    def make_worst(self, up: Array, down: Array, highest: float, lowest: float) -> int:
-        """Make some lines of rows that violate most, by their slopes and extremes; how many."""
+    is_whole: bool  # all lines are there
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all lines are there."""
+    def make_worst(self, found: Slopes) -> int:
+        """Make some lines of rows that violate most; how many."""
 
 
 class KernelBlock(NamedTuple):
@@ -94,6 +106,7 @@ def solve_set(
     max_steps: int,
     workspace: Array | None = None,
     leaps: Leaps | None = None,
+    settings: SetSettings = USUAL,
 ) -> Solved:
     """Maximise D(v) over the variables of a working set, in v and g; when the time is over, the steps so far are all.
 
@@ -115,18 +128,20 @@ def solve_set(
         Memory to use again.
     leaps : Leaps or None
         When all free variables are moved at a time; None: never.
+    settings : SetSettings
 
     Returns
     -------
     Solved
     """
-    n, left, gain = len(v), max_steps, 0.0
+    n, left, gain, own = len(v), max_steps, 0.0, settings
     memory = {} if workspace is None else {"workspace": workspace}
-    now = _grown(block, g, v, bounds, balanced, epsilon, tol)
+    values = _values(block) | {"lo": bounds[0], "hi": bounds[1]}
+    now = _grown(block, g, v, bounds, balanced, epsilon, tol, own)
     few: Array | None = None  # rows that steps are made among; None: all
     while True:
-        size, most = (n, SOON * n if n >= WORTH_SHRINKING else left) if few is None else (len(few), left)
-        asked = min(max(1, CALL_WORK // max(1, size)), left, most)
+        size, most = (n, own.soon * n if n >= own.worth_shrinking else left) if few is None else (len(few), left)
+        asked = min(max(1, own.call_work // max(1, size)), left, most)
         if leaps is not None and leaps.least_wait(n) <= asked * (size + STEP):
             free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
             if leaps.wait(n, len(free)) <= 0:
@@ -138,9 +153,9 @@ def solve_set(
             asked = int(min(asked, leaps.wait(n, len(free)) / (size + STEP) + 1))
         how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
         if few is None:
-            made, risen, violation, middle = _steps(block, g, v, bounds, tol=now, **how)
+            made, risen, violation, middle = core.smo(**values, g=g, v=v, tol=now, **how)
         else:
-            made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, FEW_SHARE * violation), **how)
+            made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, own.few_share * violation), **how)
         left, gain = left - made, gain + risen
         if leaps is not None:
             leaps.note(made, size, risen)
@@ -148,30 +163,26 @@ def solve_set(
         if few is None and (made < asked or is_over):
             if made == asked or now <= tol or is_over:
                 return Solved(max_steps - left, gain, violation, middle)
-            now = _grown(block, g, v, bounds, balanced, epsilon, tol) if made else tol
-        elif is_over or n < WORTH_SHRINKING or (few is not None and not made):
+            now = _grown(block, g, v, bounds, balanced, epsilon, tol, own) if made else tol
+        elif is_over or n < own.worth_shrinking or (few is not None and not made):
             few = None
         else:
-            few, violation = _movable(g, v, bounds, balanced, epsilon, now)
+            few, violation = _movable(g, v, bounds, balanced, epsilon, now, own.shrunk_share)
 
 
 def _movable(
-    g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float
+    g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float, share: float
 ) -> tuple[Array | None, float]:
     """Rows that can be one of a violating pair, and the violation; None where steps should be made among all."""
-    up, down = slopes(v, g, *bounds, epsilon)
-    highest, lowest = extremes(up, down, balanced)
+    up, down, highest, lowest = slopes(v, g, *bounds, epsilon, balanced)
     few = np.flatnonzero((up > lowest) | (down < highest))
-    is_worth_it = highest - lowest > tol and len(few) <= SHRUNK_SHARE * len(v)
+    is_worth_it = highest - lowest > tol and len(few) <= share * len(v)
     return few if is_worth_it else None, highest - lowest
 
 
-def _steps(block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any) -> Any:
-    """Steps among all rows: how many, by how much D has risen, the violation that is left and the intercept."""
-    lines, slots, places, diagonal, _ = block
-    return core.smo(
-        lines=lines, slots=slots, places=places, diagonal=diagonal, g=g, v=v, lo=bounds[0], hi=bounds[1], **how
-    )
+def _values(block: KernelBlock) -> dict[str, Any]:
+    """What `core.smo` reads of a block."""
+    return {"lines": block.lines, "slots": block.slots, "places": block.places, "diagonal": block.diagonal}
 
 
 def _steps_among(
@@ -185,7 +196,7 @@ def _steps_among(
         None if block.diagonal is None else block.diagonal[few],
     )
     own_g, own_v = g[few], v[few]
-    made, gain, _, _ = _steps(part, own_g, own_v, (bounds[0][few], bounds[1][few]), **how)
+    made, gain, _, _ = core.smo(**_values(part), lo=bounds[0][few], hi=bounds[1][few], g=own_g, v=own_v, **how)
     change = own_v - v[few]
     moved = np.flatnonzero(change)
     if len(moved):
@@ -195,15 +206,22 @@ def _steps_among(
 
 
 def _grown(
-    block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float
+    block: KernelBlock,
+    g: Array,
+    v: Array,
+    bounds: tuple[Array, Array],
+    balanced: bool,
+    epsilon: float,
+    tol: float,
+    own: SetSettings,
 ) -> float:
     """Make lines of rows that violate most; to which violation those that have lines are to be solved."""
     if block.growing is None:
         return tol
-    up, down = slopes(v, g, *bounds, epsilon)
-    highest, lowest = extremes(up, down, balanced)
-    if highest - lowest <= tol:
+    found = slopes(v, g, *bounds, epsilon, balanced)
+    violation = found.highest - found.lowest
+    if violation <= tol:
         return tol
-    n_made = block.growing.make_worst(up, down, highest, lowest)
-    share = GROWN_SHARE if n_made else ALONE_SHARE
-    return tol if block.growing.is_whole else max(tol, share * (highest - lowest))
+    n_made = block.growing.make_worst(found)
+    share = own.grown_share if n_made else own.alone_share
+    return tol if block.growing.is_whole else max(tol, share * violation)

@@ -39,25 +39,40 @@ from slimsvm.parts.descent.vector_descent import VectorDescent
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.pursuit.principal_directions import Directions, Search
 from slimsvm.parts.run import Best, Fit, Run, Status
-from slimsvm.parts.span.smoothed_newton import FIRST_TAU, ConvexFinish, Point
+from slimsvm.parts.span.smoothed_newton import ConvexFinish, Point
 from slimsvm.parts.span.whitened_span import GrowingSubspace
 
 Array = np.ndarray
 
-# Vectors added at a time. While the basis has less than the share EARLY of max_basis: EARLY_GROWTH of those there are,
-# at least EARLY_VECTORS, since later ones make up for the choice. Then LATE_SHARE of max_basis, at least LEAST_VECTORS.
-# Where max_basis is below SMALL_BASIS the latter holds all along.
-EARLY, EARLY_GROWTH, EARLY_VECTORS, SMALL_BASIS = 0.6, 0.25, 8, 80
-LATE_SHARE, LEAST_VECTORS = 0.05, 4
-# Where all are moved in the end: MOVED_GROWTH of those there are, at least MOVED_FIRST.
-MOVED_GROWTH, MOVED_FIRST = 0.5, 8
-# While the basis grows Newton's steps end at a gap of the share GROWING_SHARE of the loss, or after GROWING_STEPS
-# steps.
-GROWING_SHARE, GROWING_STEPS = 0.02, 3
-# Soft argmaxes below this share of the largest are left out of a residual.
+# Soft argmaxes below this share of the largest are left out of a residual. Chosen, not measured.
 NEGLIGIBLE = 1e-6
-# The basis counts as complete after this many vain searches in a row.
+# The basis counts as complete after this many vain searches in a row. Chosen, not measured.
 MAX_REFUSED = 10
+
+
+@dataclass(frozen=True)
+class PursuitSettings:
+    """How many vectors come at a time, and how exactly is solved in between.
+
+    docs/experiments/subspace_pursuit.md settles the numbers: "How many vectors at a time", "The pursuit before a
+    descent", "How exactly to solve while the basis grows".
+    """
+
+    # While the basis has less than this share of max_basis, this share of the vectors there are come, at least so many,
+    # since later ones make up for the choice.
+    early: float = 0.6
+    early_growth: float = 0.25
+    early_vectors: int = 8
+    # Then this share of max_basis, at least so many; all along where max_basis is below ``small_basis``.
+    late_share: float = 0.05
+    late_vectors: int = 4
+    small_basis: int = 80
+    # Where all are moved in the end: this share of those there are, at least so many.
+    moved_growth: float = 0.5
+    moved_vectors: int = 8
+    # While the basis grows Newton's steps end at a gap of this share of the loss, or after so many steps.
+    growing_gap: float = 0.02
+    growing_steps: int = 3
 
 
 @dataclass(frozen=True)
@@ -90,7 +105,11 @@ class GrowingFinish(ConvexFinish):
         The tolerance is this share of C Σ ω_e ℓ_e; None: the usual one.
     """
 
-    loss_share: float | None = GROWING_SHARE
+    loss_share: float | None
+
+    def __init__(self, problem: Problem, *how: Any):
+        self.loss_share = problem.settings_of(PursuitSettings).growing_gap
+        super().__init__(problem, *how)
 
     def aim(self, loss_share: float | None) -> None:
         """Set ``loss_share``, and judge by it."""
@@ -141,7 +160,7 @@ class GrowingFinish(ConvexFinish):
         return super().tolerance() if self.loss_share is None else self.loss_share * self.loss()
 
     def _enter(self, u: Array, share: float) -> None:
-        super()._enter(u, share if u.any() else FIRST_TAU)
+        super()._enter(u, share if u.any() else self.settings.first_tau)
 
 
 @dataclass(frozen=True)
@@ -190,7 +209,7 @@ class PursuitRun(Run):
     def __init__(self, problem: Problem, plan: PursuitPlan, state: CutsState | None):
         self.problem, self.plan = problem, plan
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
-        m = problem.task.n_outputs
+        m, self.settings = problem.task.n_outputs, problem.settings_of(PursuitSettings)
         start = np.zeros((0, m)), np.zeros(m)
         known = isinstance(state, PursuitState) and state.model is not None
         self.directions: Directions | None = None
@@ -215,7 +234,7 @@ class PursuitRun(Run):
         self.descent: VectorDescent | None = None
         # Before they were moved: the model, and a bound on those of its vectors.
         self.unmoved: tuple[KernelExpansion, float] | None = None
-        self.newton.aim(GROWING_SHARE if self.growing else None)
+        self.newton.aim(self.settings.growing_gap if self.growing else None)
         self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
         self._note()
 
@@ -237,9 +256,9 @@ class PursuitRun(Run):
             self._grow()
             if not self.growing:
                 self._leave_directions()
-                newton.aim(GROWING_SHARE if self.sweeps else None)
+                newton.aim(self.settings.growing_gap if self.sweeps else None)
         record = newton.step()
-        for _ in range(GROWING_STEPS - 1 if self.growing else 0):
+        for _ in range(self.settings.growing_steps - 1 if self.growing else 0):
             if newton.converged:
                 break
             record = newton.step()
@@ -332,14 +351,14 @@ class PursuitRun(Run):
 
     def _batch(self) -> int:
         """Vectors to add at a time."""
-        rank, limit = self.space.rank, self.plan.max_basis
+        rank, limit, own = self.space.rank, self.plan.max_basis, self.settings
         if self.plan.vectors_per_cut:
             return self.plan.vectors_per_cut
         if self.sweeps:
-            return max(MOVED_FIRST, int(np.ceil(MOVED_GROWTH * rank)))
-        if rank < EARLY * limit and limit >= SMALL_BASIS:
-            return max(EARLY_VECTORS, int(EARLY_GROWTH * rank))
-        return max(LEAST_VECTORS, int(LATE_SHARE * limit))
+            return max(own.moved_vectors, int(np.ceil(own.moved_growth * rank)))
+        if rank < own.early * limit and limit >= own.small_basis:
+            return max(own.early_vectors, int(own.early_growth * rank))
+        return max(own.late_vectors, int(own.late_share * limit))
 
     def _residual(self) -> tuple[Residual, Array]:
         """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""

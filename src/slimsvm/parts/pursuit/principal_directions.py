@@ -27,10 +27,11 @@ from slimsvm.parts.problem import Problem
 Array = np.ndarray
 
 # directions="auto": DIRECTIONS of them and one more for every VECTORS_PER_DIRECTION vectors, at most the share SHARE of
-# the features; none below MIN_FEATURES features.
+# the features; none below MIN_FEATURES features (docs/experiments/subspace_pursuit.md, "Principal directions instead of
+# the whole space").
 DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES = 64, 16, 1 / 6, 192
 # Least share of the rows' variance that the directions must hold. Most of it, times γ, that they may leave: where
-# vectors can come no nearer to rows, kernel values vanish.
+# vectors can come no nearer to rows, kernel values vanish. Chosen, not measured, as are the next four.
 LEAST_HELD, MOST_LEFT = 0.8, 0.5
 # Rows that directions are found from, by one power iteration: SAMPLE_ROWS, or ROWS_PER_DIRECTION for each if that is
 # more.
@@ -61,10 +62,10 @@ class Directions:
     scale: Array
     V: Array
 
-    def seen(self, kernel_rows: KernelRows) -> Array:
-        """(Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type."""
+    def seen(self, kernel_rows: KernelRows, block_rows: int = BLOCK_ROWS) -> Array:
+        """(Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, so many rows at a time."""
         n, (d, q), dtype = kernel_rows.n_rows, self.V.shape, self.V.dtype
-        out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else BLOCK_ROWS
+        out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else block_rows
         right = (self.V / FOLDED_SCALE).astype(dtype)
         for lo in range(0, n, max(1, step)):
             part = out[lo : lo + step]

@@ -21,11 +21,12 @@ from slimsvm.parts.span.whitened_span import Subspace
 
 Array = np.ndarray
 
-# More rows than the accuracy's limit, or than this many for each coordinate, are sampled.
+# More rows than the accuracy's limit, or than this many for each coordinate, are sampled (docs/experiments/
+# subspace_pursuit.md, "How many rows a direction is made of").
 ROWS_PER_COORDINATE = 4
 CG_STEPS = 100
 # Numbers in a point up to which the second derivative of several outputs is formed as a whole: for exact directions,
-# and where many slow steps were taken.
+# and where many slow steps were taken (docs/experiments/newton_in_a_fixed_basis.md, "Several outputs").
 MAX_WHOLE, WHOLE_EFFORT = 1500, 8
 
 

@@ -4,7 +4,7 @@ r"""Two classes, or all pairs of several, over given vectors: the coefficients o
 
 with z_i the whitened coordinates of row i (`parts.span.whitened_span`) and a constant, so that ‖u‖ is the norm of
 the function and of the intercept. Rows are solved for one after another (dual coordinate ascent), until the derivatives
-of a pair are within `TOL` or its sweeps are spent: nothing bounds what is left. At prices of some tens and more
+of a pair are within a tolerance or its sweeps are spent: nothing bounds what is left. At prices of some tens and more
 `parts.span.smoothed_newton` is the faster one for two classes.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
@@ -27,11 +27,19 @@ from slimsvm.parts.span.smoothed_newton import subspace
 
 Array = np.ndarray
 
-# The derivatives at which a pair is done with (the margin is 1), and sweeps over its rows: of two classes, for which
-# there is Newton's method, and of each of several pairs. Late sweeps are short: most rows are at a bound and left out.
-TOL, MAX_SWEEPS, PAIR_SWEEPS = 0.1, 50, 1000
-# Numbers of one call.
-CALL_WORK = 1 << 27
+
+@dataclass(frozen=True)
+class AscentSettings:
+    """When a pair is done with; docs/experiments/automatic_choice.md has runs that 50 sweeps did not suffice for."""
+
+    # The derivatives at which a pair is done with; the margin is 1. Chosen, not measured.
+    tol: float = 0.1
+    # Sweeps over the rows of two classes, for which there is Newton's method, and of each of several pairs. Late sweeps
+    # are short: most rows are at a bound and left out.
+    sweeps: int = 50
+    pair_sweeps: int = 1000
+    # Numbers that one call into the core goes through: Ctrl-C is heard between two.
+    call_work: int = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class PairsInSpan:
         Without the vectors that lie in the span of the others.
     n_kernel_evals : int
     converged : bool
-        Whether the derivatives of every pair are within `TOL`.
+        Whether the derivatives of every pair are within the tolerance.
     """
 
     model: KernelExpansion
@@ -69,7 +77,8 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     kernel_rows, examples, pairs = problem.bind(), problem.examples, problem.task.class_pairs() or [(1, -1)]
     space = subspace(problem, kernel_rows, basis)
     rows = _Rows(space, problem.memory_limit // 2)
-    seeds, sweeps = problem.generator().integers(1, 2**62, len(pairs)), MAX_SWEEPS if len(pairs) == 1 else PAIR_SWEEPS
+    seeds, own = problem.generator().integers(1, 2**62, len(pairs)), problem.settings_of(AscentSettings)
+    sweeps = own.sweeps if len(pairs) == 1 else own.pair_sweeps
     u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
 
     def solve(lo: int, hi: int) -> None:
@@ -77,7 +86,7 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
             index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
             sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
             price = problem.C * examples.weights[index]
-            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, price, int(seeds[k]), sweeps)
+            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, price, int(seeds[k]), sweeps, own)
 
     run_tiles(solve, len(pairs), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
@@ -116,17 +125,17 @@ def _squares(Z: Array) -> Array:
 
 
 def _two_classes(
-    Z: Array, square: Array, rows: Array, sign: Array, price: Array, seed: int, max_sweeps: int
+    Z: Array, square: Array, rows: Array, sign: Array, price: Array, seed: int, max_sweeps: int, own: AscentSettings
 ) -> tuple[Array, bool]:
     """One pair's machine u, and whether it is solved for."""
     n, d = len(rows), Z.shape[1]
-    w, at_once = np.zeros(d), int(max(1, min(max_sweeps, CALL_WORK // (n * d))))
+    w, at_once = np.zeros(d), int(max(1, min(max_sweeps, own.call_work // (n * d))))
     call = core.ascend_linear.prepare(
         Z=Z, rows=rows, sign=sign, price=price, square=square, alpha=np.zeros(n), w=w,
-        active=np.zeros(n, dtype=np.int64), tol=TOL, max_sweeps=at_once,
+        active=np.zeros(n, dtype=np.int64), tol=own.tol, max_sweeps=at_once,
     )  # fmt: skip
     for _ in range(-(-max_sweeps // at_once)):
         seed, _, violation = call(random=seed)
-        if violation <= TOL:
+        if violation <= own.tol:
             return w, True
     return w, False

@@ -23,9 +23,6 @@ Array = np.ndarray
 # A list with an entry for each part, or where these are elsewhere what stands for it.
 Parts = Any
 
-# Up to so many rows the smoothed losses of all are kept between passes; beyond, they are made again, which is quick.
-KEPT_ROWS = 1 << 21
-
 
 @dataclass(frozen=True)
 class SmoothedRows:
@@ -102,15 +99,17 @@ class RowPasses:
     task : Task
     examples : Examples
         One for each row.
+    kept_rows : int
+        Up to so many rows smoothed losses are kept between passes.
     """
 
-    def __init__(self, space: Subspace, task: Task, examples: Examples):
+    def __init__(self, space: Subspace, task: Task, examples: Examples, kept_rows: int):
         self.space, self.task, self.whole = space, task, examples
         bounds = space.parts()
         parts = [examples] if len(bounds) == 1 else [examples.part(lo, hi) for lo, hi in bounds]
         self.starts = np.array([lo for lo, _ in bounds])
         self.examples = space.place(parts)
-        self.keeps = not space.is_remote and examples.n_rows <= KEPT_ROWS
+        self.keeps = not space.is_remote and examples.n_rows <= kept_rows
 
     def times(self, u: Array) -> Parts:
         """Z u, in parts."""

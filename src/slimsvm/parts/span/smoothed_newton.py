@@ -42,29 +42,53 @@ from slimsvm.tasks import Examples
 
 Array = np.ndarray
 
-# STAGE_SHARES: a stage ends when the next Newton step is expected to gain less than this share of the smoothing's gap.
-# SLOPE_SHARES: a line search ends when the slope has fallen to this share. The second values are for gaps below
-# THOROUGH.
-STAGE_SHARES, SLOPE_SHARES, THOROUGH = (0.1, 1e-3), (0.3, 0.1), 1e-6
-# τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
-TAU_FACTOR, GAP_SHARE = 0.3, 0.4
-# The first τ as a share of the mean loss: of a fit from 0, and of one from given coefficients.
-FIRST_TAU, NEXT_TAU = 1.0, 0.3
-# Directions are made of twice as many rows, and of rows of a quarter of the curvature, after a step that left more than
-# this share of what a step can gain.
-SLOW, MORE, MOST_EFFORT = 0.2, 2.0, 1e6
-# The first directions are made of so many times the usual number of rows at most, one for each EFFORT_ROWS: passes over
-# very many rows cost more than good directions do.
-EFFORT_ROWS, FIRST_EFFORT = 400_000, 25.0
 MAX_TRIALS = 20
-# Prices above FIRST_PRICE are reached from there, each PRICE_FACTOR times the one before.
-FIRST_PRICE, PRICE_FACTOR = 1e3, 10.0
-# The first steps are taken on one row in SAMPLE_STEP, where that leaves at least MIN_SAMPLE rows. They end at a gap of
-# the share FIRST_TOLERANCE of the objective, as do steps at a price below the problem's.
-SAMPLE_STEP, MIN_SAMPLE, FIRST_TOLERANCE = 16, 2000, 0.05
-# The end is reached after STALL_STEPS steps in a row that neither raised the bound nor lowered τ, the objective or the
-# smoothed objective by the share ROUNDING of it, or after MOST_STEPS steps at one τ.
-STALL_STEPS, ROUNDING, MOST_STEPS = 5, 1e-13, 200
+
+
+@dataclass(frozen=True)
+class NewtonSettings:
+    """How Newton's method goes from τ to τ, from a sample to all rows and from price to price.
+
+    docs/experiments/newton_in_a_fixed_basis.md settles the second values of the pairs (gaps of 1e-10), effort and the
+    prices; the others were chosen, not measured.
+    """
+
+    # A stage ends when the next Newton step is expected to gain less than this share of the smoothing's gap, a line
+    # search when the slope has fallen to that share. The second values are for gaps below ``thorough``.
+    stage_shares: tuple[float, float] = (0.1, 1e-3)
+    slope_shares: tuple[float, float] = (0.3, 0.1)
+    thorough: float = 1e-6
+    # τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
+    tau_factor: float = 0.3
+    gap_share: float = 0.4
+    # The first τ as a share of the mean loss: of a fit from 0, and of one from given coefficients.
+    first_tau: float = 1.0
+    next_tau: float = 0.3
+    # Directions are made of ``more`` times as many rows, and of rows of a quarter of the curvature, after a step that
+    # left more than the share ``slow`` of what a step can gain.
+    slow: float = 0.2
+    more: float = 2.0
+    most_effort: float = 1e6
+    # The first directions are made of at most ``first_effort`` times the usual number of rows, one for each
+    # ``effort_rows``: passes over very many rows cost more than good directions do.
+    effort_rows: int = 400_000
+    first_effort: float = 25.0
+    # Prices above the first are reached from there, each so many times the one before.
+    first_price: float = 1e3
+    price_factor: float = 10.0
+    # The first steps are taken on one row in ``sample_step``, where that leaves at least ``fewest_sampled`` rows. They
+    # end at a gap of the share ``first_tolerance`` of the objective, as do steps at a price below the problem's.
+    sample_step: int = 16
+    fewest_sampled: int = 2000
+    first_tolerance: float = 0.05
+    # The end is reached after so many steps in a row that neither raised the bound nor lowered τ, the objective or the
+    # smoothed objective by the share ``rounding`` of it, or after ``most_steps`` steps at one τ.
+    stalled_steps: int = 5
+    rounding: float = 1e-13
+    most_steps: int = 200
+    # Up to so many rows the smoothed losses of all are kept between passes; beyond, they are made again, which is
+    # quick.
+    kept_rows: int = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -126,13 +150,14 @@ class ConvexFinish:
         halfway: dict[str, Any] | None = None,
     ):
         check_smoothable(problem)
-        self.prices, self.kept_tau = prices_to(problem.C), tau
+        self.settings = own = problem.settings_of(NewtonSettings)
+        self.prices, self.kept_tau = prices_to(problem.C, own), tau
         self.idle: int
         self.values: Values
         self.problem, self.whole, self.rng = replace(problem, C=self.prices.pop(0)), space, rng
         self.tol, self.tol_relative = tol * problem.C1, tol_relative
-        self.thorough = tol_relative < THOROUGH
-        self.stage_share, self.slope_share = STAGE_SHARES[self.thorough], SLOPE_SHARES[self.thorough]
+        self.thorough = tol_relative < own.thorough
+        self.stage_share, self.slope_share = own.stage_shares[self.thorough], own.slope_shares[self.thorough]
         self.free = problem.intercept == "free"
         self.penalty = np.ones((space.rank + 1, 1))
         self.penalty[-1] = 0.0 if self.free else 1.0
@@ -140,17 +165,20 @@ class ConvexFinish:
         if halfway is not None:
             self._go_back(halfway)
             return
-        size = problem.examples.n_rows // SAMPLE_STEP
-        if start is None and size >= MIN_SAMPLE:
+        size = problem.examples.n_rows // own.sample_step
+        if start is None and size >= own.fewest_sampled:
             index = np.sort(rng.choice(problem.examples.n_rows, size, replace=False))
             self._see(space.restricted(index), sampled(problem.examples, index))
         u = np.zeros((space.rank + 1, problem.task.n_outputs)) if start is None else space.coordinates(*start)
-        self._enter(u, FIRST_TAU if start is None else NEXT_TAU)
+        self._enter(u, own.first_tau if start is None else own.next_tau)
 
     def _see(self, space: Subspace, examples: Examples) -> None:
         """Work on these rows from now on."""
         self.space, self.examples = space, examples
-        self.passes = RowPasses(space, self.problem.task, examples)
+        self.passes = self._passes(space, examples)
+
+    def _passes(self, space: Subspace, examples: Examples) -> RowPasses:
+        return RowPasses(space, self.problem.task, examples, self.settings.kept_rows)
 
     def training_error(self) -> float:
         """The task's error of what the best point predicts for the present rows."""
@@ -158,7 +186,7 @@ class ConvexFinish:
 
     def loss_at(self, u: Array) -> float:
         """Σ ω_e ℓ_e of all rows at a point."""
-        passes = RowPasses(self.whole, self.problem.task, self.problem.examples)
+        passes = self._passes(self.whole, self.problem.examples)
         return passes.smooth(passes.times(u), self.tau).loss
 
     @property
@@ -190,11 +218,11 @@ class ConvexFinish:
         """Go on from the best point on all rows, or at the next price."""
         if self.on_sample:
             self._see(self.whole, self.problem.examples)
-            self._enter(self.best.found.u, NEXT_TAU)
+            self._enter(self.best.found.u, self.settings.next_tau)
         else:
             self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
             self.kept_tau = self.tau
-            self._enter(self.best.found.u, NEXT_TAU)
+            self._enter(self.best.found.u, self.settings.next_tau)
             self._judge(max(bound, self.bound))
 
     def arrive(self) -> None:
@@ -244,25 +272,25 @@ class ConvexFinish:
     def _judge(self, bound: float) -> None:
         """Take the bound, and see whether the present rows are done with."""
         self.bound = bound
-        self.converged = self.best.objective - bound <= self.tolerance() or self.idle >= STALL_STEPS
+        self.converged = self.best.objective - bound <= self.tolerance() or self.idle >= self.settings.stalled_steps
 
     def _enter(self, u: Array, share: float) -> None:
         """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
-        self.point = Point(u, self.passes.times(u))
+        own, self.point = self.settings, Point(u, self.passes.times(u))
         self.best = Best(np.inf, self.point)
         self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
-        self.effort = min(max(1.0, self.examples.n_rows / EFFORT_ROWS), FIRST_EFFORT)
+        self.effort = min(max(1.0, self.examples.n_rows / own.effort_rows), own.first_effort)
         self.decrement = np.inf
         mean_loss = self.passes.smooth(self.point.scores, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
         # From a good start, begin with the τ that proves most of it; a rise that is rounding's proves nothing.
-        tau, rises = self.tau, share < FIRST_TAU
+        tau, rises = self.tau, share < own.first_tau
         while rises and self.values.smoothing_gap > 0.5 * self.tolerance():
             bound, tau = self.bound, self.tau
-            self.tau *= TAU_FACTOR
+            self.tau *= own.tau_factor
             self._evaluate()
-            rises = self.bound - bound > ROUNDING * abs(self.bound)
+            rises = self.bound - bound > own.rounding * abs(self.bound)
         if self.tau != tau and not rises:
             self.tau = tau
             self._evaluate()
@@ -270,25 +298,25 @@ class ConvexFinish:
 
     def _move(self) -> None:
         """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
-        now = self.values
+        now, own = self.values, self.settings
         du = self._direction()
         along = Point(du, self.passes.times(du))
         decrement = -float(np.sum(now.gradient * du))
-        if decrement > SLOW * self.decrement:
-            self.effort = min(MORE * self.effort, MOST_EFFORT)
+        if decrement > own.slow * self.decrement:
+            self.effort = min(own.more * self.effort, own.most_effort)
         self.decrement = decrement
         self.point, smoothed = self._search(along, decrement)
         target, tau = max(0.0, self.tolerance()), self.tau  # rounding may leave a share of the loss below 0
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
-            self.tau *= max(TAU_FACTOR, np.sqrt(GAP_SHARE * target / now.smoothing_gap))
+            self.tau *= max(own.tau_factor, np.sqrt(own.gap_share * target / now.smoothing_gap))
             self.decrement = np.inf
         del along  # its scores take memory
         self._evaluate(smoothed if self.tau == tau else None)
-        was, least = now.smoothed_objective, ROUNDING * abs(self.values.objective)
+        was, least = now.smoothed_objective, own.rounding * abs(self.values.objective)
         fell = was - self.values.smoothed_objective if self.tau == tau else self.values.smoothing_gap
         self.n_steps = self.n_steps + 1 if self.tau == tau else 0
         self.idle = 0 if fell > least else self.idle
-        self.converged = self.converged or self.n_steps >= MOST_STEPS
+        self.converged = self.converged or self.n_steps >= own.most_steps
 
     @property
     def _accuracy(self) -> Accuracy:
@@ -307,7 +335,7 @@ class ConvexFinish:
     def tolerance(self) -> float:
         """The gap at which the present rows are done with."""
         if self.on_the_way:
-            return FIRST_TOLERANCE * abs(self.best.objective)
+            return self.settings.first_tolerance * abs(self.best.objective)
         return min(self.tol, self.tol_relative * abs(self.best.objective) if np.isfinite(self.tol_relative) else np.inf)
 
     def _search(self, along: Point, decrement: float) -> tuple[Point, SmoothedRows | None]:
@@ -363,7 +391,7 @@ class ConvexFinish:
         linear, square = C * dual, float(np.sum(self.penalty * g * g))
         share = min(1.0, max(0.0, linear / square)) if square > 0 else 1.0
         bound = share * linear - 0.5 * share**2 * square
-        improved = max(self.best.objective - objective, bound - self.bound) > ROUNDING * abs(objective)
+        improved = max(self.best.objective - objective, bound - self.bound) > self.settings.rounding * abs(objective)
         self.idle = 0 if improved else self.idle + 1
         self.best = self.best.or_lower(objective, self.point)
         self._judge(max(self.bound, bound))
@@ -400,11 +428,11 @@ class ConvexFinish:
         self.point = Point(u, self.passes.shifted(self.point.scores, shift))
 
 
-def prices_to(C: float) -> list[float]:
+def prices_to(C: float, settings: NewtonSettings) -> list[float]:
     """Prices to solve for one after the other, the last one C."""
-    prices = [FIRST_PRICE]
+    prices = [settings.first_price]
     while prices[-1] < C:
-        prices.append(PRICE_FACTOR * prices[-1])
+        prices.append(settings.price_factor * prices[-1])
     return [*prices[:-1], C]
 
 

@@ -31,7 +31,7 @@ Array = np.ndarray
 # Kernel values computed at a time where they are not kept: what the processor's caches hold.
 BLOCK_BYTES = 1 << 22
 # Rows and columns of the tiles of dense products.
-TILE_ROWS, TILE_COLUMNS, CHUNK_ROWS = 128, 128, 2048
+TILE_ROWS, TILE_COLUMNS = 128, 128
 # Multiplications of one thread in a microsecond, about, of values that come from memory; and the microseconds of work
 # that a thread is woken for.
 WORK_PER_MICROSECOND, MICROSECONDS_PER_THREAD = 5_000, 100
@@ -90,7 +90,11 @@ class Subspace:
     kept : int64 ndarray of shape (r,)
         The independent basis vectors, those with a Cholesky pivot above `RANK_TOLERANCE` of their own k(b, b), in the
         order of their pivots. The others lie in the span of these up to rounding.
+    chunk_rows : int
+        Rows that are gathered at a time.
     """
+
+    chunk_rows = 2048
 
     def __init__(self, kernel_rows: KernelRows, basis: Any, constant: float, memory_limit: int):
         self.kernel_rows, self.constant = kernel_rows, constant
@@ -232,9 +236,9 @@ class Subspace:
     def coordinates_of(self, index: Array, v: Array) -> Array:
         """What `transposed` computes (r + 1, m), of v (b, m) over some rows, summed in the kernel's own precision."""
         out = np.zeros((self.rank, v.shape[1]))
-        for start in range(0, len(index), CHUNK_ROWS):
-            rows: Any = index[start : start + CHUNK_ROWS]
-            right = v[start : start + CHUNK_ROWS].astype(self.kernel_rows.dtype)
+        for start in range(0, len(index), self.chunk_rows):
+            rows: Any = index[start : start + self.chunk_rows]
+            right = v[start : start + self.chunk_rows].astype(self.kernel_rows.dtype)
             values = self._values
             if values is None:
                 values, rows = self.values(rows), slice(None)

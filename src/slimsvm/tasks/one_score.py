@@ -1,14 +1,15 @@
-"""Two classes: the usual hinge loss, LIBSVM's objective. Several labels per row: a hinge for each, over one basis."""
+"""Losses of one score: two classes (and each label of several), numbers, and one class."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from slimsvm import core
 from slimsvm.tasks.examples import Examples, unit_weights
-from slimsvm.tasks.task import RowDual, SmoothRowLoss, as_floats
+from slimsvm.tasks.task import Augmented, RowDual, SmoothRowLoss, Task, as_floats
 
 
 @dataclass(frozen=True)
@@ -139,3 +140,119 @@ class Multilabel(SmoothRowLoss):
         """Hamming loss: weighted share of wrong labels."""
         wrong = (np.asarray(predicted) > 0) != (examples.labels > 0)
         return float(np.average(wrong.mean(axis=1), weights=examples.weights))
+
+
+@dataclass(frozen=True)
+class Regression(SmoothRowLoss):
+    """ℓ = max(0, |y − f(x)| − ε).
+
+    The constant of a cut may be negative here, so Theorem 1 of the sampled-cut paper does not apply.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Half-width of the tube in which residuals cost nothing, in the units of y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import Regression
+    >>> task = Regression(epsilon=0.5)
+    >>> task.augment(np.zeros((2, 1)), np.zeros(0), task.encode(np.array([0.2, -3.0]))).coef.ravel()
+    array([ 0., -1.])
+    """
+
+    epsilon: float = 0.1
+    has_targets = is_compiled = True
+    step_loss = core.EPSILON_INSENSITIVE
+    bounded_by = "rows"
+
+    def __post_init__(self):
+        if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
+            raise ValueError(f"epsilon must be a number >= 0, found {self.epsilon!r}")
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Targets and weights as one-row examples."""
+        y = np.asarray(y, dtype=np.float64)
+        if y.ndim != 1 or not np.all(np.isfinite(y)):
+            raise ValueError("regression targets must be finite numbers, one per row")
+        return Examples(labels=y, weights=unit_weights(sample_weight, len(y)))
+
+    def row_dual(self, examples: Examples, price):
+        """The dual with one variable for each row, v_i = α_i − α_i*."""
+        return RowDual(examples.labels, float(self.epsilon), -price, price)
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        return core.RowLoss(
+            code=core.EPSILON_INSENSITIVE,
+            n_outputs=1,
+            n_classes=0,
+            targets=as_floats(examples.labels),
+            weights=as_floats(examples.weights),
+            cost=np.array([self.epsilon], np.float64),
+        )
+
+    def decode(self, scores, plain, examples=None):
+        """The score itself."""
+        return scores[:, 0]
+
+    def error(self, predicted, examples: Examples) -> float:
+        """Weighted mean absolute error."""
+        return float(np.average(np.abs(predicted - examples.labels), weights=examples.weights))
+
+
+@dataclass(frozen=True)
+class OneClass(Task):
+    """Rows without labels, of which at most a share ν is outside: LIBSVM's one-class SVM.
+
+    With f the expansion and b = −ρ the intercept,
+
+        min  ½‖w‖² + C (Σ ω_i max(0, −(f(x_i) + b)) + ν Ω b),
+
+    where the loss is the sum; the last term belongs to the intercept, and is what a solver must know about. Its dual is
+    max −½ v'Kv, 0 ≤ v_i ≤ C ω_i, Σ v_i = ν C Ω.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: a bound from above on the share of rows outside, and from below on that of support vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import OneClass
+    >>> task = OneClass(0.1)
+    >>> examples = task.encode(np.zeros(2))
+    >>> task.augment(np.array([[-1.0], [2.0]]), np.zeros(0), examples).coef.ravel()
+    array([1., 0.])
+    """
+
+    nu: float = 0.5
+    bounded_by = "rows"
+
+    def __post_init__(self):
+        if isinstance(self.nu, bool) or not (isinstance(self.nu, Real) and 0 < self.nu <= 1):
+            raise ValueError(f"nu must be a number in (0, 1], found {self.nu!r}")
+
+    @property
+    def intercept_price(self) -> float:  # type: ignore[override]
+        """ν."""
+        return self.nu
+
+    def row_dual(self, examples: Examples, price):
+        """The dual with one variable for each row."""
+        zeros = np.zeros(len(price))
+        return RowDual(zeros, 0.0, zeros, price, float(self.nu * price.sum()))
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Weights as one-row examples; of y only the length counts."""
+        return Examples(labels=np.ones(len(y), np.int8), weights=unit_weights(sample_weight, len(y)))
+
+    def augment(self, scores, plain, examples: Examples) -> Augmented:
+        """Loss-augmented argmax of every example."""
+        return Augmented(delta=np.zeros(len(scores)), coef=np.where(scores < 0, 1.0, 0.0))
+
+    def decode(self, scores, plain, examples=None):
+        """+1 inside, −1 outside."""
+        return np.where(scores[:, 0] >= 0, 1, -1)

@@ -1,4 +1,4 @@
-"""Axes along which the classes change, learned from the gradients of an SVM's scores."""
+"""Transformers of features: axes learned from the gradients of an SVM's scores, and normal deviates of ranks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
+from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.automatic import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.validation import check_at_least, checked_features
@@ -25,10 +27,12 @@ Array = np.ndarray
 
 # Kernel values that are computed at a time.
 BLOCK_VALUES = 1 << 22
+
 # Squared derivatives are not taken for smaller than this times the largest one.
 LEAST = 1e-12
 
 
+@with_shared_parameters
 class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turn the features to the axes along which the labels change, and stretch those along which they change fast.
 
@@ -105,7 +109,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def _n_features_out(self):
-        """Number of features that come out, for their names."""
+        """The number of transformed features, for their names."""
         return len(self.components_)
 
     @afresh
@@ -157,22 +161,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X):
-        """Features along the axes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            float32 if X is, otherwise float64.
-
-        Raises
-        ------
-        ValueError
-            X has NaN, infinite values, no numbers, or another number of features than in ``fit``.
-        """
+        """Features along the axes."""
         check_is_fitted(self)
         X = checked_features(self, X, reset=False)
         with one_blas_thread():
@@ -198,7 +187,11 @@ def model_of(estimator: Any) -> tuple[KernelExpansion, FoldedKernel]:
 
 
 def outer_product_of_gradients(
-    model: KernelExpansion, kernel: FoldedKernel, X: Array, n_jobs: int | None = None
+    model: KernelExpansion,
+    kernel: FoldedKernel,
+    X: Array,
+    n_jobs: int | None = None,
+    block_values: int = BLOCK_VALUES,
 ) -> Array:
     """The mean over rows of Σ_c ∇f_c ∇f_cᵀ, for the scores f_c of a model.
 
@@ -210,6 +203,8 @@ def outer_product_of_gradients(
     X : ndarray of shape (n, d)
     n_jobs : int or None
         Threads; the result does not depend on it.
+    block_values : int
+        Kernel values computed at a time.
 
     Returns
     -------
@@ -217,7 +212,7 @@ def outer_product_of_gradients(
     """
     basis, d = np.asarray(model.basis, np.float64), X.shape[1]
     metric = kernel.folding(d).metric
-    total, n_rows = np.zeros((d, d)), max(1, BLOCK_VALUES // len(basis))
+    total, n_rows = np.zeros((d, d)), max(1, block_values // len(basis))
     for lo in range(0, len(X), n_rows):
         x = X[lo : lo + n_rows].astype(np.float64)
         slopes = kernel.block_with_slopes(basis, x, n_jobs)[1]
@@ -244,3 +239,89 @@ def principal_axes(outer: Array, shrinkage: float) -> tuple[Array, Array]:
     axes = vectors.T[::-1]
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     return axes * np.sign(largest), np.sqrt(np.maximum(values[::-1], LEAST * values[-1]))
+
+
+@with_shared_parameters
+class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Replace each feature by the normal deviate of its rank; equal values share the mean of their ranks.
+
+    A value that a share p of the training rows lie below, with half of those equal to it, becomes Φ⁻¹(p), where Φ is
+    the distribution function of a standard normal variable. Between the values of the training rows the function is
+    linear, and beyond them constant. Like trees, the result depends on the order of the values alone.
+
+    Use it before an SVM for tables whose features have long tails, steps, or many equal values. Features are
+    not to be standardised afterwards: one that is equal in nearly all rows has a small variance, and is meant to have
+    little weight. (scikit-learn's ``QuantileTransformer`` moves all rows that have a feature's least value, often 0, to
+    -5.2 instead of to the mean of their ranks.)
+
+    Parameters
+    ----------
+    n_values : int, default=1000
+        Values of a feature that are kept, at least 2. Of a feature with more distinct values so many are kept, at equal
+        distances in their order.
+
+    Attributes
+    ----------
+    values_ : list of ndarrays of shape (n_kept,)
+        For each feature its kept values, ascending.
+    deviates_ : list of float64 ndarrays of shape (n_kept,)
+        What they become.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only when X has feature names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from slimsvm import SVC, NormalRanks
+    >>> X, y = [[0.0], [0.0], [1.0], [1000.0]], [0, 0, 1, 1]
+    >>> NormalRanks().fit_transform(X).ravel().round(2).tolist()
+    [-0.67, -0.67, 0.32, 1.15]
+    >>> make_pipeline(NormalRanks(), SVC()).fit(X, y).predict([[3.0]]).tolist()
+    [1]
+    """
+
+    def __init__(self, n_values=1000):
+        self.n_values = n_values
+
+    @afresh
+    def fit(self, X, y=None):
+        """Learn what the values become.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        NormalRanks
+            The transformer itself.
+
+        Raises
+        ------
+        ValueError
+            ``n_values`` is out of range, or X has NaN, infinite values or no numbers; the message names it.
+        """
+        check_at_least("n_values", self.n_values, 2)
+        X = checked_features(self, X, reset=True)
+        self.values_, self.deviates_ = [], []
+        for column in X.T:
+            values, counts = np.unique(column, return_counts=True)
+            below = np.cumsum(counts) - 0.5 * counts
+            if len(values) > self.n_values:
+                kept = np.unique(np.linspace(0, len(values) - 1, self.n_values).round().astype(np.int64))
+                values, below = values[kept], below[kept]
+            self.values_.append(values)
+            self.deviates_.append(ndtri(below / len(column)))
+        return self
+
+    def transform(self, X):
+        """Replace the features."""
+        check_is_fitted(self)
+        X = checked_features(self, X, reset=False)
+        ranks = np.empty(X.shape, X.dtype)
+        for feature, (values, deviates) in enumerate(zip(self.values_, self.deviates_, strict=True)):
+            ranks[:, feature] = np.interp(X[:, feature], values, deviates)
+        return ranks

@@ -1,18 +1,63 @@
-"""Two points become one in between."""
+"""Budget rules: how a model that has one point too many loses it, by a merger, a projection or a removal."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from slimsvm import core
-from slimsvm.budget.budget_rule import BudgetRule
+from slimsvm.kernels import Kernel
+
+
+class BudgetRule(BaseEstimator):
+    """A rule that removes one point from a model with too many; the core does the work (``core/budget/rules.h``).
+
+    Attributes
+    ----------
+    name : str
+        Key of `slimsvm.budget.BUDGET_RULES`.
+    code : int
+        The rule's in ``core/budget/rules.h``.
+    rbf_only : bool
+        Whether the rule makes new points, which only the RBF kernel has a formula for.
+    keeps_inverse : bool
+        Whether the rule needs the inverse of the points' kernel matrix.
+    """
+
+    name: ClassVar[str]
+    code: ClassVar[int]
+    rbf_only: ClassVar[bool] = False
+    keeps_inverse: ClassVar[bool] = False
+
+    def check(self, kernel: Kernel) -> None:
+        """Raise a ValueError where parameters are out of range or the kernel does not suit the rule."""
+        if self.rbf_only and not kernel.is_gaussian:
+            from slimsvm.budget import BUDGET_RULES
+
+            *others, last = [repr(name) for name, rule in BUDGET_RULES.items() if not rule.rbf_only]
+            raise ValueError(
+                f"maintenance={self.name!r} makes points that are not rows, and needs kernel='rbf' for that; found "
+                f"{kernel!r}. maintenance={', '.join(others)} and {last} work with every kernel"
+            )
+
+    def compiled(self, max_basis: int) -> core.Structure:
+        """The rule as compiled code takes it, for models of at most ``max_basis`` points."""
+        return core.BudgetRule(code=self.code, max_points=max_basis, pairs=1, contrast=np.inf)
+
+    def work(self, n_basis: int) -> int:
+        """Multiply-adds, about, of making room among ``n_basis`` points, beside their kernel values."""
+        return 10 * n_basis
+
 
 TABLE_SHAPE = (601, 201, 2)
+
 # Points of two signs merge where one weighs this many times the other.
 LEAST_CONTRAST = 2.0
+
 TABLE_COLUMNS = 20  # that one compiled call fills, in some 10 ms
 
 
@@ -65,7 +110,7 @@ class Merge(BudgetRule):
         self.two_signs = two_signs
 
     def check(self, kernel):
-        """See `BudgetRule.check`."""
+        """Check the kernel, ``search`` and ``two_signs``."""
         super().check(kernel)
         if self.search not in ("table", "golden-section"):
             raise ValueError(f"search must be 'table' or 'golden-section', found {self.search!r}")
@@ -73,7 +118,7 @@ class Merge(BudgetRule):
             raise ValueError(f"two_signs must be True or False, found {self.two_signs!r}")
 
     def compiled(self, max_basis):
-        """See `BudgetRule.compiled`."""
+        """The rule for one merger at a time."""
         return self._rule(max_basis, 1)
 
     def _rule(self, max_basis: int, pairs: int) -> core.Structure:
@@ -82,12 +127,12 @@ class Merge(BudgetRule):
         return core.BudgetRule(code=self.code, max_points=max_basis, pairs=pairs, contrast=contrast, table=table)
 
     def work(self, n_basis):
-        """See `BudgetRule.work`."""
+        """A table look-up or a golden section search for each candidate."""
         return (20 if self.search == "table" else 4000) * n_basis
 
 
 class MultiMerge(Merge):
-    """As `Merge`, but several pairs at a time: one search over the points then makes room for several steps.
+    """`Merge` of several pairs at a time: one search over the points then makes room for several steps.
 
     The point of the smallest coefficient merges with its best partner, what comes of it with the next best, and so on.
 
@@ -117,11 +162,56 @@ class MultiMerge(Merge):
         self.pairs = pairs
 
     def check(self, kernel):
-        """See `BudgetRule.check`."""
+        """Check also ``pairs``."""
         super().check(kernel)
         if isinstance(self.pairs, bool) or not isinstance(self.pairs, Integral) or self.pairs < 2:
             raise ValueError(f"pairs must be an integer >= 2, found {self.pairs!r}")
 
     def compiled(self, max_basis):
-        """See `BudgetRule.compiled`."""
+        """The rule for ``pairs`` mergers at a time."""
         return self._rule(max_basis, self.pairs)
+
+
+class Project(BudgetRule):
+    """The point whose projection onto the span of the others loses least goes: ‖Δ‖² = β_j² / (K⁻¹)_jj.
+
+    The inverse of the points' kernel matrix is kept up to date, O(B²) per new point. A new point within the span of
+    the others (up to rounding) never comes in: its coefficient goes to them. For every kernel.
+
+    References
+    ----------
+    Orabona, Keshet, Caputo: Bounded Kernel-Based Online Learning, JMLR 2009. Wang, Crammer, Vucetic: Breaking the
+    Curse of Kernelization, JMLR 2012.
+
+    Examples
+    --------
+    >>> from slimsvm.budget import Project
+    >>> Project()
+    Project()
+    """
+
+    name = "project"
+    code = 1
+    keeps_inverse = True
+
+    def work(self, n_basis):
+        """Count the multiply-adds that update the inverse."""
+        return 4 * n_basis**2
+
+
+class Remove(BudgetRule):
+    """The point of the smallest β² k(x, x) goes, and is lost: ‖Δ‖² = β² k(x, x). For every kernel.
+
+    References
+    ----------
+    Wang, Crammer, Vucetic: Breaking the Curse of Kernelization, JMLR 2012.
+
+    Examples
+    --------
+    >>> from slimsvm.budget import Remove
+    >>> Remove()
+    Remove()
+    """
+
+    name = "remove"
+    code = 2

@@ -1,0 +1,225 @@
+"""Shapley values of a model's scores.
+
+Scores are functions of features that are there or not. Every kernel here is h(Σ_f u_f(x_f, z_f)), by its formula: an
+absent feature's u_f is 0, or with a background row r that of r_f.
+
+Exact values. Some kernels are products over features, k(x, z) = Π_f k_f(x_f, z_f). With p_f = k_f(x_f, z_f), and q_f =
+1 for an absent feature or k_f(r_f, z_f) with a background row r, the value of a coalition S under one vector is Π_{f in
+S} p_f Π_{f not in S} q_f. A coalition of s of the other d − 1 features counts s! (d − 1 − s)! / d! = ∫_0^1 t^s (1 −
+t)^(d − 1 − s) dt, so that the sum over all coalitions is
+
+    phi_i = (p_i − q_i) ∫_0^1 Π_{f ≠ i} (t p_f + (1 − t) q_f) dt,
+
+the integral of a polynomial of degree d − 1: Gauss and Legendre's rule of ⌈d/2⌉ nodes has it exactly. All terms are
+positive, so that no digits cancel, where elementary symmetric polynomials of Möller and others' form (Mohammadi et al.,
+"Computing exact Shapley values in polynomial time for product-kernel methods", 2025) need care. The product without
+feature i is one from the left times one from the right: none is divided by, and any may be 0.
+
+Sampled values of other kernels. A permutation adds the features one by one; each gets what the score gains when it
+comes (Castro, Gómez and Tejada, Computers & Operations Research, 2009). With each permutation goes its reverse, which
+takes away much of the variance (Mitchell et al., JMLR 2022). The gains of every permutation add up to the score less
+the base value, so the means do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import roots_legendre
+
+from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.rows import as_rows, dense_rows
+from slimsvm.kernels.kernel_form import NUMPY
+from slimsvm.shapley.explanation import Explanation
+
+Array = np.ndarray
+
+
+class Terms(NamedTuple):
+    """u_f(x_f, z_f) of rows and vectors, and h."""
+
+    of: Callable[[Array, Array], Array]
+    map: Callable[[Array], Array]
+
+
+def terms_of(model: PlainModel) -> Terms:
+    """The two of a model's kernel; ``of(X, Z)`` has shape (n_features, n_rows, n_vectors)."""
+    kernel = model.kernel
+    gamma = np.broadcast_to(np.asarray(kernel.gamma, np.float64), (model.n_features,))[:, None, None]
+    if kernel.form == "products":
+        return Terms(lambda X, Z: gamma * _products(X, Z), lambda u: kernel.formula(u + kernel.coef0, NUMPY))
+    of_difference = OF_DIFFERENCE[kernel.form]
+    weight = (-0.5 if kernel.form == "squares" else -1.0) * kernel.unit * gamma
+    return Terms(lambda X, Z: weight * of_difference(_differences(X, Z)), lambda u: kernel.formula(u, NUMPY))
+
+
+OF_DIFFERENCE = {"squares": np.square, "absolute": np.abs}
+
+
+def _differences(X: Array, Z: Array) -> Array:
+    return X.T[:, :, None] - Z.T[:, None, :]
+
+
+def _products(X: Array, Z: Array) -> Array:
+    return X.T[:, :, None] * Z.T[:, None, :]
+
+
+# Numbers of the products from the left that are kept at a time.
+PRODUCT_NUMBERS = 1 << 18
+
+
+def product_values(model: PlainModel, coef: Array, X: Array, background: Array | None) -> Array:
+    """Shapley values (n, d, n_outputs) of scaled rows; ``coef`` (n_vectors, n_outputs) are coefficients of outputs."""
+    terms, vectors = terms_of(model), model.dense_vectors()
+    n, d, n_vectors = len(X), model.n_features, len(vectors)
+    nodes, weights = gauss_legendre(-(-d // 2))
+    absent = None if background is None else terms.map(terms.of(background, vectors))  # (d, n_background, n_vectors)
+    values = np.zeros((n, d, coef.shape[1]))
+    step_vectors = max(1, min(n_vectors, PRODUCT_NUMBERS // (d * len(nodes))))
+    step = max(1, PRODUCT_NUMBERS // (d * len(nodes) * step_vectors))
+    for first in range(0, n_vectors, step_vectors):
+        of_vectors = slice(first, first + step_vectors)
+        for lo in range(0, n, step):
+            present = terms.map(terms.of(X[lo : lo + step], vectors[of_vectors]))
+            if absent is None:
+                shares = integrals(present, np.ones((d, 1, 1)), nodes, weights)
+            else:
+                shares = np.zeros_like(present)
+                for r in range(absent.shape[1]):
+                    shares += integrals(present, absent[:, r : r + 1, of_vectors], nodes, weights)
+                shares /= absent.shape[1]
+            values[lo : lo + step] += np.moveaxis(shares @ coef[of_vectors], 0, 1)
+    return values
+
+
+def integrals(present: Array, absent: Array, nodes: Array, weights: Array) -> Array:
+    """Values phi of single vectors (d, n, n_vectors); ``absent`` may have one row, or one vector, for all."""
+    d = len(present)
+    difference = present - absent
+    factors = difference[..., None] * nodes
+    factors += absent[..., None]
+    left = np.empty_like(factors)
+    left[0] = weights
+    for f in range(1, d):
+        np.multiply(left[f - 1], factors[f - 1], out=left[f])
+    phi, right = np.empty_like(difference), np.ones_like(factors[0])
+    for f in range(d - 1, -1, -1):
+        phi[f] = np.einsum("...t,...t->...", left[f], right)
+        right *= factors[f]
+    phi *= difference
+    return phi
+
+
+@lru_cache(maxsize=16)
+def gauss_legendre(n: int) -> tuple[Array, Array]:
+    """Nodes and weights on [0, 1]."""
+    nodes, weights = roots_legendre(n)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+# Sums of features that are mapped at a time.
+SUM_NUMBERS = 1 << 20
+
+
+def sampled_values(
+    model: PlainModel, coef: Array, X: Array, background: Array | None, n_pairs: int, rng: np.random.RandomState
+) -> tuple[Array, Array]:
+    """Shapley values (n, d, n_outputs) of scaled rows, and their standard errors, by the same permutations for all."""
+    terms, vectors, d = terms_of(model), model.dense_vectors(), model.n_features
+    permutations = np.array([rng.permutation(d) for _ in range(n_pairs)])
+    orders = np.concatenate([permutations, permutations[:, ::-1]])
+    absent = np.zeros((d, 1, len(vectors))) if background is None else terms.of(background, vectors)
+    n_absent, n_outputs = absent.shape[1], coef.shape[1]
+    gains = np.empty((2 * n_pairs, d, n_outputs))
+    values, errors = np.empty((len(X), d, n_outputs)), np.empty((len(X), d, n_outputs))
+    step = max(1, SUM_NUMBERS // ((d + 1) * n_absent * len(vectors)))
+    for i, row in enumerate(X):
+        change = terms.of(row[None], vectors) - absent  # (d, n_absent, n_vectors)
+        for lo in range(0, 2 * n_pairs, step):
+            some = orders[lo : lo + step]
+            sums = np.empty((len(some), d + 1, n_absent, len(vectors)))
+            sums[:, 0] = absent.sum(axis=0)
+            np.cumsum(change[some], axis=1, out=sums[:, 1:])
+            sums[:, 1:] += sums[:, :1]
+            scores = terms.map(sums).mean(axis=2) @ coef
+            np.put_along_axis(gains[lo : lo + step], some[:, :, None], np.diff(scores, axis=1), axis=1)
+        pairs = 0.5 * (gains[:n_pairs] + gains[n_pairs:])
+        values[i] = pairs.mean(axis=0)
+        errors[i] = pairs.std(axis=0, ddof=1) / np.sqrt(n_pairs)
+    return values, errors
+
+
+def explain_scores(
+    model: PlainModel, X: Any, background: Any, n_permutations: int, rng: np.random.RandomState, names: list[str] | None
+) -> Explanation:
+    """Shapley values of the model's scores; see `slimsvm.explain`."""
+    if model.kind == "sequences" or model.kernel.form == "columns":
+        found = f"{model.kind}, kernel {model.kernel.name}"
+        raise ValueError(f"explain is for scores of rows of features, and there are none with {found}")
+    data = _rows(X, "X", model)
+    rows, absent = (
+        _scaled(model, data),
+        None if background is None else _scaled(model, _rows(background, "background", model)),
+    )
+    if absent is not None and not len(absent):
+        raise ValueError("background must have at least one row, found none")
+    output_names, mixing = _outputs(model)
+    coef, intercept = model.coef @ mixing, model.intercept @ mixing
+    errors = None
+    if model.vectors is None:
+        mean = np.zeros(model.n_features) if absent is None else absent.mean(axis=0)
+        values = (rows - mean)[:, :, None] * coef
+        base = mean @ coef + intercept
+    else:
+        base = _base(model, absent) @ coef + intercept
+        if model.kernel.is_exponential:
+            values = product_values(model, coef, rows, absent)
+        else:
+            values, errors = sampled_values(model, coef, rows, absent, -(-n_permutations // 2), rng)
+    bases = np.tile(base, (len(rows), 1))
+    if values.shape[2] == 1:
+        values, bases, errors = values[:, :, 0], bases[:, 0], None if errors is None else errors[:, :, 0]
+    return Explanation(values, bases, data, names, output_names, errors)
+
+
+def _rows(X: Any, name: str, model: PlainModel) -> Array:
+    """Rows of finite numbers as a float64 array."""
+    rows = as_rows(X, name)
+    if rows.shape[1] != model.n_features:
+        raise ValueError(f"{name} must have {model.n_features} features as in training, found {rows.shape[1]}")
+    dense = dense_rows(rows, 0, rows.shape[0])
+    if not np.isfinite(dense).all():
+        row, column = np.argwhere(~np.isfinite(dense))[0]
+        raise ValueError(f"{name} must hold finite numbers, found {dense[row, column]} in row {row}, column {column}")
+    return dense
+
+
+def _scaled(model: PlainModel, rows: Array) -> Array:
+    return rows if model.scaling is None else model.scaling.rows(rows)
+
+
+def _base(model: PlainModel, absent: Array | None) -> Array:
+    """Kernel values of all vectors where no feature is there: the mean over the background, or h(0)."""
+    terms, vectors = terms_of(model), model.dense_vectors()
+    if absent is None:
+        return terms.map(np.zeros(len(vectors)))
+    return np.mean([terms.map(terms.of(row[None], vectors).sum(axis=0))[0] for row in absent], axis=0)
+
+
+def _outputs(model: PlainModel) -> tuple[list[str] | None, Array]:
+    """Names of the outputs, None of a single one, and what makes them of the model's scores (n_scores, n_outputs)."""
+    same = np.eye(model.n_outputs)
+    if model.n_outputs == 1 or model.classes is None:
+        return None, same
+    classes = [str(label) for label in model.classes.tolist()]
+    pairs = list(combinations(range(len(classes)), 2))
+    if model.kind == "pairs":
+        return [f"{classes[a]} - {classes[b]}" for a, b in pairs], same
+    if model.kind == "classes" and model.options.get("decision_function_shape") == "ovo":
+        differences = np.stack([same[a] - same[b] for a, b in pairs], axis=1)
+        return [f"{classes[a]} - {classes[b]}" for a, b in pairs], differences
+    return classes, same
