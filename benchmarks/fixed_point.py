@@ -16,7 +16,7 @@ from slimsvm.cli import options
 from slimsvm.datasets import load
 from slimsvm.deploy.c_fixed_point import fixed_point
 from slimsvm.deploy.predictors import PREDICTORS
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 
 SETS: dict[str, dict[str, float]] = {
     "adult": {"C": 1.0, "gamma": 0.05},

@@ -20,7 +20,7 @@ from slimsvm.datasets import load
 from slimsvm.deploy.onnx_graph import write_onnx
 from slimsvm.deploy.onnx_numbers import numbers_for
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 
 # Large prices make coefficients that cancel.
 MODELS = {

@@ -72,13 +72,13 @@ def threads_for_all(monkeypatch):
     """Threads are used however small the work is; the result grows whenever others than the caller's are asked."""
     from slimsvm.core import threads
     from slimsvm.core.library import library
-    from slimsvm.kernels import operands
+    from slimsvm.kernels.operands import RowSizes, Sized
     from slimsvm.parts.span import whitened_span
 
     asked, submit = _Asked(library()), threads._submit
     library().slimsvm_share_from(0.0, 0.0)
-    monkeypatch.setattr(operands, "SMALL_WORK", 1)
-    monkeypatch.setattr(whitened_span, "MICROSECONDS_PER_THREAD", 1e-9)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(small_work=1))
+    monkeypatch.setattr(whitened_span, "WORK_PER_THREAD", 1)
     monkeypatch.setattr(threads, "_submit", lambda function, times: asked.append(times) or submit(function, times))
     yield asked
     library().slimsvm_share_from(10.0, 1000.0)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion as KernelExpansion
     from slimsvm.modelfile import ModelFileError as ModelFileError
     from slimsvm.rows import Blocks as Blocks
-    from slimsvm.shapley.explanation import Explanation as Explanation
+    from slimsvm.shapley import Explanation as Explanation
     from slimsvm.size_search.compact import Compact as Compact
     from slimsvm.solvers import BCFW as BCFW
     from slimsvm.solvers import BSCA as BSCA
@@ -80,7 +80,7 @@ _HOMES = homes_of(
         "model": ["KernelExpansion"],
         "modelfile": ["ModelFileError"],
         "rows": ["Blocks"],
-        "shapley.explanation": ["Explanation"],
+        "shapley": ["Explanation"],
         "size_search.compact": ["Compact"],
         "solvers": [
             "BCFW",

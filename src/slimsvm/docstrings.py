@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Sections in the order in which numpydoc has them.
-SECTIONS = "Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "References", "Examples"
+SECTIONS = (
+    "Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Notes", "References", "Examples",
+)  # fmt: skip
 
 NAMES = "Parameters", "Attributes"  # sections of names
 
@@ -73,7 +75,7 @@ def completed(doc: str | None, shared: str | None, of: Any = None, adds_sections
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
     """The text before the first section, and the sections by their titles."""
-    start, *parts = re.split(r"^([A-Z][a-z]+)\n-{3,}\n", doc + "\n", flags=re.MULTILINE)
+    start, *parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", doc + "\n", flags=re.MULTILINE)
     return start, dict(zip(parts[::2], (text.rstrip() + "\n" for text in parts[1::2])))
 
 

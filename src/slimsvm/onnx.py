@@ -14,7 +14,7 @@ from slimsvm.deploy.onnx_numbers import DOUBLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.probes import LOST_SHARE, check_rows_in_float32, rows_type
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.estimators.transformers import LearnedAxes
 
 __all__ = ["register"]

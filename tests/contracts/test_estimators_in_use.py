@@ -3,7 +3,6 @@
 import io
 import pickle
 import re
-import threading
 import warnings
 
 import joblib
@@ -30,6 +29,7 @@ from slimsvm.estimators import ESTIMATORS
 from slimsvm.kernels import KERNELS, RBF
 from slimsvm.solvers import SOLVERS
 from tasks_for_tests import NOT_FOR
+from threads_for_tests import in_threads
 
 # ---- containers
 
@@ -262,11 +262,7 @@ def test_two_threads_fit_at_once(name):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(key,)) for key in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(3))
     assert errors == []
     assert len(found) == 3
 

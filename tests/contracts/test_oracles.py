@@ -229,7 +229,8 @@ def test_uniform_products_are_those_with_the_live_cuts(name):
     proposal = UniformOracle(10).find(state, -np.inf, np.random.default_rng(0))
     cut, X = proposal.cut, CASES[name].problem(0)[1]
     K = naive.kernel_matrix(RBF(0.3), X, X) + 1.0
-    for live, product in zip(state.working_set.cuts, proposal.products):
+    assert len(state.working_set.cuts) > 0
+    for live, product in zip(state.working_set.cuts, proposal.products, strict=True):
         expected = np.sum(live.coef * (K[np.ix_(live.rows, cut.rows)] @ cut.coef))
         assert product == pytest.approx(expected, abs=1e-12)
 

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from slimsvm import core
 from slimsvm.core.library import ISAS, library_path
+from threads_for_tests import in_threads
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 
@@ -232,16 +232,12 @@ def test_any_number_of_threads_gives_the_same_bits(factors, n_threads):
 def test_several_python_threads_at_once(factors):
     expected, failures = product(*factors, 1), []
 
-    def work():
+    def work(number):
         for _ in range(20):
             if not np.array_equal(product(*factors, 3), expected):
-                failures.append(threading.get_ident())
+                failures.append(number)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(8))
     assert not failures
 
 

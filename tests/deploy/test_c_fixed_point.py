@@ -13,7 +13,7 @@ from fixtures.make_models import MODELS, dense_queries
 from slimsvm.cli import main
 from slimsvm.deploy.c_fixed_point import EXP2, fixed_point
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.kernels import RBF
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

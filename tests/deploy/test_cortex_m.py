@@ -11,7 +11,7 @@ import pytest
 import slimsvm
 from cortex_for_tests import compiled, run_on_processor
 from slimsvm.deploy.c_fixed_point import fixed_point
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "microcontroller.md"
 TOOLS = "arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"

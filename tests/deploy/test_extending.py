@@ -20,7 +20,7 @@ from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.kernels.inner_product import InnerProduct
 from slimsvm.kernels.kernel_form import Expression
 from slimsvm.kernels.shift_invariant import ShiftInvariant
-from slimsvm.shapley.values import explain_scores
+from slimsvm.shapley import explain_scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)

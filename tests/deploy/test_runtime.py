@@ -151,13 +151,18 @@ def test_features_that_no_vector_has_are_part_of_the_distance(kernel, offset, ru
             assert_near(model.scores(rows), scores["with"], 1e-9)
 
 
+def assert_scores(runtime, path, X):
+    """The runtime's scores of dense and of sparse rows are Python's."""
+    expected = scores_in_python(slimsvm.load_predictor(path), X)
+    with Model(runtime, path) as model:
+        assert_near(model.scores(X), expected)
+        assert_near(model.scores(sp.csr_array(X)), expected)
+
+
 def test_rows_far_from_the_origin_keep_their_digits(runtime, tmp_path):
     X, y = 1e8 + np.arange(20.0)[:, None], np.arange(20) % 2
     slimsvm.SVC(gamma=1.0).fit(X, y).save(tmp_path / "model.slim")
-    expected = scores_in_python(slimsvm.load_predictor(tmp_path / "model.slim"), X)
-    with Model(runtime, tmp_path / "model.slim") as model:
-        assert_near(model.scores(X), expected)
-        assert_near(model.scores(sp.csr_array(X)), expected)
+    assert_scores(runtime, tmp_path / "model.slim", X)
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(clip=True)])
@@ -166,10 +171,7 @@ def test_a_pipeline_takes_rows_as_they_are(scaler, machine, runtime, tmp_path):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3) + np.eye(60, 30) * 100.0
     slimsvm.save(make_pipeline(scaler, machine).fit(X[:50], X[:50, 0] > 0.1), tmp_path / "model.slim")
-    expected = scores_in_python(slimsvm.load_predictor(tmp_path / "model.slim"), X)
-    with Model(runtime, tmp_path / "model.slim") as model:
-        assert_near(model.scores(X), expected)
-        assert_near(model.scores(sp.csr_array(X)), expected)
+    assert_scores(runtime, tmp_path / "model.slim", X)
 
 
 def test_sequences_of_any_length(runtime):

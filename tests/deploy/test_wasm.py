@@ -17,7 +17,7 @@ from slimsvm.cli import main
 from slimsvm.deploy import wasm_module
 from slimsvm.deploy.plain_model import read_plain_model
 from slimsvm.deploy.predictors import PREDICTORS
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 
 MOST_BYTES, MOST_LINES = 60_000, 100
 needs_runtime = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")

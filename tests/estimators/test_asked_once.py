@@ -206,7 +206,7 @@ def test_predictions_are_the_users_own():
     clf = StructuredSVM(task, gamma=0.5).fit(list(X[:, None]), [task.made(grade) for grade in y])
     first = clf.predict(list(X[:, None]))
     wanted = [labelling.copy() for labelling in first]
-    for labelling, right in zip(first, wanted):
+    for labelling, right in zip(first, wanted, strict=True):
         np.testing.assert_array_equal(labelling, right)
         labelling[:] = -1
     np.testing.assert_array_equal(clf.predict(list(X[:, None])), wanted)

@@ -24,7 +24,7 @@ from slimsvm import (
     ViolatedCuts,
 )
 from slimsvm.estimators import ESTIMATORS
-from slimsvm.estimators._shared.validation import check_finite
+from slimsvm.estimators._shared.input_checks import check_finite
 from slimsvm.kernels import KERNELS
 from slimsvm.rows.arrays import CHECKED_VALUES
 from slimsvm.solvers import SOLVERS

@@ -10,10 +10,10 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
-from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import TrialSettings, evenly
 from slimsvm.kernels import Laplacian
+from slimsvm.parts.problem import VALUES_OF_C
 from slimsvm.parts.run import Status
 from slimsvm.tasks import ExampleTask, FBeta
 

@@ -120,7 +120,7 @@ def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen
     X, y = noisy(900)
     edited = CrossTrainedSVC(gamma=2.0, random_state=0, n_jobs=1).edit(X, y)
     unseen = np.ones_like(edited.first.margins, bool)
-    for mask, subset in zip(unseen, edited.split.subsets):
+    for mask, subset in zip(unseen, edited.split.subsets, strict=True):
         mask[subset] = False
     judged = unseen.any(axis=0)
     wrong = (edited.first.margins * unseen).sum(axis=0)[judged] <= 0

@@ -130,6 +130,16 @@ def test_scales_of_pairs_of_classes_and_of_regression():
         assert gamma[1] > 2 * np.delete(gamma, 1).max()
 
 
+def test_scales_take_half_the_usual_steps(monkeypatch):
+    fits, solve = [], Refine.solve
+    monkeypatch.setattr(Refine, "solve", lambda *args, **options: fits.append(solve(*args, **options)) or fits[-1])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5120, 3))
+    SVC(gamma="learn", solver="exact", random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    (fit,) = fits
+    assert len(fit.history) == 300  # sweeps of ten batches
+
+
 def test_scales_and_a_price_on_rows_held_out(noisy_moons):
     X, y = noisy_moons[:2]
     clf = SVC(C="validate", gamma="learn", solver="exact", random_state=0).fit(X, y)

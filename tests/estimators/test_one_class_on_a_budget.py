@@ -13,14 +13,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
+from estimators.test_one_class import rows
 from slimsvm import BSCA, BSGD, LASVM, OneClassSVM
 
 BOTH = pytest.mark.parametrize("solver", [BSCA, BSGD])
-
-
-def rows(n=120, seed=0):
-    rng = np.random.default_rng(seed)
-    return np.vstack([rng.normal(size=(n - n // 10, 2)), rng.uniform(-5, 5, size=(n // 10, 2))])
 
 
 def machine(solver, **options):

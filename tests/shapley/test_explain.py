@@ -17,7 +17,7 @@ from kernel_cases import WITH_FORMULA
 from slimsvm import SVC, SVR, OrdinalSVC, RankSVM, SequenceSVM
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.kernels import get_kernel
-from slimsvm.shapley.values import explain_scores
+from slimsvm.shapley import explain_scores
 
 KERNELS = {
     "rbf": lambda x, z, gamma: np.exp(-np.sum(gamma * (x - z) ** 2)),
@@ -135,7 +135,7 @@ def test_the_same_in_blocks(monkeypatch):
     model, _, _ = a_model("rbf", 9, n_vectors=11)
     X, background = np.random.default_rng(0).normal(size=(2, 8, 9))
     whole = [explained(model, X, rows).values for rows in (None, background)]
-    monkeypatch.setattr("slimsvm.shapley.values.PRODUCT_NUMBERS", 100)
+    monkeypatch.setattr("slimsvm.shapley.PRODUCT_NUMBERS", 100)
     for rows, expected in zip((None, background), whole, strict=True):
         np.testing.assert_allclose(explained(model, X, rows).values, expected, rtol=1e-12, atol=1e-14)
 

@@ -1,7 +1,6 @@
 """`Blocks`: any rows by number, what is kept, and what is refused."""
 
 import pickle
-import threading
 import time
 from functools import partial
 
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from block_rows_cases import in_blocks, pieces
 from slimsvm import BSCA, SVC, Blocks, Condense, CrossTrainedSVC, GridSearchSVC, OneClassSVM, OrdinalSVC, RankSVM
 from slimsvm.rows import ChosenRows, as_rows
+from threads_for_tests import in_threads
 
 
 def some_rows(n=200, d=3, dtype=np.float32):
@@ -147,11 +147,7 @@ def test_threads_share_blocks():
             if not (rows.slice(lo, lo + 100, np.float32) == X[lo : lo + 100]).all():
                 wrong.append(lo)
 
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(read, range(4))
     assert not wrong
 
 

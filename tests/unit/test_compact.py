@@ -14,8 +14,8 @@ from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.size_search import compact, moves, size_search
-from slimsvm.size_search.moves import MoveSettings
+from slimsvm.size_search import compact, reduced_models, size_search
+from slimsvm.size_search.reduced_models import MoveSettings
 from slimsvm.size_search.trials import (
     FEW_ROWS,
     FOLDS,
@@ -102,13 +102,13 @@ def test_the_same_model_again_for_any_number_of_threads(fitted):
 
 def test_all_is_done_by_one_thread_of_the_linear_algebra(monkeypatch):
     """Others would spin beside ours, and have other bits."""
-    seen, descend = [], moves.descend
+    seen, descend = [], reduced_models.descend
 
     def noting(*args):
         seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return descend(*args)
 
-    monkeypatch.setattr(moves, "descend", noting)
+    monkeypatch.setattr(reduced_models, "descend", noting)
     SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(*moons(300))
     assert set(seen) == {1}
 
@@ -389,7 +389,7 @@ def test_an_interrupted_search_returns_the_exact_machine_of_a_part_and_warns(mon
     def press_ctrl_c(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(moves, place, press_ctrl_c)
+    monkeypatch.setattr(reduced_models, place, press_ctrl_c)
     X, y = moons(600)
     settings = {"C": 10.0, "gamma": 1.0, "kernel": "laplacian" if place == "greedy" else "rbf"}
     with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): the exact machine of 400 of the rows"):

@@ -251,7 +251,7 @@ def test_the_fixed_point_is_one(problem, gamma, sparse):
     started = problem[0][:4].astype(float)
     moved = FixedPoint(max_iter=500, tol=0.0).moved(residual, started, np.random.default_rng(0))
     parts = residual.terms(np.random.default_rng(0))
-    for before, after in zip(started, moved):
+    for before, after in zip(started, moved, strict=True):
         slope = [np.abs(value_and_gradient(residual.kernel_rows.kernel, parts, b)[1]).max() for b in (before, after)]
         assert slope[1] < 1e-3 * slope[0]
 

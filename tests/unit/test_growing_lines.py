@@ -11,7 +11,7 @@ from slimsvm.kernels import RBF, KernelRows
 from slimsvm.parts.dual_ascent import kernel_values
 from slimsvm.parts.dual_ascent.dual import Slopes
 from slimsvm.parts.dual_ascent.kernel_values import GrowingLines, LineSettings, ValueSettings
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.smo import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem, Room
 from slimsvm.rows import as_rows
 from slimsvm.solvers.exact import Exact

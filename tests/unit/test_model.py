@@ -21,8 +21,8 @@ from slimsvm.kernels import (
     Polynomial,
     Precomputed,
     Sigmoid,
-    kernel_rows,
 )
+from slimsvm.kernels.operands import RowSizes, Sized
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import read_model, write_model
 
@@ -120,7 +120,7 @@ def test_what_was_prepared_is_not_pickled_and_threads_may_prepare_at_once():
 def test_rows_folded_in_small_parts_have_the_same_scores(dtype, monkeypatch):
     model, X = expansion(RBF(0.3), K=300, dtype=dtype), rows(5000)
     scores = model.scores(X, n_jobs=1)
-    monkeypatch.setattr(kernel_rows, "FOLDED_BYTES", 1000)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(folded_bytes=1000))
     for n_jobs in (1, 3):
         np.testing.assert_array_equal(model.scores(X, n_jobs=n_jobs), scores)
 

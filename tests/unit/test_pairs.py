@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slimsvm.kernels import KERNELS, KernelRows, get_kernel, pairs
+from slimsvm.kernels import KERNELS, KernelRows, get_kernel
+from slimsvm.kernels.operands import RowSizes, Sized
 from slimsvm.kernels.pairs import between
 from tests import naive
 
@@ -22,7 +23,7 @@ def test_values_between_few_vectors_are_those_of_many(name, dtype, others, monke
     found = between(rows, some, others)
     assert rows.counter.n == found.size
     np.testing.assert_allclose(found, naive.kernel_matrix(kernel, some, some if others is None else others), rtol=1e-6)
-    monkeypatch.setattr(pairs, "FEW_BYTES", 0)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(few_bytes=0))
     np.testing.assert_array_equal(found, between(rows, some, others))
     sparse = between(KernelRows(kernel, csr_array(ROWS)), csr_array(some), others)
     np.testing.assert_allclose(found, sparse, rtol=1e-6)

@@ -8,6 +8,7 @@ from slimsvm import SVC
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.estimators._shared import kernel_estimator
 from slimsvm.kernels import KernelRows, get_kernel, operands
+from slimsvm.kernels.operands import RowSizes, Sized
 from slimsvm.model import KernelExpansion
 from slimsvm.solvers import LowRank
 
@@ -21,25 +22,25 @@ def rows_and_points(d, dtype, n=500, k=70):
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid", "laplacian"])
 @pytest.mark.parametrize("d", [1, 5, 8, 13, 200])
 def test_the_same_bits_as_of_rows_folded_before(kernel, d, dtype, monkeypatch):
-    monkeypatch.setattr(operands, "SMALL_WORK", 1)
     X, Z, coef = rows_and_points(d, dtype)
     for precision in ("float32", "float64"):
         kept = KernelRows(get_kernel(kernel, gamma=0.1), X, dtype=precision, n_jobs=1)
         expected = kept.scores(kept.points_of(Z), coef, segments=np.array([0, 20, 70]))
         for n_jobs in (1, 3):
+            monkeypatch.setattr(Sized, "sizes", RowSizes(small_work=1))
             rows = KernelRows(kept.kernel, X, dtype=precision, n_jobs=n_jobs, memory_limit=0, centre=kept.centre)
             assert rows.raw is X or np.shares_memory(rows.raw, X)
             points = rows.points_of(Z)
             np.testing.assert_array_equal(rows.scores(points, coef, segments=np.array([0, 20, 70])), expected)
             assert not rows.may_be_infinite
-            monkeypatch.setattr(operands, "CALL_WORK", 100 * len(Z) * (d + 16))
+            monkeypatch.setattr(Sized, "sizes", RowSizes(small_work=1, call_work=100 * len(Z) * (d + 16)))
             np.testing.assert_array_equal(rows.scores(points, coef, segments=np.array([0, 20, 70])), expected)
             assert rows.counter.n == 2 * len(X) * len(Z)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rows_are_folded_into_the_same_memory_again(n_jobs, monkeypatch):
-    monkeypatch.setattr("slimsvm.kernels.kernel_rows.SMALL_WORK", 1)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(small_work=1))
     X, Z, _ = rows_and_points(8, np.float32)
     rows = KernelRows(get_kernel("rbf"), np.asfortranarray(X), memory_limit=0, n_jobs=n_jobs)
     points, made, folder = rows.points_of(Z), [], operands.DenseFolder
@@ -92,7 +93,7 @@ CLASSES = {
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize("m", [1, 3])
 def test_labels_are_those_of_the_scores(classes, m, monkeypatch):
-    monkeypatch.setattr(operands, "SMALL_WORK", 1)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(small_work=1))
     classes = classes[: max(2, m)]
     X, Z, _ = rows_and_points(5, np.float32)
     coef = np.random.default_rng(1).integers(-1, 2, size=(len(Z), m)).astype(float)
@@ -104,7 +105,7 @@ def test_labels_are_those_of_the_scores(classes, m, monkeypatch):
         labels = model.labels(rows, classes, n_jobs=3)
         assert labels.dtype == classes.dtype
         assert labels.tolist() == classes[codes].tolist()
-    monkeypatch.setattr(operands, "CALL_WORK", 1)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(small_work=1, call_work=1))
     assert model.labels(X, classes, n_jobs=2).tolist() == classes[codes].tolist()
     np.testing.assert_array_equal(model.scores(X, n_jobs=2), scores)
     assert model.labels(X[:0], classes).shape == (0,)

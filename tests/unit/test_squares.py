@@ -55,7 +55,7 @@ def test_the_same_bits_for_any_number_of_threads(dtype, threads_for_all):
         _, _, growing, _ = spaces(Subspace.chunk_rows + 50, 130, dtype, n_jobs)
         z = growing.whitened(np.arange(Subspace.chunk_rows + 50))
         found.append((z, growing.gram(z, np.linspace(0, 1, len(z))), growing.times(np.ones((growing.rank + 1, 1)))))
-    for one, four in zip(*found):
+    for one, four in zip(*found, strict=True):
         np.testing.assert_array_equal(one, four)
 
 

@@ -21,6 +21,7 @@ import slimsvm
 from slimsvm.core import threads
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs, run_tiles, run_together
 from slimsvm.lazy import made_once
+from threads_for_tests import in_threads
 
 
 def blas_threads():
@@ -192,11 +193,7 @@ def test_nested_and_from_many_threads_at_once():
 
         run_tiles(function, 20, 2 + i)  # of growing size: the pool is replaced while others use it
 
-    callers = [threading.Thread(target=outer, args=(i,)) for i in range(6)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join(timeout=60)
+    in_threads(outer, range(6))
     assert (count == 1).all()
 
 
@@ -393,11 +390,7 @@ def test_what_is_made_once_is_one_thing_for_all_threads():
             return []
 
     meeting, thing, found = threading.Barrier(4, timeout=20), Thing(), []
-    threads = [threading.Thread(target=lambda: found.append(thing.made)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: found.append(thing.made), range(4))
     assert len(found) == 4
     assert all(each is thing.made for each in found)
     assert Thing.made.__doc__ == "A list."

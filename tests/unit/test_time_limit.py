@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.editing import CrossTrainer
-from slimsvm.kernels import RBF, EvalCounter, KernelRows, kernel_rows
+from slimsvm.kernels import RBF, EvalCounter, KernelRows
+from slimsvm.kernels.operands import RowSizes
 from slimsvm.parts.descent.basis_descent import Descent
-from slimsvm.parts.dual_ascent import row_set
+from slimsvm.parts.dual_ascent import smo
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver, nothing
@@ -35,8 +36,7 @@ def evaluations(monkeypatch):
 
     monkeypatch.setattr(EvalCounter, "add", add)
     monkeypatch.setattr(time, "perf_counter", lambda: float(done[0]))
-    monkeypatch.setattr(kernel_rows, "CALL_WORK", PIECE * 12)
-    monkeypatch.setattr(kernel_rows, "ROWS_PER_TILE", 1)
+    monkeypatch.setattr(KernelRows, "sizes", RowSizes(call_work=PIECE * 12, tile_rows=1))
     return done
 
 
@@ -203,15 +203,15 @@ def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted(is_over):
 
 def test_a_working_set_is_left_when_time_is_over(monkeypatch):
     """A clock that runs with the calls of the compiled steps, of which a large set takes many."""
-    calls, usual = [0], row_set.core.smo
+    calls, usual = [0], smo.core.smo
 
     def counted(**arguments):
         calls[0] += 1
         return usual(**arguments)
 
-    monkeypatch.setattr(row_set, "core", SimpleNamespace(smo=counted))
+    monkeypatch.setattr(smo, "core", SimpleNamespace(smo=counted))
     X, y = classes(400)
-    settings = (row_set.SetSettings(call_work=1 << 13),)
+    settings = (smo.SetSettings(call_work=1 << 13),)
     problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1000.0, settings=settings)
     free = Exact(200).solve(problem)
     many, calls[0] = calls[0] / free.n_iter, 0

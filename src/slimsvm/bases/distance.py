@@ -1,6 +1,6 @@
 """The distance of a model from the best one over given vectors, and its gradient in the vectors.
 
-The mathematics are in `bases.reduced_set`, the only user.
+The mathematics are in `bases.reduced_set`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.f
 class DistanceSettings:
     """What is computed and kept at a time. Chosen, not measured."""
 
-    # Kernel values computed at a time, and bytes of them that are kept from the sums for β to those of the gradient.
+    # Kernel values computed at a time, and bytes of them that the sums for β keep for the gradient.
     block_values: int = 1 << 22
     kept_bytes: int = 1 << 28
 

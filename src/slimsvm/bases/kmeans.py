@@ -107,8 +107,8 @@ def _scale(kernel_rows: KernelRows) -> Array | None:
 
 
 def _near_and_far(block: Any, near: Array, k: int, scale: Array | None, seed: int) -> list[Any]:
-    """At most k centres, of near rows and of far ones apart, by their numbers: single far rows, each of which is a
-    cluster of its own, have none.
+    """At most k centres, shared out to near and far rows by their numbers. Single far rows, each a cluster of its own,
+    get none.
     """
     if near.all():
         return [_centres(block, k, scale, seed)]

@@ -32,7 +32,7 @@ from slimsvm.datasets import available, checkerboard, find, load
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.wasm_module import MODULE, base64, runtime_bytes, slim_bytes
 from slimsvm.estimators import SVC
-from slimsvm.estimators._shared.model_files import plain_model_of
+from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.kernels import RBF
 from slimsvm.whole_file import write_whole
 

@@ -20,7 +20,7 @@ from slimsvm.cli.data import Part, Trained, files_of, is_set
 from slimsvm.cli.output import CommandError, say
 from slimsvm.datasets import find
 from slimsvm.estimators._shared.around_fit import Checkpoint
-from slimsvm.estimators._shared.model_files import scaling_of
+from slimsvm.estimators._shared.saving import scaling_of
 from slimsvm.estimators.files import load
 from slimsvm.parts.run import Status
 from slimsvm.rows import Blocks, Rows, is_sparse

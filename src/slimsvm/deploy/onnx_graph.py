@@ -3,10 +3,10 @@
     X (n, d) -> kernel values (n, n_vectors) -> scores (n, n_outputs) -> prediction, decision values
 
 Opset 13: the first where ``ReduceSum`` takes its axes as an input, as all later ones have it; ONNX Runtime reads it
-since 1.7 (2021), and every release for Python 3.11 does. Kernels of x − z are those of centred rows, by |x − z|² =
-|x|² + |z|² − 2⟨x, z⟩, so that a batch is one product of matrices: of rows and vectors with two numbers more each. The
-numbers are float32 where that is good enough for this model, and float64 elsewhere (onnx_numbers.py). So are rows
-(probes.py) and what comes out.
+since 1.7 (2021), and every release for Python 3.11 does. Kernels of x − z centre the rows and use |x − z|² =
+|x|² + |z|² − 2⟨x, z⟩, so that a batch is one product of two matrices: the rows and the vectors, each with two columns
+more. Numbers are float32 if that is good enough for this model, else float64 (onnx_numbers.py); the same holds for
+rows (probes.py) and outputs.
 """
 
 from __future__ import annotations

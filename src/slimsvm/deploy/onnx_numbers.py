@@ -1,11 +1,11 @@
 """Choose the types of an ONNX graph: the cheapest ones that are right for the model, tried on rows near its vectors.
 
-What float64 costs is exponentials: ONNX Runtime needs thirty times as long for one as in float32, and twice as long
-for a product of matrices. Where coefficients cancel it is the sums that need float64, and distances, which are
-differences of squares; exponentials do far longer with seven digits. ONNX Runtime adds up the terms of a score one
-after another, so that in float32 the sum alone would be off by 1e-5 of it with 500 vectors: there a score is the sum in
-float64 of some sums in float32. What a vector adds to the error is in proportion to its coefficient: it is often enough
-to be exact with those of the largest coefficients.
+Exponentials make float64 slow: ONNX Runtime needs thirty times as long for one as in float32, and twice as long for a
+product of matrices. If coefficients cancel, the sums need float64 first, and distances, which are differences of
+squares; for exponentials seven digits suffice far longer. ONNX Runtime adds up the terms of a score one after another,
+so that in float32 the sum alone would be off by 1e-5 of it with 500 vectors: there a score is the sum in float64 of
+some sums in float32. A vector's share of the error is proportional to its coefficient: often only the vectors with the
+largest coefficients need float64.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Array = np.ndarray
 class Numbers(NamedTuple):
     """Types of a graph's numbers: of scaling and distances, of the step from these to kernel values, and of sums.
 
-    They are those of ``exact_eighths`` / 8 of the vectors, the ones of the largest coefficients; what the others add is
-    in float32, or where these have all in float64, with kernel values alone in float32.
+    They hold for the share ``exact_eighths`` / 8 of the vectors, the ones with the largest coefficients. The other
+    vectors are in float32, or if these are all in float64, have only their kernel values in float32.
     """
 
     distances: type

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from slimsvm.editing.ramp import Ramp as Ramp
 
 
-# Values of C that a search tries, from the lowest, here and in estimators; it ends after PATIENCE values in a row that
-# do not lower the error.
-VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
-
-
 _HOMES = homes_of(
     {
         "cross_training": ["CrossTrained", "CrossTrainer", "Edited"],

@@ -33,7 +33,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.core.clock import OutOfTimeError, no_limit, time_limit
-from slimsvm.editing import PATIENCE, VALUES_OF_C
 from slimsvm.editing.cross_training_stages import (
     SETTINGS,
     SURE,
@@ -53,7 +52,7 @@ from slimsvm.editing.cross_training_stages import (
 )
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import Need, check_needs
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import PATIENCE, VALUES_OF_C, Problem
 from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver

@@ -34,9 +34,8 @@ import numpy as np
 
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
-from slimsvm.editing import PATIENCE, VALUES_OF_C
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import PATIENCE, VALUES_OF_C, Problem
 from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver

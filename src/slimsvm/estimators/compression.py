@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
 from slimsvm.estimators._shared.fitted import pairs_of_lines
+from slimsvm.estimators._shared.input_checks import check_finite
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import check_finite
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.kernels import get_kernel

@@ -15,8 +15,7 @@ from slimsvm.editing.cross_training_stages import Clock
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.fitted import Trained
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_cap,
     check_option,
@@ -24,6 +23,7 @@ from slimsvm.estimators._shared.validation import (
     class_codes,
     is_chosen,
 )
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
 from slimsvm.tasks import Binary
@@ -73,7 +73,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         round it takes in rows that it classifies wrongly, until it has that many vectors. Their coefficients are then
         fitted to all rows, including those with wrong labels. "auto": the sample is what is kept of 2,000 rows, and the
         number of vectors is the same (fewer if some lie in the span of the others). So it hardly depends on the number
-        of rows from 2,000 on; below, the vectors are those of the model of all kept rows. If the result errs more on
+        of rows from 2,000 on; below, the vectors come from the model of all kept rows. If the result errs more on
         the validation rows than the first models (by a point, and by two standard errors), it is None with
         ``variances`` of at least 1. None: the model of all kept rows, as in the paper.
     second_stage : bool, default=True

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from slimsvm.docstrings import described
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
 from slimsvm.estimators._shared.around_fit import afresh
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_finite,
     check_numbers,

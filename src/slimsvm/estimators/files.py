@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.docstrings import described
-from slimsvm.estimators._shared import model_files
+from slimsvm.estimators._shared import saving
 from slimsvm.estimators._shared.fitted import WRITING, explained
-from slimsvm.estimators._shared.model_files import parts_of, plain_model_of, read_estimator
-from slimsvm.estimators._shared.validation import check_path
+from slimsvm.estimators._shared.input_checks import check_path
+from slimsvm.estimators._shared.saving import parts_of, plain_model_of, read_estimator
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
 from slimsvm.estimators.one_class_svm import OneClassSVM
 from slimsvm.estimators.ordinal_svc import OrdinalSVC
@@ -18,7 +18,9 @@ from slimsvm.estimators.sequence_svm import SequenceSVM
 from slimsvm.estimators.structured_svm import StructuredSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-from slimsvm.shapley.explanation import Explanation
+
+if TYPE_CHECKING:
+    from slimsvm.shapley import Explanation
 
 # Those that take one row per example, and so pass scikit-learn's checks; and the others.
 ESTIMATORS = {"OrdinalSVC": OrdinalSVC, "SVC": SVC, "SVR": SVR}
@@ -105,7 +107,7 @@ def save(estimator: Any, path) -> None:
     scalers, name, found = parts_of(estimator)
     if type(found) not in (ESTIMATORS | STRUCTURED | EDITING).values():
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")
-    model_files.save(found, path, scalers=scalers, name=name)
+    saving.save(found, path, scalers=scalers, name=name)
 
 
 @described(WRITING)

@@ -33,13 +33,12 @@ from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted
 
 from slimsvm.core.threads import resolve_n_jobs, run_together
-from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.automatic import GAMMA_FACTORS, typical_gamma
-from slimsvm.estimators._shared.validation import check_C, check_positive, check_sample_weight, is_chosen
+from slimsvm.estimators._shared.input_checks import check_C, check_positive, check_sample_weight, is_chosen
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-from slimsvm.parts.problem import Kept, Room
+from slimsvm.parts.problem import VALUES_OF_C, Kept, Room
 from slimsvm.parts.run import Status
 from slimsvm.sparse_parts import check_sparse
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.input_checks import is_chosen
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
-from slimsvm.estimators._shared.validation import is_chosen
 from slimsvm.parts.problem import SMALL_TOLERANCE
 from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.tasks import OneClass

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.input_checks import class_codes
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import class_codes
 from slimsvm.tasks import Ordinal
 
 Array = np.ndarray

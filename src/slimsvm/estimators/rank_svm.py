@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.input_checks import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import AveragePrecision, Swaps
 from slimsvm.tasks.ranking import Ranking, offsets_of

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     check_labels,
     check_limit,
     check_one_array,
@@ -21,6 +20,7 @@ from slimsvm.estimators._shared.validation import (
     offsets_of,
     stack_sequences,
 )
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Chain, Examples
 

@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     check_limit,
     check_one_array,
     check_sample_weight,
     offsets_of,
     stack_sequences,
 )
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.example_task import as_objects, copied

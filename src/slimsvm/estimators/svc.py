@@ -18,14 +18,14 @@ from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.automatic import resolve_multi_class
 from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     check_cost_matrix,
     check_option,
     class_codes,
     found_classes,
     takes_label_sets,
 )
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm import tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.input_checks import check_finite
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
-from slimsvm.estimators._shared.validation import check_finite
 
 
 @with_shared_parameters

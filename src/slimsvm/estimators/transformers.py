@@ -15,7 +15,7 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.automatic import evenly, shuffled_by_kind
-from slimsvm.estimators._shared.validation import check_at_least, checked_features
+from slimsvm.estimators._shared.input_checks import check_at_least, checked_features
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
 from slimsvm.kernels.far import Bulk
@@ -257,8 +257,8 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_values : int, default=1000
-        Values of a feature that are kept, at least 2. Of a feature with more distinct values so many are kept, at equal
-        distances in their order.
+        Largest number of values that are kept per feature, at least 2. If a feature has more distinct values, those at
+        equal distances in their order are kept.
 
     Attributes
     ----------

@@ -18,14 +18,13 @@ from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centr
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
-    CALL_WORK,
-    SMALL_WORK,
     DenseFolder,
     FoldedRows,
     Operand,
     Points,
     RawRows,
     RawScorer,
+    Sized,
     folded_csr_rows,
     points_for_csr,
     points_for_dense,
@@ -35,7 +34,6 @@ from slimsvm.lazy import made_once
 from slimsvm.rows import DenseRows, Rows, as_rows, keep_sums, sums_of
 
 BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
-FOLDED_BYTES = 1 << 20  # of folded dense rows that a thread makes and uses up at a time
 MEMORY_LIMIT = 1 << 30
 # All rows are known to lie within a radius where a box about them reaches this share of it: folded rows are rounded.
 BOX_SHARE = 0.99
@@ -67,7 +65,7 @@ class EvalCounter:
             self.n += int(n)
 
 
-class KernelRows:
+class KernelRows(Sized):
     """Rows seen through a kernel, folded once where they fit in memory.
 
     Results are bitwise the same for any number of threads, and a row's scores are bitwise the same in any selection of
@@ -303,7 +301,11 @@ class KernelRows:
         """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
         n, choice = self._choice(rows)
         out = _result(out, (n, points.k), self.dtype)
-        if self._kept is not None and not len(points.far) and n * points.k * (self.n_features + 8) <= CALL_WORK:
+        if (
+            self._kept is not None
+            and not len(points.far)
+            and n * points.k * (self.n_features + 8) <= self.sizes.call_work
+        ):
             self._kept.block(choice, points, out, self.n_jobs)  # in one call, as small fits ask for it again and again
             self.counter.add(n * points.k)
             return out
@@ -420,8 +422,8 @@ class KernelRows:
 
     def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
         """Go through the chosen rows, count evaluations, and look at the clock now and then."""
-        n_rows = CALL_WORK // (max(1, n_points) * (self.n_features + 8))
-        n_rows = max(1, n_rows // ROWS_PER_TILE) * ROWS_PER_TILE
+        n_rows, tile = self.sizes.call_work // (max(1, n_points) * (self.n_features + 8)), self.sizes.tile_rows
+        n_rows = max(1, n_rows // tile) * tile
         for start, part in [(0, choice)] if 0 < choice.n <= n_rows else self._cut(choice, n_rows):
             if self._kept is not None:
                 function(self._kept, start, part, self.n_jobs)  # a call of the core looks at the clock itself
@@ -449,11 +451,11 @@ class KernelRows:
         self, folding: Folding, choice: Selection, start: int, n_points: int, function: PartFunction
     ) -> None:
         """Dense rows folded on the way: every thread folds as many as its cache holds, and goes on with these."""
-        is_little = choice.n * n_points * (self.n_features + 16) < SMALL_WORK
+        is_little = choice.n * n_points * (self.n_features + 16) < self.sizes.small_work
         n_jobs = 1 if is_little else self.n_jobs
         n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # at least: each costs about as much Python as 100 rows
-        step = min(FOLDED_BYTES // (self.dtype.itemsize * max(1, self.n_features)), -(-choice.n // n_parts))
-        step = max(1, -(-step // ROWS_PER_TILE)) * ROWS_PER_TILE
+        row_bytes, tile = self.dtype.itemsize * max(1, self.n_features), self.sizes.tile_rows
+        step = max(1, -(-min(self.sizes.folded_bytes // row_bytes, -(-choice.n // n_parts)) // tile)) * tile
         parts = self._cut(choice, step)
         n_rows = min(step, choice.n)
         # Rows that are made block by block are read in one piece: threads would ask for different blocks in turn.

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,12 +37,32 @@ from slimsvm.lazy import made_once
 from slimsvm.rows import Block, is_sparse
 
 WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
-SMALL_WORK = 4_000_000  # multiply-adds that take about as long as it does to have another thread help
-CALL_WORK = 1 << 29  # multiply-adds in one compiled call, 15 ms of one core: Ctrl-C is heard between two
 CALL_THREADS = 4  # that a call has so much work for each of
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
+
+
+@dataclass(frozen=True)
+class RowSizes:
+    """How much is worked on at a time. Chosen, not measured."""
+
+    # Multiply-adds that take about as long as it does to have another thread help.
+    small_work: int = 4_000_000
+    # Multiply-adds in one compiled call, 15 ms of one core: Ctrl-C is heard between two.
+    call_work: int = 1 << 29
+    # Bytes of folded dense rows that a thread makes and uses up at a time.
+    folded_bytes: int = 1 << 20
+    # Rows that a thread takes at least.
+    tile_rows: int = ROWS_PER_TILE
+    # Bytes of folded vectors up to which they are folded at once, and not part by part by several threads.
+    few_bytes: int = 1 << 20
+
+
+class Sized:
+    """Base of what works on parts of rows: it has the sizes of these parts, which tests override."""
+
+    sizes: ClassVar[RowSizes] = RowSizes()
 
 
 class Points:
@@ -158,7 +179,7 @@ def folding_arguments(
     return {"centre": aligned_centre, "feature_scale": feature_scale, "norm": norm, "scale": _scale(folding, dtype)}
 
 
-class RawScorer:
+class RawScorer(Sized):
     """Scores and labels of dense rows of floats, C-contiguous, that are folded on the way.
 
     What rows have no part in is done here once, so that little of Python is left where a model is asked for few rows.
@@ -226,12 +247,12 @@ class RawScorer:
 
     def _run(self, raw: np.ndarray, n_jobs: int | None, results: dict[str, np.ndarray], **others: Any) -> int:
         n, work = len(raw), len(raw) * self._row_work
-        if work < SMALL_WORK:  # little of Python on the way of a single row
+        if work < self.sizes.small_work:  # little of Python on the way of a single row
             others |= results
             return self._call(raw=raw, n_threads=1, microseconds=work / WORK_PER_MICROSECOND, **others) if n else 0
         threads = resolve_n_jobs(n_jobs)
         # Threads wait for each other at the end of every call: more rows at a time for several of them.
-        step = max(ROWS_PER_TILE, min(threads, CALL_THREADS) * CALL_WORK // self._row_work)
+        step = max(ROWS_PER_TILE, min(threads, CALL_THREADS) * self.sizes.call_work // self._row_work)
         n_far = 0
         for lo in range(0, n, step):
             part = {name: array[lo : lo + step] for name, array in results.items()}

@@ -9,7 +9,6 @@ import numpy as np
 from slimsvm.kernels.far import centre_of_basis
 from slimsvm.kernels.kernel_rows import KernelRows
 from slimsvm.kernels.operands import (
-    CALL_WORK,
     DenseFolder,
     Selection,
     points_for_dense,
@@ -17,8 +16,6 @@ from slimsvm.kernels.operands import (
 )
 from slimsvm.rows import is_sparse
 
-# Folded vectors up to which they are folded at once, and not part by part by several threads.
-FEW_BYTES = 1 << 20
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -36,7 +33,7 @@ def between(kernel_rows: KernelRows, A: Any, B: Any = None) -> np.ndarray:
         return values
     B = A if B is None else B
     rows = KernelRows.for_basis(
-        kernel_rows.kernel, A, B, dtype=np.float64, n_jobs=kernel_rows.n_jobs, memory_limit=FEW_BYTES
+        kernel_rows.kernel, A, B, dtype=np.float64, n_jobs=kernel_rows.n_jobs, memory_limit=kernel_rows.sizes.few_bytes
     )
     return rows.block(rows.points_of(B))
 
@@ -46,8 +43,8 @@ def _of_few(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray | None:
     folding, other = kernel_rows.kernel.folding(A.shape[1]), A if B is None else B
     if folding is None or is_sparse(A) or is_sparse(other) or A.dtype not in FLOATS or other.dtype not in FLOATS:
         return None
-    (n, d), k = A.shape, len(other)
-    if 8 * n * d > FEW_BYTES or n * k * (d + 8) > CALL_WORK:
+    (n, d), k, sizes = A.shape, len(other), kernel_rows.sizes
+    if 8 * n * d > sizes.few_bytes or n * k * (d + 8) > sizes.call_work:
         return None
     centre = centre_of_basis(folding, A, other)
     folder = DenseFolder(folding, centre, n, FLOATS[1])

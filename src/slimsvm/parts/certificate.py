@@ -25,9 +25,8 @@ from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.explicit_weights import resolve_weights
 from slimsvm.parts.dual_ascent.block_ascent import BoxAscent, ClassAscent, DualAscent
 from slimsvm.parts.dual_ascent.one_vs_one import problem_of_pair, rows_of_pair
-from slimsvm.parts.objectives import SCORED_ROWS, float64_objective
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import sure_bound
+from slimsvm.parts.reports import SCORED_ROWS, float64_objective, sure_bound
 from slimsvm.parts.rounding import warn_of_doubt
 
 Array = np.ndarray

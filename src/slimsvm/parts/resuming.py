@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import Rows, is_sparse
@@ -107,3 +108,21 @@ def generator_at(state: dict[str, Any]) -> np.random.Generator:
     bits = getattr(np.random, state["bit_generator"])()
     bits.state = state
     return np.random.Generator(bits)
+
+
+def digest_of(problem: Problem) -> bytes:
+    """What tells chunks of rows apart."""
+    rows, total = problem.rows, hashlib.blake2b(digest_size=16)
+    for lo, hi in rows.blocks(10_000):
+        block: Any = rows.slice(lo, hi, rows.exact_dtype)
+        for part in (block.indptr, block.indices, block.data) if is_sparse(block) else (block,):
+            total.update(np.ascontiguousarray(part).tobytes())
+    return total.digest()
+
+
+def stacked(earlier: Any, chunk: Problem) -> Any:
+    """Earlier rows on top of the chunk's, in the chunk's format."""
+    own: Any = chunk.rows.slice(0, chunk.rows.n_rows, chunk.rows.exact_dtype)
+    if is_sparse(own):
+        return sp.csr_array(sp.vstack([sp.csr_array(earlier), own], format="csr"))
+    return np.vstack([earlier.toarray() if is_sparse(earlier) else earlier, own])

@@ -8,7 +8,7 @@ import numpy as np
 
 from slimsvm.docstrings import described
 from slimsvm.plots.fits import DRAWING, axes_for, check_count
-from slimsvm.shapley.explanation import Explanation
+from slimsvm.shapley import Explanation
 
 Array = np.ndarray
 

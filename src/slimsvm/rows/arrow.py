@@ -15,8 +15,8 @@ from slimsvm.rows.arrays import in_pieces
 from slimsvm.rows.files import Stamp
 from slimsvm.rows.labels import Labelled
 
-# Columns are put side by side in tiles that the processor's cache holds. So many tiles of Parquet are decoded at once,
-# which takes as long as a whole row group, and a fraction of its memory.
+# Columns are put side by side in tiles that the processor's cache holds. TILES_READ tiles of Parquet are decoded at
+# once: this takes as long as a whole row group, and a fraction of its memory.
 TILE_VALUES, TILES_READ = 1 << 17, 4
 
 

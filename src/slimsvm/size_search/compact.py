@@ -26,7 +26,7 @@ times what the exact machines took are not begun.
 Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
 
 Parts: `size_search.size_search` for the trials, `size_search.trials` for their statistics
-and what they take, `size_search.moves` for the vectors, `solvers.low_rank`
+and what they take, `size_search.reduced_models` for the vectors, `solvers.low_rank`
 and `parts.span.pair_ascent` for the coefficients, `solvers.learned_vectors` for the sweeps,
 `solvers.exact` for the exact machine.
 """
@@ -51,13 +51,12 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver, nothing
 from slimsvm.rows import is_sparse
-from slimsvm.size_search.moves import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
+from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
 from slimsvm.size_search.trials import LAST_SHARE, Trial
 from slimsvm.solvers.low_rank import LowRank, LowRankState

@@ -18,7 +18,7 @@ from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver
 from slimsvm.parts.span.pair_ascent import pair_coefficients
 from slimsvm.rows import as_rows, is_text
-from slimsvm.size_search.moves import (
+from slimsvm.size_search.reduced_models import (
     LEARNED,
     NEAR,
     SOLVED,

@@ -13,7 +13,7 @@ from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
-from slimsvm.size_search.moves import LEARNED, SOLVED, Machine, Mover, MoveSettings, quick_evals
+from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, Mover, MoveSettings, quick_evals
 from slimsvm.tasks import Task
 
 Array = np.ndarray

@@ -13,10 +13,13 @@ Since ⟨w, g⟩ = ⟨w, ĝ⟩ for every w in span(B), the QP's value bounds the
 history has it as ``bound_in_basis``. Against the kernel's own optimum the paper guarantees objective ≤ optimum +
 C₁ (δ √(2 C₁) + ε), δ the largest residual ‖g − ĝ‖.
 
-`parts.pursuit.newton_pursuit` does the same by Newton's method, where the task has a smoothed loss.
+This is ``method="cutting-planes"``. The default takes Newton's method in span(B) in place of cuts, where the task has a
+smoothed loss (`_is_newton`).
 
-Parts: the exact oracle, the loop and the line search of `parts.cuts.cutting_plane_loop`; `parts.cuts.projected_scores`
-for projections and Cholesky factor; a preimage strategy of `bases.preimage`.
+Parts of both: a preimage strategy of `bases.preimage`. Of cutting planes: the exact oracle, the loop and the line
+search of `parts.cuts.cutting_plane_loop`; `parts.cuts.projected_scores` for projections and Cholesky factor. Of
+Newton's method: `parts.pursuit.newton_pursuit`, `parts.pursuit.principal_directions` for wide rows,
+`parts.pursuit.over_all_rows` where vectors are found on a sample, `parts.descent.closing_descent` at the end.
 """
 
 from __future__ import annotations

@@ -20,15 +20,15 @@ Three levels, each in the next one:
     active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
                  by kernel values computed anew, or where they are dear by lines of K from a cache
     working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
-                 rows at a time (`parts.dual_ascent.leap`). Few rows are one working set, at first, of which K has
-                 the lines that it takes (`parts.dual_ascent.kernel_values`)
+                 rows at a time (`parts.dual_ascent.newton_step`). Few rows are one working set, at first, of which K
+                 has the lines that it takes (`parts.dual_ascent.kernel_values`)
 
 Where pairs take too many steps, as for features that nobody scaled, and rows are few enough, an interior-point method
 solves for all (`parts.dual_ascent.interior_point`).
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
-`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_values`, `parts.dual_ascent.row_set`.
+`parts.dual_ascent.active_rows`, `parts.dual_ascent.kernel_values`, `parts.dual_ascent.smo`.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import Inner
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings, keeps_lines, kernel_values
-from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
-from slimsvm.parts.dual_ascent.row_set import SetSettings
+from slimsvm.parts.dual_ascent.smo import SetSettings
 from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.reports import ReportSettings
 from slimsvm.parts.rounding import DualPoint
@@ -65,11 +65,11 @@ SEED = 0
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """How the three levels follow each other; docs/experiments/exact_solver.md settles what says no other."""
+    """How the three levels follow each other. docs/experiments/exact_solver.md has what was measured."""
 
-    # Shares of the memory limit for lines of the kernel matrix, and for leaps. Chosen, not measured.
+    # Shares of the memory limit for lines of the kernel matrix, and for newton. Chosen, not measured.
     cache_share: float = 0.5
-    leap_share: float = 0.4
+    newton_share: float = 0.4
     # The first active rows: this many, or this share of all if that is more. Chosen, not measured.
     first_rows: int = 4096
     first_share: float = 1 / 8
@@ -126,12 +126,12 @@ class ExactRun(Run):
         )
         self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
         self.has_all_lines = keeps_lines(self.kernel_rows, of_values) and self.cache.n_slots == n
-        leaps = Leaps(int(own.leap_share * problem.memory_limit))
+        newton = NewtonSteps(int(own.newton_share * problem.memory_limit))
         in_sets = problem.settings_of(ActiveSettings), problem.settings_of(SetSettings)
-        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, leaps, working_set_size, *in_sets)
+        self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, newton, working_set_size, *in_sets)
         self.progress = Progress(n)
         self.spent: str | None = None
-        self.inner = Inner(self.dual, own.leap_share * problem.memory_limit)
+        self.inner = Inner(self.dual, own.newton_share * problem.memory_limit)
         if self.active.largest < 2:
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
@@ -246,7 +246,7 @@ class ExactRun(Run):
 
     # -- all rows ---------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def reconstruct_gradient(self) -> None:
         """Bring g of the inactive rows up to date: one pass with what has changed of v since the last one."""
         g = self.g.copy()
         g[self.active.rows] = self.active.g
@@ -262,8 +262,8 @@ class ExactRun(Run):
         self.looked = self.v_seen, g
         self.g_of_all = True
 
-    def select(self) -> None:
-        """Make the worst violators active, and let go of rows that are far from violating."""
+    def change_active_rows(self) -> None:
+        """Make the worst violators active, and shrink: rows that are far from violating become inactive."""
         violation, own = self.violation(), self.settings
         active = self.active.rows
         added = np.flatnonzero(self.active.others & (violation > 0.5 * self.tol.now))
@@ -282,7 +282,7 @@ class ExactRun(Run):
     def step(self) -> dict[str, Any]:
         """One working set, or where the active rows are solved for, one look at all rows."""
         own = self.settings
-        if self.inner.is_due(self.active.n_steps, self.active.leaps.work_of_all, self.values):
+        if self.inner.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
             self.go_inside()
         (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None
@@ -291,7 +291,7 @@ class ExactRun(Run):
             tol = 0.5 * self.goal if is_all else max(0.5 * self.goal, own.set_share * gap)
             self.improve(places, tol, min(own.steps_per_row * len(places), own.step_work // len(places)))
         else:
-            self.look()
+            self.reconstruct_gradient()
             if n_active == len(self.g):
                 violation = gap  # that of all rows is known
             else:
@@ -306,7 +306,7 @@ class ExactRun(Run):
             if self.converged and is_met and closes:
                 objective, intercept = self.close()
             elif not self.converged:
-                self.select()
+                self.change_active_rows()
                 share = own.level_share if len(self.active) > self.active.size else own.one_set_share
                 self.goal = max(self.tol.now, min(self.goal, share * violation))
             error = self.training_error(intercept)
@@ -325,11 +325,11 @@ class ExactRun(Run):
         """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
         everything, n = np.arange(len(self.active)), len(self.v)
         most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
-        self.active.leaps.hasten()
+        self.active.newton.hurry()
         while True:
             before = self.active.n_steps
             violation = self.improve(everything, tol, most)
-            self.look()
+            self.reconstruct_gradient()
             objective, intercept = self.stretched()
             most, tol = self.tol.steps_for_gap(objective, self.value, violation, self.active.n_steps, n)
             if not most or self.active.n_steps == before:

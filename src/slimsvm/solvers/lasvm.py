@@ -16,7 +16,7 @@ the gap, and rows that violate join S, until it is small enough. That also cures
 S are at their bounds (a small C), no single new row finds a partner to move with.
 
 Parts: `parts.dual_ascent.kernel_values` (kernel values between the rows of S), `core/decomposition/lasvm.cc`
-(steps), `parts.dual_ascent.row_set` (finishing), `parts.dual_ascent.lasvm_chunks` (rows in chunks).
+(steps), `parts.dual_ascent.smo` (finishing), `parts.dual_ascent.lasvm_chunks` (rows in chunks).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_
 from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
 from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.lasvm_chunks import Joined, OnlineState
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings, solve_set
+from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import finite, reported, surely
 from slimsvm.parts.rounding import DualPoint

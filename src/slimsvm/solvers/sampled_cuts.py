@@ -1,7 +1,22 @@
-"""The three oracles of the cutting-plane loop as solvers.
+r"""Sampled cuts: cutting-plane training in which a cut is made of r sampled examples.
 
-Problem, loop and stopping rule are in `parts.cuts.cutting_plane_loop`. Parts: `parts.cuts.oracles` (Yu and Joachims,
-KDD 2008, Algorithms 1, 2 and 3) and, with ``step="line-search"``, `parts.cuts.line_search`.
+Yu and Joachims, "Training Structural SVMs with Kernels Using Sampled Cuts", KDD 2008, Algorithms 2 and 3; Algorithm 1,
+exact cuts, is that of Joachims, Finley and Yu (2009).
+
+Problem: min ½‖w‖² + C₁ · mean_e ℓ_e(w), C₁ = C Σ_e ω_e, ℓ_e = max_ŷ Δ(y_e, ŷ) − ⟨w, δΨ_e(ŷ)⟩:
+
+    repeat
+        w, ξ = solution of the QP over the cuts (c_j, g_j) so far
+        Algorithm 1 (`ExactCuts`):     c', g' = means of Δ(y_e, ŷ_e) and δΨ_e(ŷ_e) over all examples
+        Algorithm 2 (`UniformCuts`):   the means over r examples drawn from all
+        Algorithm 3 (`ViolatedCuts`):  c' exact; g' from r examples drawn from those with a loss, which are a share s of
+                                       all, times s; drawn anew until the cut is violated by more than ε
+        add the cut; drop cuts that were idle for `max_idle` iterations
+    until c' − ⟨w, g'⟩ ≤ ξ + ε         (Algorithm 2: of `patience` samples in a row)
+
+Parts: `parts.cuts.oracles` (``find`` of each oracle makes the cut of one algorithm), `parts.cuts.working_set` with its
+QP, `parts.cuts.cutting_plane_loop` (the loop; its stopping rule is ``within_tolerance``, written as objective − QP
+value ≤ ε C₁, which is the same at the QP's solution) and, with ``step="line-search"``, `parts.cuts.line_search`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import LazyClasses, homes_of, lazy_names
 
 if TYPE_CHECKING:
+    from slimsvm.tasks.binary_and_regression import Binary as Binary
+    from slimsvm.tasks.binary_and_regression import Multilabel as Multilabel
+    from slimsvm.tasks.binary_and_regression import OneClass as OneClass
+    from slimsvm.tasks.binary_and_regression import Regression as Regression
     from slimsvm.tasks.checking import TaskError as TaskError
     from slimsvm.tasks.checking import TaskReport as TaskReport
     from slimsvm.tasks.checking import check_task as check_task
@@ -20,10 +24,6 @@ if TYPE_CHECKING:
     from slimsvm.tasks.multivariate import PrecisionAtK as PrecisionAtK
     from slimsvm.tasks.multivariate import RecallAtK as RecallAtK
     from slimsvm.tasks.multivariate import ROCArea as ROCArea
-    from slimsvm.tasks.one_score import Binary as Binary
-    from slimsvm.tasks.one_score import Multilabel as Multilabel
-    from slimsvm.tasks.one_score import OneClass as OneClass
-    from slimsvm.tasks.one_score import Regression as Regression
     from slimsvm.tasks.ranking import AveragePrecision as AveragePrecision
     from slimsvm.tasks.ranking import Ranking as Ranking
     from slimsvm.tasks.ranking import Swaps as Swaps
@@ -38,16 +38,16 @@ TASKS = LazyClasses(
     __name__,
     {
         "average-precision": "ranking:AveragePrecision",
-        "binary": "one_score:Binary",
+        "binary": "binary_and_regression:Binary",
         "chain": "sequence:Chain",
         "error-rate": "multivariate:ErrorRate",
         "f-beta": "multivariate:FBeta",
         "multiclass": "multiclass:Multiclass",
-        "multilabel": "one_score:Multilabel",
+        "multilabel": "binary_and_regression:Multilabel",
         "ordinal": "multiclass:Ordinal",
         "precision-at-k": "multivariate:PrecisionAtK",
         "recall-at-k": "multivariate:RecallAtK",
-        "regression": "one_score:Regression",
+        "regression": "binary_and_regression:Regression",
         "roc-area": "multivariate:ROCArea",
         "swaps": "ranking:Swaps",
     },
@@ -61,7 +61,7 @@ _HOMES = homes_of(
         "examples": ["Examples"],
         "multiclass": ["Multiclass", "OneVsOne", "Ordinal"],
         "multivariate": ["ErrorRate", "FBeta", "MULTIVARIATE", "OverAllRows", "PrecisionAtK", "ROCArea", "RecallAtK"],
-        "one_score": ["Binary", "Multilabel", "OneClass", "Regression"],
+        "binary_and_regression": ["Binary", "Multilabel", "OneClass", "Regression"],
         "ranking": ["AveragePrecision", "Ranking", "Swaps"],
         "sequence": ["Chain"],
         "task": ["Augmented", "Smoothed", "Task", "losses"],

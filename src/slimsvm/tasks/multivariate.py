@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
+from slimsvm.tasks.binary_and_regression import Binary
 from slimsvm.tasks.examples import Examples, unit_weights
-from slimsvm.tasks.one_score import Binary
 from slimsvm.tasks.task import Augmented, Task, as_floats
 
 Array = np.ndarray

@@ -2,10 +2,10 @@
 
 kernel_estimator  the base class: parameters to a problem, a fit to attributes, prediction, chunks of rows
 automatic         what solver="auto", gamma="scale", "validate" and "learn" stand for
-validation        checks of what users pass in
+input_checks      checks of what users pass in
 around_fit        attributes of one fit alone, callbacks, checkpoints
 fitted            attributes like scikit-learn's, methods that write files or explain scores
-model_files       fitted estimators as files, and back (`slimsvm.load` and `slimsvm.save` are in `estimators.files`)
+saving            fitted estimators as files, and back (`slimsvm.load` and `slimsvm.save` are in `estimators.files`)
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from slimsvm.estimators._shared.validation import check_at_least, check_path
+from slimsvm.estimators._shared.input_checks import check_at_least, check_path
 from slimsvm.parts.run import Status
 
 P = ParamSpec("P")
@@ -362,6 +362,6 @@ class Checkpoint:
                 "Checkpoint needs a solver with a model after every iteration, 'bsca', 'bsgd', 'refine' or 'low-rank', "
                 f"found {estimator.solver!r}"
             )
-        from slimsvm.estimators._shared.model_files import save
+        from slimsvm.estimators._shared.saving import save
 
         save(fitted_estimator, self.path.format(iteration=iteration), with_state=True)

@@ -24,18 +24,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
-from slimsvm.editing import PATIENCE
 from slimsvm.kernels.far import Bulk
 from slimsvm.kernels.shift_invariant import KERNELS, RBF
 from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
 from slimsvm.parts.cuts.explicit_weights import prefers_weights
-from slimsvm.parts.problem import Kept, Problem, Room
+from slimsvm.parts.descent.vector_descent import SweepSettings
+from slimsvm.parts.problem import PATIENCE, Kept, Problem, Room
 from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, is_text, keep_sums, parts_of
 from slimsvm.size_search.compact import Compact
-from slimsvm.size_search.moves import machine_problem
+from slimsvm.size_search.reduced_models import machine_problem
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -91,10 +91,11 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 # One row (or sequence, query, example) in EVERY validates. That takes at least MIN_ROWS rows, or MIN_EXAMPLES examples
 # of several rows.
 EVERY, MIN_ROWS, MIN_EXAMPLES = 5, 20, 10
-# Vectors of the small model that learns scales, its steps and their rate: half the default steps, at twice the rate.
+# Vectors of the small model that learns scales, its steps and their rate: half the default steps, at twice the rate,
+# on batches of the usual size.
 # Models in its scales err as much as in scales that took twice the time (docs/experiments/learned_bases.md, "Scales in
 # fewer steps").
-VECTORS, STEPS, RATE = 100, 3000, 0.2
+VECTORS, RATE, SHORT = 100, 0.2, SweepSettings(steps=3000, steps_power=0.0, batch_epochs=10)
 # Of max_seconds, the share of the small model.
 SMALL_MODEL_SHARE = 0.3
 # Values of a block in which the variance for gamma="scale" is summed. How many times the features' own variance that of
@@ -612,14 +613,6 @@ def learning_metric(solver: Solver, problem: Problem) -> Solver:
     return solver if solver.learn_metric else clone(solver).set_params(learn_metric=True)
 
 
-class _ShortRefine(solvers.Refine):
-    """`Refine` with fewer steps."""
-
-    def auto_steps(self, k: int) -> float:
-        """Number of steps, whatever the number of vectors."""
-        return STEPS
-
-
 def check_scales(problem: Problem) -> None:
     """Raise a ValueError if no scales can be learned for the kernel, the rows or the loss."""
     kernel, rows, task = problem.kernel, problem.rows, problem.task
@@ -676,12 +669,13 @@ def _learned_factors(problem: Problem) -> np.ndarray:
         intercept="regularized" if task.has_threshold else "none",
         max_iter=None,
         max_seconds=None if problem.max_seconds is None else SMALL_MODEL_SHARE * problem.max_seconds,
+        settings=(SHORT, *problem.settings),
     )
     if pairs := task.class_pairs():
         small = machine_problem(small, tasks.Multiclass(1 + max(map(max, pairs))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = _ShortRefine(VECTORS, rate=RATE, learn_metric=True, finish=False).solve(small)
+        fit = solvers.Refine(VECTORS, rate=RATE, learn_metric=True, finish=False).solve(small)
     if fit.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     gamma = np.asarray(fit.model.kernel.gamma, np.float64)

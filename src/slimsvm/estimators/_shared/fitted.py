@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm import tasks
 from slimsvm.deploy.decisions import ARRAYS, pair_confidences
 from slimsvm.docstrings import described
-from slimsvm.estimators._shared.validation import check_at_least, check_path
+from slimsvm.estimators._shared.input_checks import check_at_least, check_path
 from slimsvm.lazy import made_once
 from slimsvm.model import columns_between
 from slimsvm.rows import as_csr, is_sparse
-from slimsvm.shapley.explanation import Explanation
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
+    from slimsvm.shapley import Explanation
 
 Array = np.ndarray
 
@@ -300,7 +300,7 @@ class Fitted:
         OSError
             The file cannot be written; an older file of that name is left as it was.
         """
-        from slimsvm.estimators._shared.model_files import save
+        from slimsvm.estimators._shared.saving import save
 
         check_is_fitted(self, "model_")
         save(self, path)
@@ -383,7 +383,7 @@ class Fitted:
 
     def _export(self: Any, target: str, path: Any, **options: Any) -> None:
         from slimsvm.deploy import writer_of
-        from slimsvm.estimators._shared.model_files import plain_model_of
+        from slimsvm.estimators._shared.saving import plain_model_of
 
         check_path(self, path)
         writer_of(target)(plain_model_of(self), path, **options)
@@ -455,8 +455,8 @@ class Fitted:
 def explained(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> Explanation:
     """`Fitted.explain`, also for a pipeline of scalers and an estimator."""
     from slimsvm.deploy.rows import check_names
-    from slimsvm.estimators._shared.model_files import parts_of, plain_model_of
-    from slimsvm.shapley.values import explain_scores
+    from slimsvm.estimators._shared.saving import parts_of, plain_model_of
+    from slimsvm.shapley import explain_scores
 
     check_at_least("n_permutations", n_permutations, 4)
     _, _, estimator = parts_of(model)

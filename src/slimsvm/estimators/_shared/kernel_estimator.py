@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
-from slimsvm.editing import VALUES_OF_C
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
 from slimsvm.estimators._shared.automatic import (
     choose,
@@ -30,7 +29,7 @@ from slimsvm.estimators._shared.automatic import (
     with_learned_scales,
 )
 from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
-from slimsvm.estimators._shared.validation import (
+from slimsvm.estimators._shared.input_checks import (
     Objects,
     are_objects,
     check_blocks,
@@ -53,7 +52,7 @@ from slimsvm.estimators._shared.validation import (
 )
 from slimsvm.model import columns_between, others_by
 from slimsvm.parts.certificate import Certificate, certify
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import VALUES_OF_C, Problem
 from slimsvm.parts.progress import reading
 from slimsvm.parts.reports import timed
 from slimsvm.parts.run import Fit
@@ -61,7 +60,7 @@ from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact
-from slimsvm.size_search.moves import exact_solver
+from slimsvm.size_search.reduced_models import exact_solver
 from slimsvm.sparse_parts import check_sparse
 
 if TYPE_CHECKING:

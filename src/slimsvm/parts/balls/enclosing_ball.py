@@ -28,7 +28,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSettings
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings, solve_set
+from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported
 from slimsvm.parts.rounding import Doubt

@@ -131,8 +131,7 @@ class BudgetedSolver(Solver):
             raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
 
     def partial_solve(self, problem: Problem, state: Any = None) -> Fit:
-        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before; see
-        `slimsvm.parts.budgeted.chunks` and, for one class, `slimsvm.parts.budgeted.chunks`.
+        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before (`slimsvm.parts.budgeted.chunks`).
 
         Parameters
         ----------

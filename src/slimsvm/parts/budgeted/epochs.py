@@ -33,9 +33,8 @@ from slimsvm.parts.budgeted.box_dual import (
 )
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.descent.vector_descent import Learning, VectorDescent
-from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.span.best_coefficients import check_finish

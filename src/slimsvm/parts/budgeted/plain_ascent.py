@@ -26,9 +26,8 @@ from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.budget.steps import DUAL
 from slimsvm.core import EPSILON_INSENSITIVE
 from slimsvm.parts.budgeted.box_dual import BudgetState, dual_point, expansion, linear_part, row_losses, signs, steps_of
-from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import NEARLY_TOLERANCE, SMALL_TOLERANCE, Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.rounding import Doubt, sure_value
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.span.smoothed_newton import fit_coefficients

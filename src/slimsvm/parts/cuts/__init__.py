@@ -1,6 +1,6 @@
-"""Cutting planes: the dual of any loss raised by exact or sampled cuts of all examples or of each.
+"""Cutting-plane training: a cut is the mean over all examples, or over a sample, or belongs to one example.
 
-cut, working_set, simplex_qp   a cut, those at work, and the QP over them
+cut, working_set, simplex_qp   a cut, the cuts the QP is over, and the QP
 solution                       of a QP, and what a fit leaves to the next one
 oracles                        which cut is next: exact, uniform, violated (Algorithms 1, 2 and 3)
 score_books, projected_scores  where scores come from while cuts are added

@@ -74,7 +74,7 @@ STALL, ROUNDING = 20, 1e-13
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run goes about it; see the solvers' parameters."""
+    """Options of a cutting-plane run: the solvers' parameters say what each is."""
 
     tol_relative: float | None
     max_idle: int

@@ -9,8 +9,8 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.parts.dual_ascent.dual import Dual, Slopes
-from slimsvm.parts.dual_ascent.leap import Leaps
-from slimsvm.parts.dual_ascent.row_set import SetSettings, solve_set
+from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
+from slimsvm.parts.dual_ascent.smo import SetSettings, solve_set
 
 Array = np.ndarray
 
@@ -69,7 +69,7 @@ class ActiveRows:
         Of all rows.
     cache : kernel values
         Of the active rows, which it names.
-    leaps : Leaps
+    newton : NewtonSteps
     working_set_size : int or None
         None: by rule.
     settings : ActiveSettings
@@ -87,13 +87,13 @@ class ActiveRows:
         kernel_rows: KernelRows,
         dual: Dual,
         cache: Any,
-        leaps: Leaps,
+        newton: NewtonSteps,
         working_set_size: int | None,
         settings: ActiveSettings,
         in_set: SetSettings,
     ):
         self.settings, self.in_set = settings, in_set
-        self.kernel_rows, self.dual, self.cache, self.leaps = kernel_rows, dual, cache, leaps
+        self.kernel_rows, self.dual, self.cache, self.newton = kernel_rows, dual, cache, newton
         self.largest = cache.n_slots if working_set_size is None else min(working_set_size, cache.n_slots)
         self.by_rule = working_set_size is None
         self.latest = np.zeros(0, np.int64)  # working set before, as rows
@@ -177,7 +177,7 @@ class ActiveRows:
         """Solve for a working set; nothing is changed yet."""
         v, g, dual = self.v[places].copy(), self.g[places], self.dual
         if len(places) < len(self):
-            self.leaps.work = min(self.leaps.work, 0)
+            self.newton.work = min(self.newton.work, 0)
         n_steps, gain, violation, _ = solve_set(
             self.cache.block(places),
             g,
@@ -188,7 +188,7 @@ class ActiveRows:
             epsilon=dual.epsilon,
             tol=tol,
             max_steps=max_steps,
-            leaps=self.leaps,
+            newton=self.newton,
             settings=self.in_set,
         )
         return Improvement(places, v, g, gain, violation, n_steps)

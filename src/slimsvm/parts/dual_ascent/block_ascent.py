@@ -15,7 +15,7 @@ F = KV. Two classes and regression are in `parts.dual_ascent.dual`; several clas
 
 One class (`tasks.OneClass`) has linear(V) = 0 and Σ V fixed: D is negative, and nothing is scaled.
 
-Parts: `parts.dual_ascent.row_set` (pairs or single rows, two classes and regression),
+Parts: `parts.dual_ascent.smo` (pairs or single rows, two classes and regression),
 `core/decomposition/class_ascent.cc` (several classes).
 """
 
@@ -32,7 +32,7 @@ from slimsvm import core
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.parts.dual_ascent.dual import Dual
-from slimsvm.parts.dual_ascent.row_set import TINY, KernelBlock, SetSettings, solve_set
+from slimsvm.parts.dual_ascent.smo import TINY, KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import Doubt
 from slimsvm.tasks import Multiclass

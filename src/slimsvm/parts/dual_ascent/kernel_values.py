@@ -15,7 +15,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.kernels import KernelRows, Points
 from slimsvm.parts.dual_ascent.dual import Slopes
-from slimsvm.parts.dual_ascent.row_set import KernelBlock
+from slimsvm.parts.dual_ascent.smo import KernelBlock
 from slimsvm.parts.problem import Kept, Room
 from slimsvm.rows import in_pieces
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.parts.chunks import digest_of, stacked
 from slimsvm.parts.dual_ascent.dual import Dual
 from slimsvm.parts.problem import Problem
+from slimsvm.parts.resuming import digest_of, stacked
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Examples, Task
 from slimsvm.tasks.examples import same_fields

@@ -16,9 +16,9 @@ from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, is_time_over
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import Inner
-from slimsvm.parts.dual_ascent.leap import Leaps
+from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairFit, PairStates
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings, solve_set
+from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import SMALL_N, Kept, Problem
 from slimsvm.parts.rounding import Doubt, sure_value
 from slimsvm.parts.run import Status
@@ -98,7 +98,7 @@ class PairSets:
         is_fixed, of_tol = problem.kept is not None, problem.settings_of(ToleranceSettings)
         self.tol = [Tolerance(problem.tol, is_fixed=is_fixed, settings=of_tol) for _ in pairs]
         self.inner: dict[int, Inner] = {}  # of pairs that take many steps
-        self.leaps: dict[int, Leaps] = {}
+        self.newton: dict[int, NewtonSteps] = {}
         self.progress = [Progress(int(size)) for size in self.sizes]
         self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
         self.v, self.g = np.zeros(len(rows)), self.dual.target.copy()
@@ -168,7 +168,7 @@ class PairSets:
         alone: dict[int, int] = {}  # steps of pairs that have taken many
         for k in is_open:
             most, tol[k] = closing.get(k, (at_once, self.tol[k].now))
-            if k in self.leaps:
+            if k in self.newton:
                 alone[k] = min(at_once, most)
             else:
                 together[k] = min(at_once, most, self.most_together[k])
@@ -195,15 +195,15 @@ class PairSets:
             self.improve_alone(k, tol[k], max_steps, workspace)
         for k in is_open:
             if self.steps[k] == together[k] > 0:
-                self.leaps[k] = leaps = Leaps(self.problem.memory_limit // 4)
-                leaps.note(int(self.steps[k]), int(self.sizes[k]), float(self.gain[k]))
-                leaps.hasten()
+                self.newton[k] = newton = NewtonSteps(self.problem.memory_limit // 4)
+                newton.note(int(self.steps[k]), int(self.sizes[k]), float(self.gain[k]))
+                newton.hurry()
         self.n_steps[is_open] += self.steps[is_open]
         self.n_calls[is_open] += 1
         self.note_sides()
 
     def improve_alone(self, k: int, tol: float, max_steps: int, workspace: Array) -> None:
-        """Some steps for a pair that has taken many, and leaps."""
+        """Some steps for a pair that has taken many, and newton."""
         part, dual = self.part(k), self.dual
         self.steps[k], self.gain[k], self.violation[k], self.middle[k] = solve_set(
             KernelBlock(self.K, self.places[part], self.places[part]),
@@ -215,7 +215,7 @@ class PairSets:
             tol=tol,
             max_steps=max_steps,
             workspace=workspace,
-            leaps=self.leaps[k],
+            newton=self.newton[k],
             settings=self.in_set,
         )
 
@@ -247,14 +247,14 @@ class PairSets:
                 return Status.CONVERGED
         elif not tol.is_lowered(self.objective[k], self.lower_bound[k], n_steps, len(self.v)):
             closing[k] = tol.closing_steps(n_steps, len(self.v)), FINER * tol.now
-            if k in self.leaps:
-                self.leaps[k].hasten()
+            if k in self.newton:
+                self.newton[k].hurry()
             return None
         if self.n_calls[k] >= self.most_calls or self.progress[k].ended(n_steps, lambda: float(self.lower_bound[k])):
             return Status.ITERATION_LIMIT
         if k not in self.inner:
             self.inner[k] = Inner(self.of_pair(k), self.problem.memory_limit / 4)
-        work = self.leaps[k].work_of_all if k in self.leaps else 0
+        work = self.newton[k].work_of_all if k in self.newton else 0
         if self.inner[k].is_due(n_steps, work, lambda: self.values(k)):
             self.go_inside(k)
         return None

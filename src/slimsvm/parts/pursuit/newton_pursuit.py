@@ -84,7 +84,7 @@ class PursuitState(CutsState):
 
 @dataclass(frozen=True)
 class Found:
-    """A model with what is known of it; its basis may be one that is seen along directions."""
+    """A candidate model: basis, coefficients, objective, bound; with directions the basis is in their coordinates."""
 
     basis: Any
     coef: Array

@@ -11,9 +11,8 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.objectives import exact_objective
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.span.best_coefficients import best_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients

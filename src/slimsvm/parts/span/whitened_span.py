@@ -32,9 +32,8 @@ Array = np.ndarray
 BLOCK_BYTES = 1 << 22
 # Rows and columns of the tiles of dense products.
 TILE_ROWS, TILE_COLUMNS = 128, 128
-# Multiplications of one thread in a microsecond, about, of values that come from memory; and the microseconds of work
-# that a thread is woken for.
-WORK_PER_MICROSECOND, MICROSECONDS_PER_THREAD = 5_000, 100
+# Multiplications of values that come from memory, from which on a thread is woken for them. Chosen, not measured.
+WORK_PER_THREAD = 500_000
 # A direction of length 1 is made of vectors that are together at most so long, each times its coefficient. Each of many
 # vectors may be independent of those before it, and the last all but dependent on the others together: what is left of
 # a length of 1 after such cancelling is rounding errors (the square of this, times 1e-16).
@@ -313,7 +312,7 @@ class Subspace:
 
     def _run(self, function: Callable[[int, int], None], n_tiles: int, work: int) -> None:
         """A function of Python by threads, who are woken for it; ``work`` are multiplications of values in memory."""
-        threads = work // (WORK_PER_MICROSECOND * MICROSECONDS_PER_THREAD)
+        threads = work // WORK_PER_THREAD
         run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, threads)))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 if TYPE_CHECKING:
-    from slimsvm.parts.dual_ascent.row_set import KernelBlock
+    from slimsvm.parts.dual_ascent.smo import KernelBlock
 
 Array = np.ndarray
 
@@ -27,8 +27,8 @@ Array = np.ndarray
 MOST_FREE = 3000
 # What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
 # is m³ / FACTOR; and what anything takes in Python, of few variables and of others. Steps are given FIRST more before
-# they are found to be too slow. A step takes as long as STEP numbers however few rows there are. How early leaps pay is
-# in docs/experiments/exact_solver.md, "Unscaled data, few free rows".
+# they are found to be too slow. A step takes as long as STEP numbers however few rows there are. How early a Newton
+# step pays is in docs/experiments/exact_solver.md, "Unscaled data, few free rows".
 FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
 # Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
 RIDGE = 4.0
@@ -42,8 +42,8 @@ BYTES = 12
 LINES = 256
 
 
-class Leaps:
-    """When to leap: whenever steps on pairs have taken as long as it will, or longer where the last ones gained less.
+class NewtonSteps:
+    """When a Newton step is made: when steps on pairs have taken as long as it will, later where the last gained less.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class Leaps:
         self.work += n_steps * (n_rows + STEP)
         self.work_of_all += n_steps * (n_rows + STEP)
 
-    def hasten(self) -> None:
-        """Leap soon, as if half of all steps had been made since the last leap: the tolerance is another one."""
+    def hurry(self) -> None:
+        """Make the next one soon, as if half of all steps on pairs came after the last one: the tolerance changed."""
         self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
 
     def wait(self, n_rows: int, n_free: int) -> float:
-        """Numbers of kernel lines that steps go through before the next leap."""
+        """Numbers of kernel lines that steps go through before the next Newton step."""
         if not 0 < n_free <= self.most_free:
             return np.inf
         overhead = OVERHEAD_OF_FEW if n_free <= FEW else OVERHEAD
@@ -77,12 +77,12 @@ class Leaps:
         return self.patience * max(n_rows**2, OVERHEAD_OF_FEW) - self.work
 
     def made(self, risen: float) -> None:
-        """A leap was made, by which D has risen, or not."""
+        """Note a Newton step, by which D has risen, or not."""
         self.patience = 1.0 if risen > self.gain else 2.0 * self.patience
         self.work, self.gain = 0, 0.0
 
 
-def leap(
+def newton_step(
     block: KernelBlock,
     g: Array,
     v: Array,
@@ -98,7 +98,7 @@ def leap(
     Parameters
     ----------
     block, g, v, bounds, balanced, offset, epsilon
-        See `parts.dual_ascent.row_set.solve_set`.
+        See `parts.dual_ascent.smo.solve_set`.
     free : int64 ndarray
         Variables at no bound and not 0.
 

@@ -10,7 +10,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
 from slimsvm.parts.dual_ascent.dual import Slopes, slopes
-from slimsvm.parts.dual_ascent.leap import STEP, Leaps, leap, products
+from slimsvm.parts.dual_ascent.newton_step import STEP, NewtonSteps, newton_step, products
 
 Array = np.ndarray
 
@@ -105,7 +105,7 @@ def solve_set(
     tol: float,
     max_steps: int,
     workspace: Array | None = None,
-    leaps: Leaps | None = None,
+    newton: NewtonSteps | None = None,
     settings: SetSettings = USUAL,
 ) -> Solved:
     """Maximise D(v) over the variables of a working set, in v and g; when the time is over, the steps so far are all.
@@ -126,7 +126,7 @@ def solve_set(
     max_steps : int
     workspace : uint8 ndarray or None
         Memory to use again.
-    leaps : Leaps or None
+    newton : NewtonSteps or None
         When all free variables are moved at a time; None: never.
     settings : SetSettings
 
@@ -142,23 +142,23 @@ def solve_set(
     while True:
         size, most = (n, own.soon * n if n >= own.worth_shrinking else left) if few is None else (len(few), left)
         asked = min(max(1, own.call_work // max(1, size)), left, most)
-        if leaps is not None and leaps.least_wait(n) <= asked * (size + STEP):
+        if newton is not None and newton.least_wait(n) <= asked * (size + STEP):
             free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
-            if leaps.wait(n, len(free)) <= 0:
+            if newton.wait(n, len(free)) <= 0:
                 if block.growing is not None:
                     block.growing.make(free)
-                risen = leap(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
-                leaps.made(risen)
+                risen = newton_step(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
+                newton.made(risen)
                 gain += risen
-            asked = int(min(asked, leaps.wait(n, len(free)) / (size + STEP) + 1))
+            asked = int(min(asked, newton.wait(n, len(free)) / (size + STEP) + 1))
         how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
         if few is None:
             made, risen, violation, middle = core.smo(**values, g=g, v=v, tol=now, **how)
         else:
             made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, own.few_share * violation), **how)
         left, gain = left - made, gain + risen
-        if leaps is not None:
-            leaps.note(made, size, risen)
+        if newton is not None:
+            newton.note(made, size, risen)
         is_over = not left or is_time_over()
         if few is None and (made < asked or is_over):
             if made == asked or now <= tol or is_over:

@@ -1,13 +1,13 @@
-"""Leaps: all free variables of a working set are moved to where the dual is greatest."""
+"""NewtonSteps: all free variables of a working set are moved to where the dual is greatest."""
 
 import numpy as np
 import pytest
 
 from slimsvm import SVC
 from slimsvm.kernels import RBF
-from slimsvm.parts.dual_ascent import row_set
-from slimsvm.parts.dual_ascent.leap import FIRST, STEP, Leaps, leap
-from slimsvm.parts.dual_ascent.row_set import KernelBlock, SetSettings
+from slimsvm.parts.dual_ascent import smo
+from slimsvm.parts.dual_ascent.newton_step import FIRST, STEP, NewtonSteps, newton_step
+from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings
 from slimsvm.solvers import exact
 
 
@@ -34,7 +34,7 @@ def dual(K, target, v, epsilon, offset):
 @pytest.mark.parametrize(("balanced", "offset"), [(True, 0.0), (False, 0.0), (False, 1.0)])
 @pytest.mark.parametrize("is_part", [False, True])
 @pytest.mark.parametrize("n", [20, 60])
-def test_a_leap_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is_part, n):
+def test_a_newton_step_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is_part, n):
     K, target, lo, hi, v = problem(n=n, C=C, epsilon=epsilon, balanced=balanced)
     n = len(v)
     rows = np.random.default_rng(1).permutation(2 * n)[:n] if is_part else np.arange(n)
@@ -44,7 +44,7 @@ def test_a_leap_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is
     g, free = target - (K + offset) @ v, np.flatnonzero((v > lo) & (v < hi) & (v != 0))
     before, sign = v.copy(), np.sign(v)
     value = dual(K, target, v, epsilon, offset)
-    gain = leap(block, g, v, (lo, hi), free, balanced=balanced, offset=offset, epsilon=epsilon)
+    gain = newton_step(block, g, v, (lo, hi), free, balanced=balanced, offset=offset, epsilon=epsilon)
     assert gain >= 0
     assert dual(K, target, v, epsilon, offset) - value == pytest.approx(gain, abs=1e-9 * max(1.0, gain))
     np.testing.assert_allclose(g, target - (K + offset) @ v, atol=1e-9 * max(1.0, np.abs(v).max()))
@@ -71,7 +71,9 @@ def test_few_variables_meet_one_bound_after_the_other():
         v, C = rng.uniform(0.2, 0.8, size=8) * target, 1.0
         bounds = np.where(target > 0, 0.0, -C), np.where(target > 0, C, 0.0)
         g, before = target - K @ v, v.copy()
-        gain = leap(KernelBlock(K, np.arange(8)), g, v, bounds, np.arange(8), balanced=False, offset=0.0, epsilon=0.0)
+        gain = newton_step(
+            KernelBlock(K, np.arange(8)), g, v, bounds, np.arange(8), balanced=False, offset=0.0, epsilon=0.0
+        )
         along = np.linalg.solve(K, target - K @ before)
         reach = np.where(along > 0, bounds[1] - before, bounds[0] - before) / along
         first = before + min(1.0, reach.min()) * along
@@ -92,19 +94,19 @@ def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_
         lines = np.zeros((400, 400), dtype)
         lines[np.ix_(rows, rows)] = K
     block = KernelBlock(lines, rows, rows if has_places else None)
-    few, steps_among = [], row_set._steps_among
+    few, steps_among = [], smo._steps_among
 
     def noted(chosen, *rest, **how):
         few.append(len(chosen))
         return steps_among(chosen, *rest, **how)
 
-    monkeypatch.setattr(row_set, "_steps_among", noted)
+    monkeypatch.setattr(smo, "_steps_among", noted)
     options = {"balanced": balanced, "epsilon": epsilon, "offset": 0.0 if balanced else 1.0, "tol": 1e-4}
     values = []
     for soon in (1, 1000):
         own = SetSettings(soon=soon)
         v, g = np.zeros(300), target.copy()
-        solved = row_set.solve_set(block, g, v, (lo, hi), **options, max_steps=10**6, settings=own)
+        solved = smo.solve_set(block, g, v, (lo, hi), **options, max_steps=10**6, settings=own)
         assert solved.violation <= 1e-4
         np.testing.assert_allclose(g, target - (K + options["offset"]) @ v, atol=1e-2 if dtype == np.float32 else 1e-9)
         values.append(dual(K, target, v, epsilon, options["offset"]))
@@ -112,7 +114,7 @@ def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_
     assert few
     assert max(few) <= 150
     assert values[0] == pytest.approx(values[1], rel=1e-5)
-    cut = row_set.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700, settings=own)
+    cut = smo.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700, settings=own)
     assert cut.n_steps == 700
 
 
@@ -121,31 +123,31 @@ def test_rows_that_are_all_alike_are_no_error():
     bounds = np.array([0.0, -1.0, 0.0, -1.0]), np.array([1.0, 0.0, 1.0, 0.0])
     for value in (1.0, 0.0, np.nan):
         block = KernelBlock(np.full((4, 4), value, np.float32), np.arange(4))
-        gain = leap(block, g.copy(), v.copy(), bounds, np.arange(4), balanced=True, offset=0.0, epsilon=0.0)
+        gain = newton_step(block, g.copy(), v.copy(), bounds, np.arange(4), balanced=True, offset=0.0, epsilon=0.0)
         assert gain >= 0
 
 
-def test_leaps_wait_as_long_as_they_take_and_longer_after_failures():
-    leaps = Leaps(10**9)
-    first = leaps.wait(1000, 500)
-    assert leaps.wait(1000, 0) == leaps.wait(10_000, leaps.most_free + 1) == np.inf
-    leaps.note(int(first) // (1000 + STEP) + 1, 1000, 0.5)
-    assert leaps.wait(1000, 500) <= 0
-    leaps.made(0.0)
-    assert leaps.wait(1000, 500) == 2 * (first - FIRST)
-    leaps.made(1.0)
-    assert leaps.wait(1000, 500) == first - FIRST
-    leaps.note(10, 1000, 2.0)
-    leaps.made(1.0)  # less than steps have gained in as long
-    assert leaps.wait(1000, 500) == 2 * (first - FIRST)
-    leaps.note(10**6, 1000, 2.0)
-    leaps.made(3.0)
-    leaps.hasten()
-    assert leaps.wait(1000, 500) <= 0
-    assert Leaps(12 * 100**2).most_free == 100
+def test_newton_steps_wait_as_long_as_they_take_and_longer_after_failures():
+    newton = NewtonSteps(10**9)
+    first = newton.wait(1000, 500)
+    assert newton.wait(1000, 0) == newton.wait(10_000, newton.most_free + 1) == np.inf
+    newton.note(int(first) // (1000 + STEP) + 1, 1000, 0.5)
+    assert newton.wait(1000, 500) <= 0
+    newton.made(0.0)
+    assert newton.wait(1000, 500) == 2 * (first - FIRST)
+    newton.made(1.0)
+    assert newton.wait(1000, 500) == first - FIRST
+    newton.note(10, 1000, 2.0)
+    newton.made(1.0)  # less than steps have gained in as long
+    assert newton.wait(1000, 500) == 2 * (first - FIRST)
+    newton.note(10**6, 1000, 2.0)
+    newton.made(3.0)
+    newton.hurry()
+    assert newton.wait(1000, 500) <= 0
+    assert NewtonSteps(12 * 100**2).most_free == 100
 
 
-def test_leaps_spare_most_steps_where_C_is_large(monkeypatch, settings_of_estimators):
+def test_newton_steps_spare_most_steps_where_C_is_large(monkeypatch, settings_of_estimators):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 5))
     y = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=500) > 0.3
@@ -158,6 +160,6 @@ def test_leaps_spare_most_steps_where_C_is_large(monkeypatch, settings_of_estima
     monkeypatch.setattr(exact.ExactRun, "finish", seen_at_its_end)
     estimator = SVC(C=1e4, gamma=0.02)
     objective = estimator.fit(X, y).objective_
-    settings_of_estimators(exact.ExactSettings(leap_share=0.0))
+    settings_of_estimators(exact.ExactSettings(newton_share=0.0))
     assert estimator.fit(X, y).objective_ == pytest.approx(objective, rel=5e-3)
     assert seen[0] < 0.5 * seen[1]

@@ -17,7 +17,7 @@ from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_pa
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
-from slimsvm.estimators._shared.validation import check_path
+from slimsvm.estimators._shared.input_checks import check_path
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
@@ -163,8 +163,9 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
         unpack_stream(estimator, header["stream"], arrays)
     if header["estimator"] != "StructuredSVM":  # whose task may be the user's, who gives it after this
         row = sp.csr_array((1, estimator.n_features_in_))
-        is_wide = estimator.n_features_in_ > TRIED_FEATURES
-        try_row(estimator.predict, row if is_wide else row.toarray(), hasattr(estimator, "window"))
+        # For a dense row sparse vectors would be made dense: seconds, where words are hashed.
+        is_dense = estimator.n_features_in_ <= TRIED_FEATURES and not sp.issparse(model.basis)
+        try_row(estimator.predict, row.toarray() if is_dense else row, hasattr(estimator, "window"))
     return estimator
 
 
