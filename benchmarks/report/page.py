@@ -110,7 +110,7 @@ def as_html(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
         for item in items:
             text = "".join(f"<p>{html.escape(line)}</p>" for line in item.text.splitlines())
             parts.append(f"<article><h3>{html.escape(item.title)}</h3>{text}")
-            parts += [picture(path, item.title) for path in item.pictures]
+            parts += [picture(path, item) for path in item.pictures]
             parts += [table(rows) for rows in item.tables if rows]
             parts.append("</article>")
         parts.append("</section>")
@@ -126,12 +126,13 @@ def anchor(title: str) -> str:
     return re.sub(r"\W+", "-", title.lower()).strip("-")
 
 
-def picture(path: Path, title: str) -> str:
+def picture(path: Path, item: Item) -> str:
     """A picture, in the page itself, in few colours: a quarter of the bytes, and nobody sees it."""
     with Image.open(path) as image, BytesIO() as few:
         image.convert("RGB").quantize(COLOURS).save(few, "png", optimize=True)
         data = base64.b64encode(few.getvalue()).decode("ascii")
-    alt = html.escape(f"{title}: {path.stem}", quote=True)
+    seen = item.text.partition("\n")[0]
+    alt = html.escape(f"{item.title} ({path.stem}). {seen}", quote=True)
     return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"></figure>'
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import MARKS, Check, Verdict, means, number
+from benchmarks.report.verdicts import MARKS, WHOLE, Check, Verdict, means, number
 from benchmarks.sampled_cuts.tables import TABLE_1
 
 KIND = "sampled-cuts"
@@ -79,7 +79,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
     sampled = [record for record in records if record["part"] == "sample-size" and record.get("steps") == "paper"]
     growth, theorems = found.tables(KIND, "Growth with n"), found.tables(KIND, "Theorems")
     texts = {
-        "Figure 1: seconds against rows": (time_against_rows(growth), [growth]),
+        "Figure 1: seconds against rows": (time_against_rows(growth, scaling), [growth]),
         "Figure 2: training error against rows": (errors_against_rows(scaling, "train_error"), []),
         "Figure 3: test error against rows": (errors_against_rows(scaling, "test_error"), []),
         "Figure 4: seconds against the sample size": (time_against_sample_size(sampled), []),
@@ -96,6 +96,18 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         *figures,
         ("Theorems 1 to 3 beside what was measured", bounds(theorems), [theorems], []),
     ]
+
+
+def sizes_of(records: Rows) -> str:
+    """The largest training set of each set here and there; "whole" where they are the paper's own."""
+    largest = {
+        data: max((record["n_train"] for record in records if record["data"] == data), default=0)
+        for data in PAPERS_TABLE_1
+    }
+    told = {data: (n, PAPERS_TABLE_1[data][0]) for data, n in largest.items() if n}
+    if told and all(n == papers for n, papers in told.values()):
+        return WHOLE
+    return "; ".join(f"{data} {n:,} / {papers:,}" for data, (n, papers) in told.items())
 
 
 def of_table_1(records: Rows) -> dict[tuple[str, str], Rows]:
@@ -166,6 +178,9 @@ def table_1(records: Rows) -> Verdict:
         "here.",
         f"{SCALE} The paper tested on all rows of Adult, the training rows among them: so its numbers say, and so do "
         f"we. An error agrees within {NEAR} points and two standard errors.",
+        "training errors of SVMlight and uniform cuts (r = 1,000): board 2.87, 2.96 %, Adult 7.52, 7.65 %, covtype "
+        "17.87, 18.34 %",
+        sizes_of(records),
     )
 
 
@@ -177,7 +192,7 @@ def at_every_size(records: Rows, value: str) -> list[tuple[str, int, dict[str, f
     return [(*key, errors) for key, errors in sorted(found.items()) if LIBSVM in errors]
 
 
-def time_against_rows(growth: Rows) -> Verdict:
+def time_against_rows(growth: Rows, records: Rows) -> Verdict:
     """The exponents beside the paper's."""
     checks = []
     for row in growth:
@@ -197,6 +212,8 @@ def time_against_rows(growth: Rows) -> Verdict:
         "At a fixed C the weight C n of the mean loss grows with the rows, and with it the number of cuts; at a fixed "
         "C n (the lines of C₁) uniform cuts hardly grow.",
         SCALE,
+        "a million rows of the board: uniform cuts 1,854 s, violated cuts 60,101 s, SVMlight 36,533 s",
+        sizes_of(records),
     )
 
 
@@ -224,6 +241,7 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         "point apart.",
         checks,
         "Why is not known; the rows are others than the paper's, and on covtype the scaling, too.",
+        sizes=sizes_of(scaling),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.report.found import Rows
 
 NOTHING = "Not measured in this run."
+WHOLE = "whole"
 MARKS = {True: "✓", False: "✗"}
 
 
@@ -21,12 +22,22 @@ class Check(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim of the paper, what was checked, why some of it does not agree, and what else is to be said."""
+    """A claim of the paper, what was checked, why some of it does not agree, and what else is to be said.
+
+    Parameters
+    ----------
+    theirs : str
+        The paper's number.
+    sizes : str
+        Sizes here and there; "whole" where they are the paper's own.
+    """
 
     claim: str
     checks: Sequence[Check]
     why: str = ""
     more: str = ""
+    theirs: str = ""
+    sizes: str = ""
 
     def __str__(self) -> str:
         """The claim, how many checks agree, why others do not, and the rest: a line for each."""
@@ -36,6 +47,15 @@ class Verdict(NamedTuple):
         if agree < len(self.checks) and self.why:
             lines.append(self.why)
         return "\n".join([*lines, self.more] if self.more else lines)
+
+    @property
+    def outcome(self) -> str:
+        """Whether the claim was reproduced, at the paper's size or a smaller one."""
+        if not self.checks:
+            return "not measured"
+        if not all(check.holds for check in self.checks):
+            return "in part" if any(check.holds for check in self.checks) else "not reproduced"
+        return "reproduced" if self.sizes == WHOLE else "reproduced smaller"
 
     @property
     def table(self) -> Rows:

@@ -64,7 +64,7 @@ def test_sampled_cuts_errors_have_to_lie_in_a_band_and_in_order():
 ])  # fmt: skip
 def test_sampled_cuts_time_against_rows(method, exponent, holds):
     row = {"at fixed": "C", "data": "d", "method": method, "seconds ~ n^": str(exponent)}
-    text = sampled_cuts.time_against_rows([row, {**row, "at fixed": "C₁", "seconds ~ n^": "9"}])
+    text = sampled_cuts.time_against_rows([row, {**row, "at fixed": "C₁", "seconds ~ n^": "9"}], [])
     assert parts_of(text)[0 if holds else 1].startswith(f"d, {method}: n^{exponent:.2f}.")
     assert "n^9" not in str(text)
 
