@@ -121,7 +121,7 @@ check-warnings: $(STAMP)
 # The tests of the core with gcc's sanitizers: of addresses and undefined behaviour, and of threads. Python and NumPy are
 # as they are; what they allocate is checked, too. Neither bears a fork while threads run: in the child the first one's
 # allocator may be locked for ever, and the second one cannot start threads.
-SANITIZED := tests/core tests/contracts/test_kernels.py --ignore tests/core/test_symbols.py \
+SANITIZED := --full tests/core tests/contracts/test_kernels.py --ignore tests/core/test_symbols.py \
 	--deselect tests/core/test_border.py::test_a_fork_after_a_call
 PRELOAD = LD_PRELOAD=$$(g++ -print-file-name=lib$(1).so) SLIMSVM_LIBRARY=build/$@/libslimsvm.so
 

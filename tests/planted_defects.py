@@ -70,7 +70,7 @@ def first_failure(tests: list[str], root: Path) -> str:
     """Return the line of the first of some tests that fails in the tree at ``root``; "" where none does."""
     run: dict[str, Any] = {"cwd": root, "env": {**os.environ, "PYTHONPATH": str(root / "src")}, "text": True}
     compile_core(root, run)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
     ended = subprocess.run(command, capture_output=True, check=False, **run)
     failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     if ended.returncode and not failed:

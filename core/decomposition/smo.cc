@@ -89,6 +89,8 @@ struct Set {
     T* gathered;        // n lines
     uint8_t* is_there;  // which of them
 
+    // Rows without a line are closed by a derivative of BIG, which one beyond that would outdo.
+    bool has_line(int64_t k) const { return k >= 0 && call.slots[k] >= 0; }
     const T* whole_line(int64_t k) const { return static_cast<const T*>(call.lines) + call.slots[k] * call.width; }
     const T* line(int64_t k) const {
         const T* values = whole_line(k);
@@ -222,11 +224,11 @@ Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
     for (; step < max_steps; ++step) {
         const double top = slopes.up.top;
         const int64_t i = slopes.up.k;
-        if (top + slopes.down.top <= tol || i < 0) break;
+        if (top + slopes.down.top <= tol || !set.has_line(i)) break;
         set.drop[i] = -BIG;  // no partner of itself
         const T* line = set.line(i);
         const int64_t j = best_partner(set, line, double(set.diagonal[i]), top);
-        if (j < 0) {
+        if (!set.has_line(j)) {
             set.note_rooms(i);
             break;
         }
@@ -310,14 +312,14 @@ Ended box(Set<T, double>& set, double tol, int64_t max_steps) {
         if (most(slopes.up.top, 0.0) + most(slopes.down.top, 0.0) <= tol) break;
         const bool up = slopes.up.top >= slopes.down.top;
         const int64_t i = up ? slopes.up.k : slopes.down.k;
-        if (i < 0) break;
+        if (!set.has_line(i)) break;
         const T* line = set.line(i);
         const double own = most(set.diagonal[i], TINY);
         const Side first = {up ? g[i] + set.rise[i] : g[i] - set.drop[i], own,
                             up ? up_room(v[i], set.hi[i]) : down_room(v[i], set.lo[i]), up};
         int64_t j = second(set, line, own, first.slope);
         double move = least(fabs(first.slope) / own, first.room) * (up ? 1.0 : -1.0), other = 0.0;
-        if (j < 0 || j == i) {
+        if (!set.has_line(j) || j == i) {
             j = i;
         } else {
             const double cross = double(line[j]) + set.offset;

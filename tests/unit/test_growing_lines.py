@@ -136,3 +136,14 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatc
     assert grown.objective == pytest.approx(parted.objective, rel=1e-5)
     assert grown.lower_bound == pytest.approx(parted.lower_bound, rel=1e-6)
     np.testing.assert_allclose(grown.model.scores(X), parted.model.scores(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("balanced", [0, 1])
+def test_a_row_without_a_line_is_left_however_steep_it_is(balanced):
+    v, g = np.zeros(2), np.array([0.0, 1e200])
+    how = {"balanced": balanced, "offset": 0.0, "epsilon": 0.0, "tol": 1e-3, "max_steps": 5, "places": None}
+    steps, gain, _, _ = core.smo(
+        lines=np.ones((1, 2)), slots=np.array([0, -1]), diagonal=np.ones(2), lo=np.zeros(2) - balanced, hi=np.ones(2),
+        g=g, v=v, **how
+    )  # fmt: skip
+    assert (steps, gain, v.tolist()) == (0, 0.0, [0.0, 0.0])
