@@ -70,8 +70,8 @@ PAPERS_RUNS = 3
 WIDTHS = {"checkerboard": 1 / 0.05, "adult": 1 / 20, "covtype": 1 / 1.7}
 EARLIER = (
     "Some of the records below were measured with an earlier reading of the paper's widths (γ = 1/(2σ²), on the board "
-    "10) and at most 30,000 rows. They say how time grows; their errors are not those of the paper's settings, and table 1 "
-    "leaves them out. They will be measured again."
+    "10) and at most 30,000 rows. They say how time grows; their errors are not those of the paper's settings, and "
+    "table 1 leaves them out. They will be measured again."
 )
 # Points that an error may differ from the paper's, beside two standard errors: of its runs, of ours, of the test rows.
 NEAR = 0.3
