@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report.cells import CELLS, QUICK_LIMIT, Cell
+from benchmarks.shared.results import commit
 from slimsvm.cli import options
 from slimsvm.cli.output import machine, say, write_json
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = ("scikit-learn-intelex", "lightgbm", "xgboost", "catboost", "xrfm", "falkon", "thundersvm", "matplotlib")
 SAID = 2000  # characters of a failed cell's last words that are kept
+RESUMING = "sampled-cuts", "subspace"  # benchmarks that go on with a run that ended early
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             say(f"{cell.name}: done before, in {known['seconds']:.0f} s")
         else:
             if known is not None:
-                shutil.rmtree(folder_of(folder, cell))  # peers goes on from what it has measured
+                shutil.rmtree(folder_of(folder, cell))
             limit = args.limit or (QUICK_LIMIT if args.quick else cell.limit)
             known = run_cell(folder, cell, args.quick, limit)
             say(f"{cell.name}: {known['status']} in {known['seconds']:.0f} s")
@@ -91,20 +93,34 @@ def done(folder: Path, cell: Cell, quick: bool) -> dict[str, Any] | None:
     return record if record["status"] == "done" and record["argv"] == list(argv_of(cell, quick)) else None
 
 
+def may_go_on(own: Path, argv: list[str]) -> bool:
+    """Whether a cell that ended early, with the same options, has records to go on with."""
+    try:
+        record = json.loads((own / "done.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return argv[0] in RESUMING and record["status"] != "done" and record["argv"] == argv
+
+
 def run_cell(folder: Path, cell: Cell, quick: bool, limit: float) -> dict[str, Any]:
-    """Run a cell; its record, which is on disk when this returns."""
-    own = folder_of(folder, cell)
+    """Run a cell, or go on with it; its record, which is on disk when this returns."""
+    own, argv = folder_of(folder, cell), list(argv_of(cell, quick))
+    goes_on = may_go_on(own, argv)
+    if not goes_on and argv[0] != "peers":  # which goes on by itself
+        shutil.rmtree(own, ignore_errors=True)
     own.mkdir(parents=True, exist_ok=True)
-    (own / "done.json").unlink(missing_ok=True)
-    argv = list(argv_of(cell, quick))
     record: dict[str, Any] = {
         "cell": cell.name,
         "argv": argv,
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
         "limit": limit,
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "machine": machine() | others(),
+        "status": "running",
     }
+    write_json(own / "done.json", record)
+    argv += ["--resume"] * goes_on
     begun = time.perf_counter()
     with (own / "log.txt").open("w", encoding="utf-8") as log:
         record["status"] = ended(argv, own, log, limit)

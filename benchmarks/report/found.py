@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,37 @@ def machine_of(facts: dict[str, Any]) -> str:
     return ", ".join(
         filter(None, (facts.get("processor"), f"{cores} core{'s' * (cores > 1)}", facts.get(OF_MACHINE[2])))
     )
+
+
+# A cell that is begun at a higher load than this ran beside other work.
+BUSY = 0.7
+# Files that make records of a benchmark stale when they change: those of its algorithms, and what all are made of.
+COMMON = "core", "src/slimsvm/kernels", "src/slimsvm/parts/solver.py"
+STALE_WITH = {
+    "sampled-cuts": (
+        "src/slimsvm/solvers/sampled_cuts.py",
+        "src/slimsvm/parts/cuts",
+        "benchmarks/sampled_cuts",
+        *COMMON,
+    ),
+    "budget": ("src/slimsvm/parts/budgeted", "src/slimsvm/budget", "benchmarks/budget", *COMMON),
+    "cross-training": ("src/slimsvm/editing", "src/slimsvm/parts/dual_ascent", "benchmarks/cross_training", *COMMON),
+    "subspace": ("src/slimsvm/solvers/cpsp.py", "src/slimsvm/parts/pursuit", "benchmarks/subspace", *COMMON),
+}
+STALE_WITH |= {"many-epochs": STALE_WITH["budget"]}
+STALE_WITH |= {kind: STALE_WITH["subspace"] for kind in ("objectives", "comparators")}
+
+
+@cache
+def changed_since(commit: str | None, kind: str) -> str:
+    """Whether the files that make a benchmark's records stale are other ones now."""
+    if commit is None or kind not in STALE_WITH:
+        return "not known"
+    told = subprocess.run(
+        ["git", "diff", "--quiet", commit.removesuffix("-changed"), "--", *STALE_WITH[kind]],
+        cwd=Path(__file__).parents[2], capture_output=True, check=False,
+    )  # fmt: skip
+    return {0: "no", 1: "yes"}.get(told.returncode, "not known")
 
 
 class Found:
@@ -110,8 +143,26 @@ class Found:
             if name not in OF_MACHINE
         )
         told = "; ".join(f"{name} ({n} cells)" for name, n in machines.most_common())
+        others = sum((record.get("load") or 0.0) > BUSY for record in self.cells.values())
         days = " to ".join(dict.fromkeys((begun[0], begun[-1])))
-        return f"{done} of {len(self.cells)} cells done, {days}. {told}. {', '.join(versions)}."
+        beside = f" {others} cells were begun beside other work." if others else ""
+        return f"{done} of {len(self.cells)} cells done, {days}. {told}.{beside} {', '.join(versions)}."
+
+    def records(self, kind: str) -> Rows:
+        """Of each cell of a benchmark: when and at which commit it was measured, and whether it is stale."""
+        return [
+            {
+                "cell": name,
+                "status": record["status"],
+                "begun": record["begun"][:16].replace("T", " "),
+                "minutes": round(record.get("seconds", 0.0) / 60, 1),
+                "load before": record.get("load"),
+                "commit": record.get("commit") or "not recorded",
+                "stale when these change": " ".join(STALE_WITH.get(kind, ())),
+                "changed since": changed_since(record.get("commit"), kind),
+            }
+            for name, record in ((name, self.cells[name]) for name in self.of(kind))
+        ]
 
 
 def rows_of_markdown(text: str) -> Rows:

@@ -13,14 +13,19 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from PIL import Image
+
 from benchmarks.report.found import Found
 from benchmarks.report.papers import SECTIONS
+from benchmarks.report.verdicts import Verdict
 from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
+COLOURS = 48  # of a picture
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
@@ -54,6 +59,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return written(found, Path(args.output))
 
 
+def item_of(title: str, text: Any, tables: Sequence[Any], pictures: Sequence[Path]) -> Item:
+    """An item; of a verdict the checks are a table."""
+    checks = [text.table] if isinstance(text, Verdict) and text.checks else []
+    return Item(title, str(text), [*checks, *tables], pictures)
+
+
 def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
     """The pictures of a benchmark, drawn again from its numbers."""
     return draw(getattr(import_module(BENCHES[name].module), "plot", None), results, folder)
@@ -61,10 +72,7 @@ def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
 
 def written(found: Found, folder: Path) -> dict[str, Any]:
     """Write both files; what they have."""
-    sections = [
-        (title, [Item(name, str(text), tables, pictures) for name, text, tables, pictures in make(found)])
-        for title, make in SECTIONS.items()
-    ]
+    sections = [(title, [item_of(*parts) for parts in make(found)]) for title, make in SECTIONS.items()]
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("report.html", as_html(sections, found)), ("report.md", as_markdown(sections, found))):
         (folder / name).write_text(text, encoding="utf-8")
@@ -102,7 +110,7 @@ def as_html(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
         for item in items:
             text = "".join(f"<p>{html.escape(line)}</p>" for line in item.text.splitlines())
             parts.append(f"<article><h3>{html.escape(item.title)}</h3>{text}")
-            parts += [picture(path, item.title) for path in item.pictures]
+            parts += [picture(path, item) for path in item.pictures]
             parts += [table(rows) for rows in item.tables if rows]
             parts.append("</article>")
         parts.append("</section>")
@@ -118,12 +126,14 @@ def anchor(title: str) -> str:
     return re.sub(r"\W+", "-", title.lower()).strip("-")
 
 
-def picture(path: Path, title: str) -> str:
-    """A picture, in the page itself."""
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
-    kind = "svg+xml" if path.suffix == ".svg" else "png"
-    alt = html.escape(f"{title}: {path.stem}", quote=True)
-    return f'<figure><img alt="{alt}" src="data:image/{kind};base64,{data}"></figure>'
+def picture(path: Path, item: Item) -> str:
+    """A picture, in the page itself, in few colours: a quarter of the bytes, and nobody sees it."""
+    with Image.open(path) as image, BytesIO() as few:
+        image.convert("RGB").quantize(COLOURS).save(few, "png", optimize=True)
+        data = base64.b64encode(few.getvalue()).decode("ascii")
+    seen = item.text.partition("\n")[0]
+    alt = html.escape(f"{item.title} ({path.stem}). {seen}", quote=True)
+    return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"></figure>'
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -9,12 +9,18 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.report import bsca, cpsp, cross_training, peers_section, sampled_cuts
-from benchmarks.report.found import Found
-from benchmarks.report.verdicts import overview
+from benchmarks.report.found import Found, Rows
+from benchmarks.report.verdicts import Verdict, overview
 
 Items = list[tuple[Any, ...]]
 
 
+KINDS_OF: dict[Callable[[Found], Items], tuple[str, ...]] = {
+    sampled_cuts.items: ("sampled-cuts",),
+    bsca.items: ("budget", "many-epochs"),
+    cross_training.items: ("cross-training",),
+    cpsp.items: ("subspace", "objectives", "comparators"),
+}
 PAPERS: dict[str, Callable[[Found], Items]] = {
     "Sampled cuts (Yu and Joachims 2008)": sampled_cuts.items,
     "BSCA (Qaadan, Schüler, Glasmachers 2018)": bsca.items,
@@ -23,15 +29,51 @@ PAPERS: dict[str, Callable[[Found], Items]] = {
 }
 
 
+def claims(found: Found) -> Rows:
+    """Every claim of the four papers that was checked: their number, ours, sizes, and what came of it."""
+    return [
+        {
+            "paper": paper.partition(" (")[0],
+            "figure or table": title.partition(":")[0],
+            "claim": text.claim,
+            "their number": text.theirs or "–",
+            "ours": f"{sum(check.holds for check in text.checks)} of {len(text.checks)} checks",
+            "size here / there": text.sizes or "–",
+            "outcome": text.outcome,
+            "why": text.why if text.outcome in ("in part", "not reproduced") else "",
+        }
+        for paper, items in PAPERS.items()
+        for title, text, *_ in items(found)
+        if isinstance(text, Verdict)
+    ]
+
+
+def first_table(found: Found) -> Items:
+    """What the page opens with."""
+    text = (
+        "Each claim of the four papers, with what was found here. Reproduced: every check agrees at the paper's own "
+        "size. Reproduced smaller: every check agrees, with fewer rows. The checks stand below, figure by figure."
+    )
+    return [("What was reproduced", text, [claims(found)], [])]
+
+
 def weighed(items: Callable[[Found], Items]) -> Callable[[Found], Items]:
     """The items of a paper, after a table of how many checks of each agree."""
 
     def make(found: Found) -> Items:
         own = items(found)
         text = "What the paper says of each figure and table was checked on what was measured; the texts say how."
-        return [("In short", text, [overview(own)], []), *own]
+        records = [row for kind in KINDS_OF[items] for row in found.records(kind)]
+        told = (
+            "When and at which commit each cell was measured, and whether files that make it stale have changed since."
+        )
+        return [("In short", text, [overview(own)], []), *own, ("Records", told, [records], [])]
 
     return make
 
 
-SECTIONS = {paper: weighed(items) for paper, items in PAPERS.items()} | {"Peers": peers_section.items}
+SECTIONS = (
+    {"In one table": first_table}
+    | {paper: weighed(items) for paper, items in PAPERS.items()}
+    | {"Peers": peers_section.items}
+)

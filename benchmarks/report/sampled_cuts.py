@@ -2,36 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import Check, Verdict, means, number
+from benchmarks.report.verdicts import MARKS, WHOLE, Check, Verdict, means, number
+from benchmarks.sampled_cuts.tables import TABLE_1
 
 KIND = "sampled-cuts"
 LIBSVM = "scikit-learn SVC"
 UNIFORM, VIOLATED = "uniform r=1000, paper's steps", "violated r=400, paper's steps"
 # The exponent of the rows in the seconds: of a time that hardly grows, and of one that grows linearly.
 FLAT, LINEAR = 0.5, (0.6, 1.4)
-# Points of error: what the paper calls a narrow band and a flat curve; the errors of its table 1 above the exact ones.
-BAND, UNIFORM_ABOVE, VIOLATED_ABOVE = 0.5, 0.5, 0.2
+# Points of error: what the paper calls a narrow band and a flat curve.
+BAND = 0.5
 # Points of error by which runs differ by chance, in means of three of them.
 CHANCE = 0.1
 # The sample sizes and the C from which on the paper finds errors stable.
 STABLE_SIZE, STABLE_C = 400, 0.1
-SCALE = "Ψ(x, y) = ½ y φ(x) here, so that C is a quarter of the paper's."
-# The paper's table 1, as far as its text can be read with certainty: test errors (%).
-PAPERS_TABLE_1 = {
-    "checkerboard": {
-        "uniform r=400": 3.23, "uniform r=1000": 3.14, "violated r=400": 2.99, "violated r=1000": 2.95,
-        "Cholesky(250)": 3.32, "SVMlight": 2.94,
-    },
-    "covtype": {
-        "uniform r=400": 18.61, "uniform r=1000": 18.55, "Cholesky(250)": 21.85, "Cholesky(500)": 20.35,
-        "SVMlight": 18.09,
-    },
+SCALE = "C is that of LIBSVM and γ = 1/σ², as the paper's training errors on Adult say."
+
+
+class Line(NamedTuple):
+    """A method's line of the paper's table 1 on one set: means of three runs, deviations in brackets there."""
+
+    seconds: float
+    train: float
+    train_deviation: float
+    test: float
+    test_deviation: float
+
+
+# The paper's table 1: rows, and lines by our names of the methods.
+PAPERS_TABLE_1: dict[str, tuple[int, dict[str, Line]]] = {
+    "checkerboard": (1_000_000, {
+        "uniform r=400, paper's steps": Line(1_411, 3.12, 0.01, 3.23, 0.06),
+        "uniform r=1000, paper's steps": Line(1_854, 2.96, 0.01, 3.14, 0.13),
+        "violated r=400, paper's steps": Line(60_101, 2.90, 0.01, 2.99, 0.01),
+        "violated r=1000, paper's steps": Line(151_759, 2.89, 0.00, 2.95, 0.05),
+        "Cholesky(250)": Line(2_447, 3.11, 0.0, 3.32, 0.0),
+        LIBSVM: Line(36_533, 2.87, 0.0, 2.94, 0.0),
+    }),
+    "adult": (22_697, {
+        "uniform r=400, paper's steps": Line(17_487, 7.90, 0.05, 10.45, 0.08),
+        "uniform r=1000, paper's steps": Line(38_617, 7.65, 0.01, 10.29, 0.07),
+        "violated r=400, paper's steps": Line(11_136, 7.43, 0.09, 10.19, 0.15),
+        "violated r=1000, paper's steps": Line(15_191, 7.44, 0.01, 10.19, 0.15),
+        "Cholesky(250)": Line(604, 15.10, 0.0, 15.09, 0.0),
+        "Cholesky(500)": Line(537, 14.60, 0.0, 14.50, 0.0),
+        "Cholesky(5000)": Line(3_386, 10.89, 0.0, 12.43, 0.0),
+        "Cholesky(10000)": Line(8_836, 9.12, 0.0, 11.41, 0.0),
+        LIBSVM: Line(11_630, 7.52, 0.0, 10.37, 0.0),
+    }),
+    "covtype": (522_910, {
+        "uniform r=400, paper's steps": Line(3_496, 18.49, 0.11, 18.61, 0.13),
+        "uniform r=1000, paper's steps": Line(12_946, 18.34, 0.09, 18.55, 0.02),
+        "violated r=400, paper's steps": Line(62_184, 18.16, 0.03, 18.28, 0.02),
+        "violated r=1000, paper's steps": Line(155_196, 17.96, 0.03, 18.22, 0.02),
+        "Cholesky(250)": Line(1_937, 21.73, 0.0, 21.85, 0.0),
+        "Cholesky(500)": Line(3_093, 20.29, 0.0, 20.35, 0.0),
+        LIBSVM: Line(273_021, 17.87, 0.0, 18.09, 0.0),
+    }),
 }  # fmt: skip
+PAPERS_RUNS = 3
+# γ = 1/σ² of each set.
+WIDTHS = {"checkerboard": 1 / 0.05, "adult": 1 / 20, "covtype": 1 / 1.7}
+EARLIER = (
+    "Some of the records below were measured with an earlier reading of the paper's widths (γ = 1/(2σ²), on the board "
+    "10) and at most 30,000 rows. They say how time grows; their errors are not those of the paper's settings, and "
+    "table 1 leaves them out. They will be measured again."
+)
+# Points that an error may differ from the paper's, beside two standard errors: of its runs, of ours, of the test rows.
+NEAR = 0.3
 
 
 def items(found: Found) -> list[tuple[Any, ...]]:
@@ -39,11 +82,12 @@ def items(found: Found) -> list[tuple[Any, ...]]:
     records = [
         record for record in found.rows(KIND, "records") if "seconds" in record and record.get("status") != "time limit"
     ]
+    read_anew = [record for record in records if np.isclose(record.get("gamma", 0.0), WIDTHS.get(record["data"], 0.0))]
     scaling = [record for record in records if record["part"] == "scaling"]
     sampled = [record for record in records if record["part"] == "sample-size" and record.get("steps") == "paper"]
     growth, theorems = found.tables(KIND, "Growth with n"), found.tables(KIND, "Theorems")
     texts = {
-        "Figure 1: seconds against rows": (time_against_rows(growth), [growth]),
+        "Figure 1: seconds against rows": (time_against_rows(growth, scaling), [growth]),
         "Figure 2: training error against rows": (errors_against_rows(scaling, "train_error"), []),
         "Figure 3: test error against rows": (errors_against_rows(scaling, "test_error"), []),
         "Figure 4: seconds against the sample size": (time_against_sample_size(sampled), []),
@@ -56,49 +100,99 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         for number, (title, (text, tables)) in enumerate(texts.items(), start=1)
     ]
     return [
-        ("Table 1: time and error at the largest size", table_1(scaling), [with_papers(found)], []),
-        *figures,
+        ("Table 1: time and error at the largest size", table_1(read_anew), [beside_papers(read_anew)], []),
+        *(
+            figures
+            if len(read_anew) == len(records)
+            else [("An earlier reading of the widths", EARLIER, [], []), *figures]
+        ),
         ("Theorems 1 to 3 beside what was measured", bounds(theorems), [theorems], []),
     ]
 
 
-def with_papers(found: Found) -> Rows:
-    """Our table 1, sets side by side, and the paper's lines below."""
-    told = found.tables(KIND, "Table 1", beside="method")
-    if told:
-        for method in dict.fromkeys(name for errors in PAPERS_TABLE_1.values() for name in errors):
-            row = {"method": f"the paper's {method}, all rows"}
-            for data, errors in PAPERS_TABLE_1.items():
-                row |= {f"{data}: test error %": f"{errors[method]:.2f}" if method in errors else "–"}
-            told.append(row)
-    return told
+def sizes_of(records: Rows) -> str:
+    """The largest training set of each set here and there; "whole" where they are the paper's own."""
+    largest = {
+        data: max((record["n_train"] for record in records if record["data"] == data), default=0)
+        for data in PAPERS_TABLE_1
+    }
+    told = {data: (n, PAPERS_TABLE_1[data][0]) for data, n in largest.items() if n}
+    if told and all(n == papers for n, papers in told.values()):
+        return WHOLE
+    return "; ".join(f"{data} {n:,} / {papers:,}" for data, (n, papers) in told.items())
 
 
-def table_1(scaling: Rows) -> Verdict:
-    """How far sampled cuts and incomplete Cholesky err from the exact machine at the largest size."""
+def of_table_1(records: Rows) -> dict[tuple[str, str], Rows]:
+    """Records of table 1, by set and method: at the largest size that each method was run at, with the table's C."""
+    found: dict[tuple[str, str], Rows] = {}
+    for record in records:
+        key = (record["data"], record["method"])
+        if (record["part"], record["C"]) == TABLE_1.get(key[0]) and key[1] in PAPERS_TABLE_1[key[0]][1]:
+            found.setdefault(key, []).append(record)
+    return {
+        key: [record for record in own if record["n_train"] == max(other["n_train"] for other in own)]
+        for key, own in found.items()
+    }
+
+
+def differences(own: Rows, line: Line) -> dict[str, tuple[float, float]]:
+    """Our error less the paper's, in points, and by how much they may differ; of training and test rows."""
+    found = {}
+    for name, theirs, deviation in (
+        ("train", line.train, line.train_deviation),
+        ("test", line.test, line.test_deviation),
+    ):
+        errors = np.array([100 * record[f"{name}_error"] for record in own])
+        variance = deviation**2 / PAPERS_RUNS
+        if len(errors) > 1:
+            variance += errors.var(ddof=1) / len(errors)
+        if name == "test":
+            variance += errors.mean() * (100 - errors.mean()) / own[0]["n_test"]
+        found[name] = float(errors.mean() - theirs), NEAR + 2 * float(np.sqrt(variance))
+    return found
+
+
+def beside_papers(records: Rows) -> Rows:
+    """The paper's table 1 and ours, line by line."""
+    rows = []
+    for (data, method), own in of_table_1(records).items():
+        n_paper, lines = PAPERS_TABLE_1[data]
+        line, n = lines[method], own[0]["n_train"]
+        near = differences(own, line)
+        row = {
+            "set": data,
+            "method": method,
+            "rows here / there": f"{n:,} / {n_paper:,}",
+            "seconds here / there": f"{np.mean([record['seconds'] for record in own]):,.0f} / {line.seconds:,.0f}",
+        }
+        for name, theirs in (("train", line.train), ("test", line.test)):
+            difference, most = near[name]
+            told = f"{theirs + difference:.2f} / {theirs:.2f} {MARKS[abs(difference) <= most]} (± {most:.2f})"
+            row[f"{name} error (%) here / there"] = told
+        rows.append(row | {"runs": len(own)})
+    return rows
+
+
+def table_1(records: Rows) -> Verdict:
+    """How far the errors of table 1 are from the paper's."""
     checks = []
-    for data, rows, errors in at_every_size(scaling, "test_error"):
-        if rows < max(record["n_train"] for record in scaling if record["data"] == data):
-            continue
-        exact = errors[LIBSVM]
-        for method, error in errors.items():
-            above = UNIFORM_ABOVE if method.startswith("uniform") else VIOLATED_ABOVE
-            if "paper" in method:
-                told = f"{data}, {method}: {error - exact:+.2f} points at {rows:,} rows, at most {above} asked"
-                checks.append(Check(error - exact <= above + CHANCE, told))
-        sampled = max(error for method, error in errors.items() if "paper" in method)
-        for method in (method for method in errors if method.startswith("Cholesky")):
-            told = f"{data}, {method}: {errors[method]:.2f} %, the worst sampled cuts {sampled:.2f} %"
-            checks.append(Check(errors[method] >= sampled, told))
+    for (data, method), own in of_table_1(records).items():
+        n_paper, lines = PAPERS_TABLE_1[data]
+        for name, (difference, most) in differences(own, lines[method]).items():
+            size = f"{own[0]['n_train']:,} rows, there {n_paper:,}"
+            told = f"{data}, {method}, {name} error: {difference:+.2f} points, at most {most:.2f} ({size})"
+            checks.append(Check(abs(difference) <= most, told))
     return Verdict(
-        "uniform cuts err 0.3 to 0.5 points more than SVMlight (here LIBSVM), violated cuts 0.2 more; incomplete "
-        "Cholesky errs clearly more than both.",
+        "seconds and errors of uniform and violated cuts, of incomplete Cholesky and of SVMlight (here LIBSVM).",
         checks,
-        "The convex problem in the span of Cholesky's rows is solved to a certified gap here, and a board of 16 "
-        "squares needs no more than 250 rows. Part of why sampled cuts err more is C: the paper's Ψ, taken literally, "
-        "means four times this one; and rows are fewer here.",
-        f"{SCALE} The paper has up to a million rows; its line of violated cuts on covtype is lost in the text, and so "
-        "are seconds.",
+        "On the board what the toolbox's noise of 0.02 means is not on record: with a square's side as its unit no "
+        "machine errs on less than 2.3 % here, in the paper on 2.9 %. Incomplete Cholesky is solved to a certified gap "
+        "here.",
+        f"{SCALE} The paper tested on all rows of Adult, the training rows among them: so its numbers say, and so do "
+        f"we. An error agrees within {NEAR} points and two standard errors.",
+        "training errors of SVMlight and uniform cuts (r = 1,000): board 2.87, 2.96 %, Adult 7.52, 7.65 %, covtype "
+        "17.87, 18.34 %",
+        sizes_of(records),
     )
 
 
@@ -110,7 +204,7 @@ def at_every_size(records: Rows, value: str) -> list[tuple[str, int, dict[str, f
     return [(*key, errors) for key, errors in sorted(found.items()) if LIBSVM in errors]
 
 
-def time_against_rows(growth: Rows) -> Verdict:
+def time_against_rows(growth: Rows, records: Rows) -> Verdict:
     """The exponents beside the paper's."""
     checks = []
     for row in growth:
@@ -130,6 +224,8 @@ def time_against_rows(growth: Rows) -> Verdict:
         "At a fixed C the weight C n of the mean loss grows with the rows, and with it the number of cuts; at a fixed "
         "C n (the lines of C₁) uniform cuts hardly grow.",
         SCALE,
+        "a million rows of the board: uniform cuts 1,854 s, violated cuts 60,101 s, SVMlight 36,533 s",
+        sizes_of(records),
     )
 
 
@@ -157,6 +253,7 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         "point apart.",
         checks,
         "Why is not known; the rows are others than the paper's, and on covtype the scaling, too.",
+        sizes=sizes_of(scaling),
     )
 
 

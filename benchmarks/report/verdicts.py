@@ -1,4 +1,4 @@
-"""What agrees with a paper and what does not, in words: a claim of the paper, and checks of what was measured."""
+"""What agrees with a paper and what does not: a claim of the paper, and checks of what was measured, line by line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from benchmarks.report.found import Rows
 
 NOTHING = "Not measured in this run."
+WHOLE = "whole"
+MARKS = {True: "✓", False: "✗"}
 
 
 class Check(NamedTuple):
@@ -20,24 +22,45 @@ class Check(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim of the paper, what was checked, why some of it does not agree, and what else is to be said."""
+    """A claim of the paper, what was checked, why some of it does not agree, and what else is to be said.
+
+    Parameters
+    ----------
+    theirs : str
+        The paper's number.
+    sizes : str
+        Sizes here and there; "whole" where they are the paper's own.
+    """
 
     claim: str
     checks: Sequence[Check]
     why: str = ""
     more: str = ""
+    theirs: str = ""
+    sizes: str = ""
 
     def __str__(self) -> str:
-        """The claim, what agrees, what does not and why, and the rest: a line for each."""
-        agrees, differs = ("; ".join(check.told for check in self.checks if check.holds == is_so) for is_so in (1, 0))
+        """The claim, how many checks agree, why others do not, and the rest: a line for each."""
+        agree = sum(check.holds for check in self.checks)
         lines = [f"The paper: {self.claim}"]
-        if agrees:
-            lines.append(f"Agrees: {agrees}.")
-        if differs:
-            lines.append(f"Does not agree: {differs}. {self.why}".rstrip())
-        if not self.checks:
-            lines.append(NOTHING)
+        lines.append(f"{agree} of {len(self.checks)} checks agree." if self.checks else NOTHING)
+        if agree < len(self.checks) and self.why:
+            lines.append(self.why)
         return "\n".join([*lines, self.more] if self.more else lines)
+
+    @property
+    def outcome(self) -> str:
+        """Whether the claim was reproduced, at the paper's size or a smaller one."""
+        if not self.checks:
+            return "not measured"
+        if not all(check.holds for check in self.checks):
+            return "in part" if any(check.holds for check in self.checks) else "not reproduced"
+        return "reproduced" if self.sizes == WHOLE else "reproduced smaller"
+
+    @property
+    def table(self) -> Rows:
+        """A line for each check."""
+        return [{"": MARKS[check.holds], "checked": check.told} for check in self.checks]
 
 
 def overview(items: Iterable[tuple[Any, ...]]) -> Rows:

@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.shared.tables import (
     NONE,
-    PROBLEM,
     Record,
     gap,
     latest,
@@ -42,7 +41,6 @@ def all_tables(records: Sequence[Record]) -> dict[str, str]:
     rows = summarise(record for record in records if "method" in record)
     made = {
         "Table 1: time and error at the largest size": table_1(rows),
-        "Peers": peers(rows),
         "Scaling with the size of the training set": fits(of_part(rows, "scaling")),
         "Growth with n (exponents, and evaluations at ten times the rows)": growth(rows),
         "Fixed C₁ = 10⁴": fits(of_part(rows, "fixed-c1")),
@@ -210,36 +208,6 @@ def _ratio(found: Sequence[Record]) -> float | None:
     largest = max(by_size)
     tenth = by_size.get(largest // 10)
     return by_size[largest] / tenth if tenth and by_size[largest] else None
-
-
-def peers(rows: Sequence[Record]) -> str:
-    """The comparison with peers: seconds, ratio to SVC's in the same run, error, vectors, evaluations, gap."""
-    rows = [row for row in of_part(rows, "peers") if "skipped" not in row]
-    if not rows:
-        return ""
-    theirs = {_problem(row): row["seconds"] for row in rows if row["method"] == SVC}
-
-    def ratio(row: Record) -> str:
-        reference = theirs.get(_problem(row))
-        if reference is None:
-            return NONE
-        return f"{'< ' if row['limited'] else ''}{reference / row['seconds']:.2g}×"
-
-    columns: dict[str, Callable[[Record], str]] = {
-        "data": lambda row: f"{row['data']}, {row['n_train']:,} × {row['n_features']}",
-        "method": lambda row: row["method"],
-        "seconds": seconds,
-        "SVC's seconds / these": ratio,
-        "test error %": per_cent("test_error"),
-        "vectors": number("n_vectors"),
-        "kernel evaluations": number("kernel_evals"),
-        "gap": gap,
-    }
-    return markdown(columns, rows)
-
-
-def _problem(row: Record) -> tuple:
-    return tuple(row.get(key) for key in PROBLEM)
 
 
 def left_out(records: Sequence[Record]) -> str:

@@ -79,7 +79,7 @@ def _cuts(name: str, solver: Solver, oracle: str, sample_size: int | None, steps
 
 
 def make_svc(solver: Solver | str, problem: Problem, seed: int, max_seconds: float | None) -> SVC:
-    """Our estimator with a solver and the problem's settings."""
+    """Our estimator with a solver and the problem's settings, on one core as the others are."""
     # Up to SMALL_N rows "auto" would solve in float64 to 1e-10: another task than the one of larger sets.
     precision = "float32" if problem.n_train <= SMALL_N else "auto"
     return SVC(
@@ -91,6 +91,7 @@ def make_svc(solver: Solver | str, problem: Problem, seed: int, max_seconds: flo
         precision=precision,
         random_state=seed,
         max_seconds=max_seconds,
+        n_jobs=1,
     )
 
 

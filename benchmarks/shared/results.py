@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments on what becomes of earlier results."""
     parser.add_argument(
         "--append", action="store_true", help="keep the records of earlier runs that are in the output folder"
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the last run in the output folder, which ended early: its fits are not run again",
     )
     parser.add_argument(
         "--redraw", action="store_true", help="run nothing: make tables and figures of the records there are"
@@ -52,7 +59,7 @@ def run_and_tabulate(
     """
     path = Path(args.output) / f"{name}.json"
     results: Results = {"bench": name, "runs": [], "records": []}
-    if args.append or args.redraw:
+    if args.append or args.redraw or args.resume:
         results = read_results(path, name, must_exist=args.redraw)
     if not args.redraw:
         run(args, results, path)
@@ -77,9 +84,13 @@ def read_results(path: Path, name: str, must_exist: bool) -> Results:
 
 
 def begin_run(
-    results: Results, path: Path, options: Mapping[str, Any], amend: Callable[[list[dict[str, Any]]], None]
-) -> Callable[[dict[str, Any]], None]:
-    """Enter a new run into the results.
+    results: Results,
+    path: Path,
+    options: Mapping[str, Any],
+    amend: Callable[[list[dict[str, Any]]], None],
+    resume: bool = False,
+) -> tuple[Callable[[dict[str, Any]], None], list[dict[str, Any]]]:
+    """Enter a new run into the results, or go on with the last one.
 
     Parameters
     ----------
@@ -90,29 +101,56 @@ def begin_run(
         What was asked for.
     amend : callable (records) -> None
         Computes the figures of a record that depend on others.
+    resume : bool
+        Whether the last run, which ended early, goes on.
 
     Returns
     -------
-    callable (record) -> None
+    hear : callable (record) -> None
         Takes a record in.
+    known : list of dict
+        Records that the run has already.
+
+    Raises
+    ------
+    CommandError
+        The run to go on with had other options.
     """
-    number, begun = len(results["runs"]), time.perf_counter()
-    this: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "options": dict(options),
-    }
-    results["runs"].append(this)
+    begun, asked = time.perf_counter(), json.loads(json.dumps(dict(options)))
+    if resume and results["runs"]:
+        this, known = results["runs"][-1], of_last_run(results)
+        if this["options"] != asked:
+            raise CommandError(f"{path}: --resume needs the options of the run that ended early, {this['options']}")
+        begun -= this.get("seconds", 0.0)
+    else:
+        this, known = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}, []
+        this["options"] = asked
+        results["runs"].append(this)
+    number = len(results["runs"]) - 1
 
     def hear(record: dict[str, Any]) -> None:
-        record["run"] = number
+        record |= {"run": number, "commit": commit()}
         results["records"].append(record)
         amend(results["records"])
         this["seconds"] = time.perf_counter() - begun
         save(results, path)
         say(progress(record))
 
-    return hear
+    return hear, known
+
+
+@cache
+def commit() -> str | None:
+    """The commit that is checked out, "-changed" behind it where the library or the core differ; None without git."""
+    root = Path(__file__).parents[2]
+
+    def git(*argv: str) -> str:
+        return subprocess.run(["git", *argv], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=12", "HEAD") + "-changed" * bool(git("status", "--short", "src", "core"))
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def save(results: Results, path: Path) -> None:

@@ -21,6 +21,15 @@ Array = np.ndarray
 # Rows of the fits that are not timed: of the small kind (float64) and of the usual one.
 WARM_UP_ROWS = (300, 2500)
 WARM_UP_SECONDS = 1.0
+# Runs of a method that makes random choices: five where one takes less than ten minutes, three below an hour, else one.
+RUNS_BY_SECONDS = ((600.0, 5), (3600.0, 3))
+# A method that knows no limit is left out where, by its exponent from the sizes before, it would take longer than this.
+MOST_SECONDS = 3600.0
+USUAL_EXPONENT = 2.0
+# What tells trials apart.
+TRIAL = (
+    "part", "data", "n_train", "C", "gamma", "intercept", "method", "max_basis", "sample_size", "seed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,8 @@ class Problem:
         Price of a row's loss; of the RBF kernel.
     intercept : {"none", "regularized"}
         Of our methods; others have their own.
-    svc_max_n : int
-        Training rows above which scikit-learn's SVC is left out.
+    svc_max_n : int or None
+        Training rows above which scikit-learn's SVC is left out; None: it is left out where it would take too long.
     """
 
     data: str
@@ -48,7 +57,7 @@ class Problem:
     C: float
     gamma: float
     intercept: str = "none"
-    svc_max_n: int = 100_000
+    svc_max_n: int | None = None
 
     @property
     def n_train(self) -> int:
@@ -83,7 +92,7 @@ class Method:
     seeded : bool
         False for methods without random choices: they run once.
     capped : bool
-        Whether `Problem.svc_max_n` holds for it.
+        Whether it knows no time limit, so that it is left out of large problems.
     missing : str or None
         Why it cannot run here.
     dense : bool
@@ -107,17 +116,21 @@ class Session:
 
     Parameters
     ----------
-    seeds : int
-        Runs of every method that makes random choices.
+    seeds : int or None
+        Runs of every method that makes random choices; None: by what one takes (`RUNS_BY_SECONDS`).
     max_seconds : float or None
         Limit on one fit, for methods that know limits.
     hear : callable (record) -> None
         Called with every record as soon as it is there.
+    known : sequence of dict
+        Records of a run that ended early: their trials are not run again.
     """
 
-    seeds: int = 3
+    seeds: int | None = 3
     max_seconds: float | None = None
     hear: Callable[[dict[str, Any]], None] = lambda record: None
+    known: Sequence[dict[str, Any]] = ()
+    _seconds: dict[tuple[str, float, str], list[tuple[int, float]]] = field(default_factory=dict)
     _warm: set[tuple[str, str, float]] = field(default_factory=set)
 
     def leave_out(self, part: str, data: str, reason: str) -> list[dict[str, Any]]:
@@ -128,21 +141,56 @@ class Session:
 
     def compare(self, part: str, methods: Sequence[Method], problem: Problem) -> list[dict[str, Any]]:
         """Records of every method on one problem: one for each seed, or one that says why there is none."""
-        records = []
+        records: list[dict[str, Any]] = []
+        known = {tuple(record.get(name) for name in TRIAL): record for record in self.known}
         for method in methods:
-            reason = method.missing
-            if method.capped and problem.n_train > problem.svc_max_n:
-                reason = f"left out above {problem.svc_max_n:,} rows"
-            for seed in range(self.seeds if method.seeded and reason is None else 1):
+            reason = method.missing or self.too_large(method, problem)
+            seed, runs = 0, 1
+            while seed < runs:
                 record = describe(part, method, problem, seed)
-                if reason is None:
+                found = known.get(tuple(record.get(name) for name in TRIAL))
+                if found is not None:
+                    record = found
+                elif reason is None:
                     self.warm_up(method, problem)
                     record |= measure(method, problem, seed, self.max_seconds)
+                    self.hear(record)
                 else:
                     record["skipped"] = reason
+                    self.hear(record)
                 records.append(record)
-                self.hear(record)
+                if seed == 0 and "seconds" in record:
+                    runs = self.runs_of(method, record["seconds"])
+                    line = self._seconds.setdefault((problem.data, problem.C, method.name), [])
+                    line.append((problem.n_train, record["seconds"]))
+                seed += 1
         return records
+
+    def runs_of(self, method: Method, seconds: float) -> int:
+        """How often a method is run whose first run took so long."""
+        if not method.seeded:
+            return 1
+        if self.seeds is not None:
+            return self.seeds
+        return next((runs for most, runs in RUNS_BY_SECONDS if seconds < most), 1)
+
+    def too_large(self, method: Method, problem: Problem) -> str | None:
+        """Why a method that knows no limit is left out of a problem, if it is."""
+        if not method.capped:
+            return None
+        if problem.svc_max_n is not None:
+            is_too_large = problem.n_train > problem.svc_max_n
+            return f"left out above {problem.svc_max_n:,} rows" if is_too_large else None
+        line = self._seconds.get((problem.data, problem.C, method.name), [])
+        smaller = [(n, seconds) for n, seconds in line if n < problem.n_train]
+        if not smaller:
+            return None
+        (n, seconds), exponent = smaller[-1], USUAL_EXPONENT
+        if len(smaller) > 1:
+            before, of_before = smaller[-2]
+            exponent = max(1.0, float(np.log(seconds / of_before) / np.log(n / before)))
+        expected = seconds * (problem.n_train / n) ** exponent
+        return f"{expected / 60:.0f} minutes expected by its growth so far" if expected > MOST_SECONDS else None
 
     def warm_up(self, method: Method, problem: Problem) -> None:
         """Fit a few rows once for each method and data set, so that no timing includes compilation or imports."""

@@ -107,5 +107,5 @@ def run_and_record(args: argparse.Namespace, found: results.Results, path: Path)
     max_seconds = getattr(args, "max_seconds", QUICK_SECONDS if args.quick else SECONDS)
     scope = quick(scope) if args.quick else scope
     asked = {**vars(scope), "quick": args.quick, "parts": args.parts, "seeds": seeds, "max_seconds": max_seconds}
-    hear = results.begin_run(found, path, asked, add_multiples)
-    run_experiments(args.parts, scope, Session(seeds, max_seconds, hear))
+    hear, known = results.begin_run(found, path, asked, add_multiples, args.resume)
+    run_experiments(args.parts, scope, Session(seeds, max_seconds, hear, known))

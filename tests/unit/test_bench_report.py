@@ -122,14 +122,13 @@ def results(tmp_path):
             figure.subplots().plot([1, 2, 3])
             figure.savefig(folder / picture)
 
-    table = "| method | seconds |\n|---|---|\n| exact | 3.5 |\n| <b>few</b> | 12 |\n| some | – |"
-    steep = "| data | method | seconds ~ n^ |\n|---|---|---|\n| board | scikit-learn SVC | 1.98 |"
-    tables = {"Table 1: x": table, "Growth with n at fixed C": steep}
-    fit = {"part": "scaling", "data": "board", "n_train": 3000, "seconds": 1.0}
+    steep = "| data | method | seconds ~ n^ |\n|---|---|---|\n| board | scikit-learn SVC | 1.98 |\n"
+    tables = {"Growth with n at fixed C": steep + "| board | <b>few</b> | 12 |\n| board | some | – |"}
+    fit = {"part": "scaling", "data": "checkerboard", "C": 1.0, "gamma": 20.0, "n_train": 3000, "n_test": 10_000}
     cuts = [
-        {**fit, "method": method, "train_error": error, "test_error": error}
+        {**fit, "seconds": 1.0, "method": method, "train_error": error, "test_error": error}
         for method, error in (
-            ("scikit-learn SVC", 0.05), ("violated r=400, paper's steps", 0.051),
+            ("scikit-learn SVC", 0.029), ("violated r=400, paper's steps", 0.03),
             ("uniform r=1000, paper's steps", 0.06),
         )
     ]  # fmt: skip
@@ -167,20 +166,22 @@ def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_pa
     assert "4 of 5 cells done, 2026-01-01. one, 2 cores (5 cells). numpy 2." in text
     for part in (
         *(f"Figure {i}:" for i in range(1, 8)),
-        "Agrees: board, violated r=400, paper's steps: +0.10 points at 3,000 rows, at most 0.2 asked.",
-        "Does not agree: board, uniform r=1000, paper's steps: +1.00 points at 3,000 rows, at most 0.5 asked.",
-        "| the paper's uniform r=400, all rows |",
-        "Agrees: board, scikit-learn SVC: n^1.98.",
+        "checkerboard, violated r=400, paper's steps, test error: +0.01 points, at most 0.64 (3,000 rows, there "
+        "1,000,000)",
+        "checkerboard, uniform r=1000, paper's steps, train error: +3.04 points, at most 0.31 (3,000 rows, there "
+        "1,000,000)",
+        "| checkerboard | violated r=400, paper's steps | 3,000 / 1,000,000 | 1 / 60,101 | 3.00 / 2.90 ✓ (± 0.31) |",
+        "| ✓ | board, scikit-learn SVC: n^1.98 |",
         "Lacking: budget susy (failed).",
         "| How soon BSCA is as good as BSGD, and how steady both end | 3 | 0 |",
         "| Figure 2 | 1 | 1 |",
-        "BSCA gets to BSGD's last error in 1 of 1 cases; in half of BSGD's time or less in 1; its last epochs vary "
-        "less in 1 of 1.",
+        "| ✓ | BSCA gets to BSGD's last error in 1 of 1 cases |",
+        "| ✓ | its last epochs vary less in 1 of 1 |",
         "ours errs no more than the paper's form in 1 of 1 cases; its errors are -1.00 points",
         "within 10 % of the limits",
-        "banana, the paper's recipe: 0.40 of the vectors, error +0.5 points (paper 0.46, +0.8).",
+        "| ✓ | banana, the paper's recipe: 0.40 of the vectors, error +0.5 points (paper 0.46, +0.8) |",
         "the paper's cross-training",
-        "Agrees: exact machine: vectors 3.90 times for 300 to 1,200 rows.",
+        "| ✓ | exact machine: vectors 3.90 times for 300 to 1,200 rows |",
         "On 1 of 1 sets a model of ours errs no more than all peers",
         "Least error, ours: 10.00 % in 0.5 s (SVC()); others: 20.00 % in 2 s (trees).",
         "No module named 'falkon'",
@@ -207,14 +208,14 @@ def test_the_page_in_a_browser_is_whole_narrow_and_wide_and_sorts(results, tmp_p
             assert browser.evaluate("document.images.length") == 10
             assert browser.evaluate("[...document.images].every(image => image.width <= innerWidth)")
             assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        table = "[...document.querySelectorAll('h3')].find(head => /^Table 1/.test(head.textContent)).parentNode"
-        rows = f"[...{table}.querySelector('table').tBodies[0].rows].filter(row => !/^the paper/.test(row.textContent))"
-        column = f"{rows}.map(row => row.cells[1].textContent).join()"
-        assert browser.evaluate(column) == "3.5,12,–"
-        browser.evaluate(f"{table}.querySelectorAll('th')[1].click()")
-        assert browser.evaluate(column) == "3.5,12,–"
-        browser.evaluate(f"{table}.querySelectorAll('th')[1].click()")
-        assert browser.evaluate(column) == "–,12,3.5"
+        table = "[...document.querySelectorAll('h3')].find(head => /^Figure 1/.test(head.textContent)).parentNode"
+        rows = f"[...{table}.querySelector('table').tBodies[0].rows]"
+        column = f"{rows}.map(row => row.cells[2].textContent).join()"
+        assert browser.evaluate(column) == "1.98,12,–"
+        browser.evaluate(f"{table}.querySelectorAll('th')[2].click()")
+        assert browser.evaluate(column) == "1.98,12,–"
+        browser.evaluate(f"{table}.querySelectorAll('th')[2].click()")
+        assert browser.evaluate(column) == "–,12,1.98"
         assert browser.errors == []
         assert all(url.startswith(("file:", "data:", "about:")) for url in browser.requests)
 

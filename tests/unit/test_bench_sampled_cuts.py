@@ -9,7 +9,7 @@ from bench_cases import Spy, small_set
 from benchmarks.sampled_cuts import experiments
 from benchmarks.sampled_cuts.experiments import EXPERIMENTS, Scope, board, quick, run_experiments
 from benchmarks.sampled_cuts.tables import all_tables
-from benchmarks.shared import methods
+from benchmarks.shared import methods, trials
 from benchmarks.shared.results import progress
 from benchmarks.shared.trials import Method, Session, error, hinge_objective, measure
 from slimsvm import SVC, UniformCuts
@@ -40,21 +40,21 @@ def test_errors_of_our_fits_are_those_of_predict(problem):
 def test_errors_and_objective_of_svc_are_its_own(problem):
     method = methods.svc()
     found = measure(method, problem, 0, None)
-    clf = SklearnSVC(C=1.0, gamma=10.0).fit(problem.X_train, problem.y_train)
+    clf = SklearnSVC(C=1.0, gamma=20.0).fit(problem.X_train, problem.y_train)
     np.testing.assert_allclose(
         methods.svc_scores(clf, problem, problem.X_test), clf.decision_function(problem.X_test), atol=1e-10
     )
     assert found["test_error"] == np.mean(clf.predict(problem.X_test) != problem.y_test)
     assert found["n_vectors"] == len(clf.support_)
     squares = ((clf.support_vectors_[:, None] - clf.support_vectors_[None]) ** 2).sum(axis=2)
-    norm_squared = (clf.dual_coef_ @ np.exp(-10.0 * squares) @ clf.dual_coef_.T).item()
+    norm_squared = (clf.dual_coef_ @ np.exp(-20.0 * squares) @ clf.dual_coef_.T).item()
     hinge = np.maximum(0, 1 - problem.y_train * clf.decision_function(problem.X_train)).sum()
     assert found["objective"] == pytest.approx(0.5 * norm_squared + hinge, rel=1e-9)
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
 def test_objective_of_uniform_cuts_is_what_the_solver_would_compute(problem, intercept):
-    clf = SVC(C=1.0, gamma=10.0, intercept=intercept, solver=UniformCuts(50), precision="float32", random_state=3)
+    clf = SVC(C=1.0, gamma=20.0, intercept=intercept, solver=UniformCuts(50), precision="float32", random_state=3)
     clf.fit(problem.X_train, problem.y_train)
     found = measure(methods.uniform(50), replace(problem, intercept=intercept), 3, None)
     assert found["objective"] == pytest.approx(clf.objective_, rel=1e-5)
@@ -113,18 +113,46 @@ def test_every_seed_of_methods_that_have_one(problem):
     assert seeded_fits[0][:2] == (300, 0)  # the fit that is not timed
     assert seeded_fits[1:] == [(300, seed, 9.0) for seed in range(3)]
     assert len(fixed_fits) == 2
-    session.compare("peers", [seeded], problem)
+    session.compare("fixed-c1", [seeded], problem)
     assert len(seeded_fits) == 1 + 3 + 3
 
 
 def test_what_cannot_run_says_why(problem):
     capped, fits = counted("capped", capped=True)
     missing, _ = counted("missing", missing="not installed")
-    scope = Scope(svc_max_n=299)
-    records = Session().compare("scaling", [capped, missing], scope.limited(problem))
+    records = Session().compare("scaling", [capped, missing], replace(problem, svc_max_n=299))
     assert [record["skipped"] for record in records] == ["left out above 299 rows", "not installed"]
     assert fits == []
     assert "seconds" not in records[0]
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(599.0, 5), (600.0, 3), (3599.0, 3), (3600.0, 1)])
+def test_dear_methods_run_less_often(seconds, runs, problem, monkeypatch):
+    monkeypatch.setattr(trials, "measure", lambda *args: {"seconds": seconds})
+    seeded, fixed = counted("seeded")[0], counted("fixed", seeded=False)[0]
+    records = Session(seeds=None).compare("scaling", [seeded, fixed], problem)
+    assert [record["method"] for record in records] == ["seeded"] * runs + ["fixed"]
+
+
+def test_a_method_without_a_limit_is_left_out_where_its_growth_says_more_than_an_hour(problem, monkeypatch):
+    """At n^2 from 1 s at 10 rows: 100 s at 100 rows, 2,500 at 500, 10,000 at 1,000."""
+    monkeypatch.setattr(trials, "measure", lambda method, problem, *rest: {"seconds": 0.01 * problem.n_train**2})
+    capped, _ = counted("capped", capped=True, seeded=False)
+    session = Session()
+    large = board(1000)
+    told = [session.compare("scaling", [capped], large.head(n))[0].get("skipped") for n in (10, 100, 500, 1000)]
+    assert told == [None, None, None, "167 minutes expected by its growth so far"]
+
+
+def test_what_a_run_has_is_not_run_again(problem):
+    method, fits = counted("seeded")
+    heard = []
+    first = Session(seeds=2, hear=heard.append).compare("scaling", [method], problem)
+    n_fits = len(fits)
+    again = Session(seeds=2, hear=heard.append, known=first[:1])
+    assert again.compare("scaling", [method], problem)[0] is first[0]
+    assert [fit[1] for fit in fits[n_fits:] if fit[1]] == [1]  # the second seed alone
+    assert len(heard) == 3
 
 
 def test_the_papers_steps_and_ours(problem):
@@ -161,12 +189,12 @@ def settings(found):
 
 
 def test_scaling_has_the_papers_settings(small_sets):
-    found = EXPERIMENTS["scaling"](Scope(sizes=(100, 200)), Spy())
+    found = EXPERIMENTS["scaling"](Scope(sizes=(100,), max_n=200), Spy())
     assert settings(found) == [
-        ("checkerboard", 100, 1.0, 10.0),
-        ("checkerboard", 200, 1.0, 10.0),
-        ("covtype", 100, 1.0, 1 / 3.4),
-        ("covtype", 200, 1.0, 1 / 3.4),
+        ("checkerboard", 100, 1.0, 20.0),
+        ("checkerboard", 200, 1.0, 20.0),
+        ("covtype", 100, 1.0, 1 / 1.7),
+        ("covtype", 200, 1.0, 1 / 1.7),
     ]
     assert found[0]["methods"] == [
         "uniform r=400, paper's steps",
@@ -177,6 +205,7 @@ def test_scaling_has_the_papers_settings(small_sets):
         "violated r=400",
         "violated r=1000",
         "exact",
+        "decomposition",
         "scikit-learn SVC",
     ]
     assert found[3]["methods"][4:6] == ["Cholesky(250)", "Cholesky(500)"]
@@ -187,28 +216,14 @@ def test_scaling_has_the_papers_settings(small_sets):
 
 
 def test_fixed_c1_and_sample_sizes(small_sets):
-    found = EXPERIMENTS["fixed-c1"](Scope(sizes=(1000, 2000)), Spy())
+    found = EXPERIMENTS["fixed-c1"](Scope(sizes=(1000,), max_n=2000), Spy())
     assert [C * n for _, n, C, _ in settings(found)] == [1e4, 1e4]
     found = EXPERIMENTS["sample-size"](Scope(sample_sizes=(10, 20), C_values=(0.5, 2.0)), Spy())
-    assert settings(found) == [("adult", 200, 0.5, 1 / 40), ("adult", 200, 2.0, 1 / 40)]
+    assert settings(found) == [("adult", 200, 0.5, 1 / 20), ("adult", 200, 2.0, 1 / 20)]
     baselines = ["Cholesky(250)", "Cholesky(500)", "Cholesky(5000)", "Cholesky(10000)"]
-    assert found[0]["methods"][6:] == [*baselines, "exact", "scikit-learn SVC"]
+    assert found[0]["methods"][6:] == [*baselines, "exact", "decomposition", "scikit-learn SVC"]
+    np.testing.assert_array_equal(found[0]["problem"].X_test, checkerboard(200, random_state=0)[0])  # all rows
     assert quick(Scope()).ranks == {"checkerboard": (250,), "covtype": (250, 500), "adult": (250, 500)}
-
-
-def test_peers_have_an_intercept_and_the_settings_of_the_tables(small_sets):
-    found = EXPERIMENTS["peers"](Scope(max_n=150), Spy())
-    assert settings(found) == [
-        ("adult", 150, 32.0, 2**-7),
-        ("ijcnn1", 150, 32.0, 2.0),
-        ("cod-rna", 150, 32.0, 2**-3),
-        ("covtype", 150, 10.0, 8.0),
-        ("checkerboard", 150, 1.0, 10.0),
-    ]
-    assert {entry["problem"].intercept for entry in found} == {"regularized"}
-    assert [entry["problem"].svc_max_n for entry in found] == [100_000, 100_000, 100_000, 60_000, 100_000]
-    assert found[0]["methods"][3:6] == ["decomposition", "learned, 100 vectors", 'max_basis="auto"']
-    assert found[0]["methods"][6:] == ["scikit-learn SVC", "scikit-learn-intelex SVC", "100 boosted trees"]
 
 
 @pytest.mark.parametrize(
@@ -223,9 +238,11 @@ def test_solvers_that_are_not_cuts_are_measured_alike(problem, method, n_vectors
 
 
 def test_scope_chooses_sets_parts_and_sizes(small_sets):
-    assert run_experiments(["peers", "fixed-c1"], Scope(sets=("ijcnn1",)), Spy())[0]["problem"].data == "ijcnn1"
+    found = run_experiments(["sample-size", "scaling"], Scope(sets=("adult",), C_values=(1.0,)), Spy())
+    assert [entry["problem"].data for entry in found] == ["adult"]
     assert Scope().sizes_up_to(100_000) == (1_000, 3_000, 10_000, 30_000, 100_000)
-    assert Scope(max_n=20_000).sizes_up_to(10**6) == (1_000, 3_000, 10_000)
+    assert Scope().sizes_up_to(411_746)[-2:] == (300_000, 411_746)
+    assert Scope(max_n=20_000).sizes_up_to(10**6) == (1_000, 3_000, 10_000, 20_000)
     assert Scope(max_n=300).sizes_up_to(10**6) == (300,)
     assert quick(Scope()).max_n == 10_000
     assert quick(Scope(max_n=50)).max_n == 50
@@ -238,11 +255,12 @@ def test_missing_data_are_said_to_be_missing(monkeypatch):
     monkeypatch.setattr(experiments, "load", load)
     experiments._load.cache_clear()
     heard = []
-    records = run_experiments(["peers"], Scope(sets=("adult", "cod-rna")), Session(hear=heard.append))
+    scope = Scope(sets=("covtype", "adult"), sizes=(), C_values=(1.0,))
+    records = run_experiments(["scaling", "sample-size"], scope, Session(hear=heard.append))
     assert records == heard
     assert [(record["data"], record["skipped"]) for record in records] == [
+        ("covtype", "covtype-457k: nowhere"),
         ("adult", "adult: nowhere"),
-        ("cod-rna", "cod-rna: nowhere"),
     ]
-    assert progress(records[0]) == "peers, adult: adult: nowhere"
-    assert "| peers | adult | – | – | adult: nowhere |" in all_tables(records)["Left out"]
+    assert progress(records[1]) == "sample-size, adult: adult: nowhere"
+    assert "| sample-size | adult | – | – | adult: nowhere |" in all_tables(records)["Left out"]

@@ -16,7 +16,7 @@ def checkerboard(
     """Draw points on a checkerboard of `side` x `side` unit squares, labelled by the colour of their square.
 
     A point is uniform on [0, side)², its label the parity of its square; then Gaussian noise moves it. This is the
-    checkerboard of Yu and Joachims (2008), there with `noise=0.02`, kernel exp(-10‖x − z‖²) and C = 1.
+    checkerboard of Yu and Joachims (2008), there with `noise=0.02`, σ² = 0.05 and C = 1.
 
     Parameters
     ----------
