@@ -140,7 +140,7 @@ def promised_excess(oracle: str, C1: float, sample_size: int) -> float:
 def theorems(rows: Sequence[Record]) -> str:
     """What the paper proves of the fits with its own steps, beside what they did.
 
-    Here Ψ(x, y) = ½ y φ(x). With the paper's y φ(x) the same machine has a quarter of the C.
+    C is that of LIBSVM, as the numbers of the paper say it is; so Ψ(x, y) = ½ y φ(x) here.
     """
     found = [row for row in rows if row.get("steps") == "paper" and row.get("iterations") is not None]
     columns: dict[str, Callable[[Record], str]] = {
