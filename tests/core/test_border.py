@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -301,12 +302,16 @@ def test_a_call_within_a_call_leaves_the_workspace_of_the_outer_one():
             call(n)  # which needs more than there is
             seen.append((outer, border._scratch.held[0]))
 
-    call(10)
-    sys.setprofile(within)
-    try:
+    def calls():  # in a thread whose workspace is small
         call(10)
-    finally:
-        sys.setprofile(None)
+        sys.setprofile(within)
+        try:
+            call(10)
+        finally:
+            sys.setprofile(None)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(calls).result()
     outer, latest = seen[0]
     assert outer is not None  # the outer call holds it while it runs
     assert outer is not latest
