@@ -132,10 +132,14 @@ class Session:
     known: Sequence[dict[str, Any]] = ()
     _seconds: dict[tuple[str, float, str], list[tuple[int, float]]] = field(default_factory=dict)
     _warm: set[tuple[str, str, float]] = field(default_factory=set)
+    _left_out: list[dict[str, Any]] = field(default_factory=list)
 
     def leave_out(self, part: str, data: str, reason: str) -> list[dict[str, Any]]:
-        """The record of a data set that cannot be had."""
+        """The record of a data set that cannot be had; none where it is known."""
         record = {"part": part, "data": data, "skipped": reason}
+        if any(record.items() <= other.items() for other in (*self.known, *self._left_out)):
+            return []
+        self._left_out.append(record)
         self.hear(record)
         return [record]
 

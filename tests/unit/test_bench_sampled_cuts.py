@@ -190,12 +190,9 @@ def settings(found):
 
 def test_scaling_has_the_papers_settings(small_sets):
     found = EXPERIMENTS["scaling"](Scope(sizes=(100,), max_n=200), Spy())
-    assert settings(found) == [
-        ("checkerboard", 100, 1.0, 20.0),
-        ("checkerboard", 200, 1.0, 20.0),
-        ("covtype", 100, 1.0, 1 / 1.7),
-        ("covtype", 200, 1.0, 1 / 1.7),
-    ]
+    boards = [("checkerboard", 100, 1.0, 20.0), ("checkerboard", 200, 1.0, 20.0)]
+    forests = [("covtype", 100, 1.0, 1 / 1.7), ("covtype", 200, 1.0, 1 / 1.7)]
+    assert settings(found) == [*boards, *boards, *forests, *forests]
     assert found[0]["methods"] == [
         "uniform r=400, paper's steps",
         "uniform r=1000, paper's steps",
@@ -206,8 +203,9 @@ def test_scaling_has_the_papers_settings(small_sets):
         "violated r=1000",
         "exact",
         "decomposition",
-        "scikit-learn SVC",
     ]
+    assert found[2]["methods"] == ["scikit-learn SVC"]
+    found = found[:2] + found[4:6]
     assert found[3]["methods"][4:6] == ["Cholesky(250)", "Cholesky(500)"]
     assert {entry["problem"].intercept for entry in found} == {"none"}
     small, large = found[2]["problem"], found[3]["problem"]
@@ -218,10 +216,13 @@ def test_scaling_has_the_papers_settings(small_sets):
 def test_fixed_c1_and_sample_sizes(small_sets):
     found = EXPERIMENTS["fixed-c1"](Scope(sizes=(1000,), max_n=2000), Spy())
     assert [C * n for _, n, C, _ in settings(found)] == [1e4, 1e4]
-    found = EXPERIMENTS["sample-size"](Scope(sample_sizes=(10, 20), C_values=(0.5, 2.0)), Spy())
-    assert settings(found) == [("adult", 200, 0.5, 1 / 20), ("adult", 200, 2.0, 1 / 20)]
+    found = EXPERIMENTS["sample-size"](Scope(sample_sizes=(10, 400), C_values=(0.5, 2.0)), Spy())
+    assert settings(found) == 2 * [("adult", 200, 0.5, 1 / 20), ("adult", 200, 2.0, 1 / 20)]
     baselines = ["Cholesky(250)", "Cholesky(500)", "Cholesky(5000)", "Cholesky(10000)"]
-    assert found[0]["methods"][6:] == [*baselines, "exact", "decomposition", "scikit-learn SVC"]
+    assert found[0]["methods"][3:] == [*baselines, "exact", "decomposition", "scikit-learn SVC"]
+    cuts = ["uniform r={}, paper's steps", "violated r={}, paper's steps", "violated r={}"]
+    assert found[0]["methods"][:3] == [name.format(400) for name in cuts]
+    assert found[2]["methods"] == [name.format(10) for name in cuts]
     np.testing.assert_array_equal(found[0]["problem"].X_test, checkerboard(200, random_state=0)[0])  # all rows
     assert quick(Scope()).ranks == {"checkerboard": (250,), "covtype": (250, 500), "adult": (250, 500)}
 
@@ -239,7 +240,7 @@ def test_solvers_that_are_not_cuts_are_measured_alike(problem, method, n_vectors
 
 def test_scope_chooses_sets_parts_and_sizes(small_sets):
     found = run_experiments(["sample-size", "scaling"], Scope(sets=("adult",), C_values=(1.0,)), Spy())
-    assert [entry["problem"].data for entry in found] == ["adult"]
+    assert {entry["problem"].data for entry in found} == {"adult"}
     assert Scope().sizes_up_to(100_000) == (1_000, 3_000, 10_000, 30_000, 100_000)
     assert Scope().sizes_up_to(411_746)[-2:] == (300_000, 411_746)
     assert Scope(max_n=20_000).sizes_up_to(10**6) == (1_000, 3_000, 10_000, 20_000)

@@ -38,6 +38,19 @@ def test_checkerboard_squares_noise_and_flips():
     assert (flipped != y).mean() == pytest.approx(0.25, abs=0.01)
 
 
+def test_squares_that_overlap():
+    """Neighbours share a strip: half its points are of the wrong colour, 1.5 strips a square, less their corners."""
+    X, y = checkerboard(200_000, noise=0, overlap=0.1, random_state=0)
+    assert X.min() == pytest.approx(0.0, abs=0.01)
+    assert X.max() == pytest.approx(4.1, abs=0.01)
+    squares = np.floor(X - 0.05).clip(0, 3)
+    wrong = np.where(squares.sum(axis=1) % 2 == 0, 1, -1) != y
+    share = 0.75 * 0.1 / 1.1  # of the points are beyond the middle of a strip, along one axis
+    assert wrong.mean() == pytest.approx(2 * share * (1 - share), abs=0.002)
+    one_axis = np.abs(X[:, 0] - 1.05) < 0.05
+    assert y[one_axis & (X[:, 1] > 0.2) & (X[:, 1] < 0.9)].mean() == pytest.approx(0.0, abs=0.05)
+
+
 def test_waveform():
     X, y = waveform(30_000, random_state=0)
     np.testing.assert_allclose(np.bincount(y) / 30_000, 1 / 3, atol=0.01)
@@ -77,6 +90,7 @@ def test_generators_are_seeded(generate):
         (checkerboard, {"n": 0}, "n must be at least 1, found 0"),
         (checkerboard, {"n": 1, "side": 0}, "side must be at least 1, found 0"),
         (checkerboard, {"n": 1, "noise": -1}, "noise must be at least 0, found -1"),
+        (checkerboard, {"n": 1, "overlap": -1}, "overlap must be at least 0, found -1"),
         (checkerboard, {"n": 1, "flip": 1.5}, "flip must be in [0, 1], found 1.5"),
         (waveform, {"n": 0}, "n must be at least 1, found 0"),
         (waveform, {"n": 1, "n_classes": 4}, "n_classes must be 2 or 3, found 4"),
