@@ -37,7 +37,7 @@ def claims(found: Found) -> Rows:
             "figure or table": title.partition(":")[0],
             "claim": text.claim,
             "their number": text.theirs or "–",
-            "ours": f"{sum(check.holds for check in text.checks)} of {len(text.checks)} checks",
+            "ours": f"{sum(check.holds for check in text.of_paper)} of {len(text.of_paper)} checks",
             "size here / there": text.sizes or "–",
             "outcome": text.outcome,
             "why": text.why if text.outcome in ("in part", "not reproduced") else "",
@@ -52,7 +52,8 @@ def first_table(found: Found) -> Items:
     """What the page opens with."""
     text = (
         "Each claim of the four papers, with what was found here. Reproduced: every check agrees at the paper's own "
-        "size. Reproduced smaller: every check agrees, with fewer rows. The checks stand below, figure by figure."
+        "size. Reproduced smaller: every check agrees, with fewer rows. The checks stand below, figure by figure; "
+        "checks of our own methods are not counted here."
     )
     return [("What was reproduced", text, [claims(found)], [])]
 

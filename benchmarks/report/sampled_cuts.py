@@ -7,17 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import MARKS, WHOLE, Check, Verdict, means, number
+from benchmarks.report.verdicts import MARKS, NOTHING, WHOLE, Check, Verdict, means, number
+from benchmarks.shared.tables import exponent, slope
 
 KIND = "sampled-cuts"
 LIBSVM = "scikit-learn SVC"
 UNIFORM, VIOLATED = "uniform r=1000, paper's steps", "violated r=400, paper's steps"
 # The exponent of the rows in the seconds: of a time that hardly grows, and of one that grows linearly.
 FLAT, LINEAR = 0.5, (0.6, 1.4)
+BOARD, EXACT = "checkerboard", "decomposition"
+UNIFORMS = "uniform r=400, paper's steps", "uniform r=1000, paper's steps"
+# What uniform cuts shall be: so many times as fast as LIBSVM, with kernel evaluations that grow by this exponent.
+FASTER, CONSTANT = 10, 0.15
 # Points of error: what the paper calls a narrow band and a flat curve.
 BAND = 0.5
-# Points of error by which runs differ by chance, in means of three of them.
-CHANCE = 0.1
 # The sample sizes and the C from which on the paper finds errors stable.
 STABLE_SIZE, STABLE_C = 400, 0.1
 SCALE = "C is that of LIBSVM and γ = 1/σ², as the paper's training errors on Adult say."
@@ -74,6 +77,12 @@ EARLIER = (
     "10) and at most 30,000 rows. They say how time grows; their errors are not those of the paper's settings, and "
     "table 1 leaves them out. They will be measured again."
 )
+RATES = (
+    "The paper's future work. Tried (docs/experiments/sampled_cuts.md): rows violated for five iterations drawn at half, "
+    "a fifth and twice the rate of the others, with coefficients weighted to stay unbiased. With half the rate a run "
+    "takes between 0.9 and 1.3 times the iterations, and its objective is up to 0.7 % higher. Coefficients of violated "
+    "rows have one size, so equal rates have the least variance. It is not offered."
+)
 # Points that an error may differ from the paper's, beside two standard errors: of its runs, of ours, of the test rows.
 NEAR = 0.3
 
@@ -101,6 +110,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         for number, (title, (text, tables)) in enumerate(texts.items(), start=1)
     ]
     return [
+        ("The paper's point: a million rows", headline(scaling, growth), [], []),
         ("Table 1: time and error at the largest size", table_1(read_anew), [beside_papers(read_anew)], []),
         *(
             figures
@@ -108,6 +118,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
             else [("An earlier reading of the widths", EARLIER, [], []), *figures]
         ),
         ("Theorems 1 to 3 beside what was measured", bounds(theorems), [theorems], []),
+        ("Section 7: other sampling rates for rows at the bound", RATES, [], []),
     ]
 
 
@@ -195,28 +206,81 @@ def table_1(records: Rows) -> Verdict:
     )
 
 
+def headline(scaling: Rows, growth: Rows) -> Verdict:
+    """Uniform cuts of a million rows of the board beside LIBSVM and the exact machine, and how their work grows."""
+    n = max((record["n_train"] for record in scaling if record["data"] == BOARD), default=0)
+    at_n = [record for record in scaling if (record["data"], record["n_train"]) == (BOARD, n)]
+    seconds, errors = (means(at_n, ("method",), name) for name in ("seconds", "test_error"))
+    libsvm, how = libsvm_seconds([record for record in scaling if record["data"] == BOARD], n)
+    checks = []
+    for method in UNIFORMS:
+        if (method,) in seconds and libsvm:
+            told = f"{n:,} rows, {method}: {seconds[method,]:.1f} s, LIBSVM {libsvm:,.0f} s ({how})"
+            checks.append(Check(libsvm >= FASTER * seconds[method,], told))
+        if (method,) in errors and (EXACT,) in errors:
+            more = 100 * (errors[method,] - errors[EXACT,])
+            checks.append(
+                Check(more <= BAND, f"{n:,} rows, {method}: {more:+.2f} points from our exact machine's error")
+            )
+        for row in growth:
+            told = row.get("kernel evaluations ~ n^", "–")
+            if (row["data"], row["method"]) == (BOARD, method) and not np.isnan(number(told)):
+                where = f"{row['from rows']} to {row['rows'].rpartition(' ')[2]} rows at fixed {row['at fixed']}"
+                checks.append(Check(number(told) <= CONSTANT, f"{method}, {where}: kernel evaluations ~ n^{told}"))
+    return Verdict(
+        "with uniform cuts the training time does not depend on the number of rows; so large sets are trained many "
+        "times faster than by decomposition, with nearly the same error.",
+        checks,
+        "At a fixed C the weight C₁ = C n of the mean loss grows with the rows, and with it the number of cuts before "
+        "the rule ends the run: iterations grow 4 times from 10,000 to 1,000,000 rows. At fixed C₁ they do not.",
+        f"Asked for here: {FASTER} times as fast as LIBSVM, an error within {BAND} points of the exact machine's, and "
+        f"kernel evaluations that grow by n^{CONSTANT} at most.",
+        "1,411 s and 1,854 s (r = 400, 1,000) beside 36,533 s of SVMlight; 3.23, 3.14 and 2.94 % test error",
+        sizes_of([record for record in scaling if record["data"] == BOARD]),
+    )
+
+
+def libsvm_seconds(records: Rows, n: int) -> tuple[float, str]:
+    """LIBSVM's seconds for n rows, measured or by the growth of its three largest sizes, and which; 0 if unknown."""
+    known = sorted(means([r for r in records if r["method"] == LIBSVM], ("n_train",), "seconds").items())[-3:]
+    sizes, seconds = [size for (size,), _ in known], [value for _, value in known]
+    if sizes and sizes[-1] == n:
+        return seconds[-1], "measured"
+    if len(known) < 3:
+        return 0.0, ""
+    grown = seconds[-1] * (n / sizes[-1]) ** slope(sizes, seconds)
+    return grown, f"expected by n^{exponent(sizes, seconds)}, {sizes[0]:,} to {sizes[-1]:,} rows"
+
+
 def at_every_size(records: Rows, value: str) -> list[tuple[str, int, dict[str, float]]]:
-    """Sets, rows, and what all methods have there in %, where LIBSVM is one of them."""
+    """Sets, rows, and the errors of all methods there in %, where an exact machine is one of them.
+
+    "exact" is LIBSVM's error, or our exact machine's where LIBSVM would take too long.
+    """
     found: dict[tuple[str, int], dict[str, float]] = {}
     for (data, rows, method), mean in means(records, ("data", "n_train", "method"), value).items():
         found.setdefault((data, rows), {})[method] = 100 * mean
-    return [(*key, errors) for key, errors in sorted(found.items()) if LIBSVM in errors]
+    for errors in found.values():
+        own = [errors[name] for name in (LIBSVM, EXACT) if name in errors]
+        if own:
+            errors["exact"] = own[0]
+    return [(*key, errors) for key, errors in sorted(found.items()) if "exact" in errors]
 
 
 def time_against_rows(growth: Rows, records: Rows) -> Verdict:
     """The exponents beside the paper's."""
     checks = []
     for row in growth:
-        exponent = number(row.get("seconds ~ n^"))
-        if row.get("at fixed", "C") != "C" or np.isnan(exponent):
+        grows = number(row.get("seconds ~ n^"))
+        if row.get("at fixed", "C") != "C" or np.isnan(grows):
             continue
-        told = f"{row['data']}, {row['method']}: n^{exponent:.2f}"
+        told = f"{row['data']}, {row['method']}, {row['rows']} rows: n^{row['seconds ~ n^']}"
         if row["method"] == UNIFORM:
-            checks.append(Check(exponent <= FLAT, told))
+            checks.append(Check(grows <= FLAT, told))
         elif row["method"] == VIOLATED:
-            checks.append(Check(LINEAR[0] <= exponent <= LINEAR[1], told))
+            checks.append(Check(LINEAR[0] <= grows <= LINEAR[1], told))
         elif row["method"] == LIBSVM:
-            checks.append(Check(exponent > 1.0, told))
+            checks.append(Check(grows > 1.0, told))
     return Verdict(
         "violated cuts grow linearly with the rows, uniform cuts hardly at all, SVMlight more than linearly.",
         checks,
@@ -232,9 +296,10 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
     """Whether the errors lie in a narrow band, and in which order."""
     gaps: dict[str, tuple[float, int]] = {}
     last: dict[str, tuple[int, dict[str, float]]] = {}
+    judged = {(record["data"], record["n_train"]): record["n_test"] for record in scaling}
     for data, rows, errors in at_every_size(scaling, value):
         if UNIFORM in errors and VIOLATED in errors:
-            three = [errors[method] for method in (UNIFORM, VIOLATED, LIBSVM)]
+            three = [errors[method] for method in (UNIFORM, VIOLATED, "exact")]
             gaps[data] = max(gaps.get(data, (0.0, 0)), (max(three) - min(three), rows))
             last[data] = rows, errors
     checks = [
@@ -242,18 +307,28 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         for data, (gap, rows) in gaps.items()
     ]
     for data, (rows, errors) in last.items():
-        exact, violated, uniform = (errors[method] for method in (LIBSVM, VIOLATED, UNIFORM))
+        exact, violated, uniform = (errors[method] for method in ("exact", VIOLATED, UNIFORM))
+        chance = by_chance(exact, rows if value == "train_error" else judged[data, rows])
         told = (
-            f"{data}: at {rows:,} rows LIBSVM {exact:.2f}, violated cuts {violated:.2f}, uniform cuts {uniform:.2f} %"
+            f"{data}: at {rows:,} rows the exact machine {exact:.2f}, violated cuts {violated:.2f}, uniform cuts "
+            f"{uniform:.2f} %, each no less than the one before, within {chance:.2f}"
         )
-        checks.append(Check(exact <= violated + CHANCE and violated <= uniform + CHANCE, told))
+        checks.append(Check(exact <= violated + chance and violated <= uniform + chance, told))
     return Verdict(
         "SVMlight errs least, then violated cuts (r = 400), then uniform cuts (r = 1,000), never more than half a "
         "point apart.",
         checks,
-        "Why is not known; the rows are others than the paper's, and on covtype the scaling, too.",
-        sizes=sizes_of(scaling),
+        "With 10,000 rows and fewer the difference of two models is larger than half a point by chance alone.",
+        "Two errors on the same rows may differ by two standard errors of their difference, as if the rows were not "
+        "the same. The exact machine is LIBSVM, or ours where LIBSVM takes more than an hour.",
+        "in the text: uniform cuts within 0.3 to 0.5 points of SVMlight, violated cuts within 0.2",
+        sizes_of(scaling),
     )
+
+
+def by_chance(error: float, rows: int) -> float:
+    """Points by which two errors of about ``error`` % on so many rows differ by chance: two standard errors."""
+    return 2 * float(np.sqrt(2 * error * (100 - error) / rows))
 
 
 def lines_of(sampled: Rows, value: str) -> dict[tuple[str, float], dict[int, float]]:
@@ -305,16 +380,17 @@ def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
     return Verdict("but for very small samples (r = 100) and small C (0.01) the curves are flat.", checks)
 
 
-def bounds(theorems: Rows) -> Verdict:
-    """How far below the theorems' bounds what was measured is."""
+def bounds(theorems: Rows) -> str:
+    """How far below the theorems' bounds the measurements are."""
     pairs = {
-        "theorem 1's iterations": ("iterations", "theorem 1, at most"),
+        "Theorem 1's iterations": ("iterations", "theorem 1, at most"),
         "the excess of theorems 2 and 3": ("objective above the best bound", "theorem 2 or 3, at most"),
     }
-    checks = []
+    told = []
     for name, (measured, bound) in pairs.items():
         shares = [number(row.get(measured)) / number(row.get(bound)) for row in theorems]
         shares = [share for share in shares if not np.isnan(share)]
         if shares:
-            checks.append(Check(max(shares) <= 1.0, f"{name}: at most {max(shares):.1g} of the bound"))
-    return Verdict("bounds on iterations and on how far the objective is from the best.", checks)
+            told.append(f"{name} at most {max(shares):.1g} of the bound")
+    text = ", ".join(told) + ". The bounds are so far away that no run of this size could contradict them."
+    return text if told else NOTHING

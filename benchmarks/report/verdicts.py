@@ -15,10 +15,17 @@ MARKS = {True: "✓", False: "✗"}
 
 
 class Check(NamedTuple):
-    """Whether what was measured is as the paper says, and the figures that show it."""
+    """Whether a measurement is as the paper says, and the figures that show it.
+
+    Parameters
+    ----------
+    ours : bool
+        True: the measurement is of our method, False: of the paper's.
+    """
 
     holds: bool
     told: str
+    ours: bool = False
 
 
 class Verdict(NamedTuple):
@@ -40,40 +47,58 @@ class Verdict(NamedTuple):
     sizes: str = ""
 
     def __str__(self) -> str:
-        """The claim, how many checks agree, why others do not, and the rest: a line for each."""
-        agree = sum(check.holds for check in self.checks)
+        """The claim, how many checks agree, why others do not, and the rest, each on a line."""
         lines = [f"The paper: {self.claim}"]
-        lines.append(f"{agree} of {len(self.checks)} checks agree." if self.checks else NOTHING)
-        if agree < len(self.checks) and self.why:
+        lines.append(" ".join(counted(self.checks)) or NOTHING)
+        if not all(check.holds for check in self.checks) and self.why:
             lines.append(self.why)
         return "\n".join([*lines, self.more] if self.more else lines)
 
     @property
+    def of_paper(self) -> list[Check]:
+        """The checks of the paper's own methods."""
+        return [check for check in self.checks if not check.ours]
+
+    @property
     def outcome(self) -> str:
         """Whether the claim was reproduced, at the paper's size or a smaller one."""
-        if not self.checks:
+        if not self.of_paper:
             return "not measured"
-        if not all(check.holds for check in self.checks):
-            return "in part" if any(check.holds for check in self.checks) else "not reproduced"
+        if not all(check.holds for check in self.of_paper):
+            return "in part" if any(check.holds for check in self.of_paper) else "not reproduced"
         return "reproduced" if self.sizes == WHOLE else "reproduced smaller"
 
     @property
     def table(self) -> Rows:
-        """A line for each check."""
-        return [{"": MARKS[check.holds], "checked": check.told} for check in self.checks]
+        """A line for each check; where some are of our method, whose method it is."""
+        whose = {False: "the paper's", True: "ours"} if any(check.ours for check in self.checks) else {}
+        return [
+            {"": MARKS[check.holds], "checked": check.told} | ({"method": whose[check.ours]} if whose else {})
+            for check in self.checks
+        ]
+
+
+def counted(checks: Sequence[Check]) -> list[str]:
+    """How many checks of the paper's methods agree, and how many of ours, a sentence each."""
+    told = []
+    for whose, ours in (("", False), (" of our methods", True)):
+        own = [check.holds for check in checks if check.ours == ours]
+        if own:
+            told.append(f"{sum(own)} of {len(own)} checks{whose} agree.")
+    return told
 
 
 def overview(items: Iterable[tuple[Any, ...]]) -> Rows:
-    """For each figure and table: how many checks agree and do not; none where nothing was measured or checked."""
-    return [
-        {
-            "figure or table": title.partition(":")[0],
-            "agree": sum(check.holds for check in text.checks),
-            "do not agree": sum(not check.holds for check in text.checks),
-        }
-        for title, text, *_ in items
-        if isinstance(text, Verdict)
-    ]
+    """For each figure and table: how many checks agree and do not, of the paper's methods and of ours."""
+    rows = []
+    for title, text, *_ in items:
+        if isinstance(text, Verdict):
+            row: dict[str, Any] = {"figure or table": title.partition(":")[0]}
+            for name, ours in (("", False), (", our methods", True)):
+                own = [check.holds for check in text.checks if check.ours == ours]
+                row |= {f"agree{name}": sum(own), f"do not agree{name}": len(own) - sum(own)}
+            rows.append(row)
+    return rows
 
 
 def said(rows: Iterable[Any], text: str) -> str:

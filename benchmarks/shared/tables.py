@@ -125,3 +125,18 @@ def gap(row: Record) -> str:
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Slope of log y over log x by least squares."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def slope_error(x: Sequence[float], y: Sequence[float]) -> float:
+    """Standard error of `slope`; NaN of fewer than three points."""
+    if len(x) < 3:
+        return float("nan")
+    at, values = np.log(x), np.log(y)
+    residuals = values - np.polyval(np.polyfit(at, values, 1), at)
+    return float(np.sqrt(residuals @ residuals / (len(x) - 2) / np.sum((at - at.mean()) ** 2)))
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> str:
+    """The slope with two standard errors, as a cell."""
+    error = slope_error(x, y)
+    return f"{slope(x, y):.2f}" + ("" if np.isnan(error) else f" ± {2 * error:.2f}")

@@ -11,7 +11,7 @@ from benchmarks.command_line import main
 from benchmarks.sampled_cuts import command, figures, tables
 from benchmarks.sampled_cuts.tables import all_tables, growth
 from benchmarks.shared.results import commit
-from benchmarks.shared.tables import latest, slope, summarise
+from benchmarks.shared.tables import latest, slope, slope_error, summarise
 from benchmarks.shared.trials import add_gaps
 
 
@@ -78,7 +78,13 @@ def test_growth_finds_the_exponents():
     records += [record(n_train=10**6, seconds=1.0, status="time limit"), record(data="covtype", n_train=100_000)]
     lines = growth(summarise(records)).splitlines()
     assert len(lines) == 3
-    assert lines[2] == "| C | checkerboard | exact | 10,000 to 100,000 | 1.50 | 1.00 | 17.78 |"
+    assert lines[2] == "| C | checkerboard | exact | 10,000 to 100,000 | 1.50 | 1,000 | 1.25 ± 0.00 |"
+    x = np.array([1.0, 10.0, 100.0, 1000.0])
+    noise = np.array([1.0, -1.0, 1.0, -1.0]) / 10
+    known = np.sqrt(np.linalg.inv(np.c_[np.ones(4), np.log(x)].T @ np.c_[np.ones(4), np.log(x)])[1, 1])
+    fitted = np.polyval(np.polyfit(np.log(x), noise, 1), np.log(x))
+    assert slope_error(x, np.exp(noise)) == pytest.approx(known * np.sqrt(np.sum((noise - fitted) ** 2) / 2))
+    assert np.isnan(slope_error([1, 2], [1, 2]))
 
 
 def test_table_1_takes_the_largest_size_of_each_set():

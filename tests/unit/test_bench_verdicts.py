@@ -24,8 +24,19 @@ def test_a_verdict_has_the_claim_both_sides_and_the_reason_only_where_something_
     assert str(all_agree) == "The paper: it grows.\n1 of 1 checks agree."
     nothing = Verdict("it grows.", [], "Few rows.", "Units.")
     assert str(nothing) == "The paper: it grows.\nNot measured in this run.\nUnits."
-    assert overview([("Figure 1: growth", both, [], []), ("Figure 2", "Lacking.", [], [])]) == [
-        {"figure or table": "Figure 1", "agree": 2, "do not agree": 1}
+    mixed = Verdict("it grows.", [Check(True, "a 2"), Check(False, "b 1", ours=True)], sizes="whole")
+    assert str(mixed) == "The paper: it grows.\n1 of 1 checks agree. 0 of 1 checks of our methods agree."
+    assert (mixed.outcome, both.outcome, nothing.outcome) == ("reproduced", "in part", "not measured")
+    assert [row["method"] for row in mixed.table] == ["the paper's", "ours"]
+    assert overview([("Figure 1: growth", both, [], []), ("Figure 2", "Lacking.", [], []), ("Table 1", mixed)]) == [
+        {
+            "figure or table": name,
+            "agree": a,
+            "do not agree": b,
+            "agree, our methods": 0,
+            "do not agree, our methods": c,
+        }
+        for name, a, b, c in (("Figure 1", 2, 1, 0), ("Table 1", 1, 0, 1))
     ]
 
 
@@ -43,19 +54,49 @@ def cuts(**errors):
     """Records of fits at 1,000 rows with these test errors, in points."""
     names = {"svm": "scikit-learn SVC", "violated": sampled_cuts.VIOLATED, "uniform": sampled_cuts.UNIFORM}
     return [
-        {"data": "d", "n_train": 1000, "method": names[key], "test_error": error / 100} for key, error in errors.items()
+        {"data": "d", "n_train": 1000, "n_test": 2000, "method": names[key], "test_error": error / 100}
+        for key, error in errors.items()
     ]
 
 
 def test_sampled_cuts_errors_have_to_lie_in_a_band_and_in_order():
     agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=5.2, uniform=5.4), "test_error"))
     assert "d: at most 0.40 points apart, at 1,000 rows" in agrees
-    assert "LIBSVM 5.00, violated cuts 5.20, uniform cuts 5.40 %" in agrees
+    assert "the exact machine 5.00, violated cuts 5.20, uniform cuts 5.40 %" in agrees
+    assert "within 1.38" in agrees  # two standard errors of the difference of 5 % of 2,000 rows
     assert not differs
-    agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=6, uniform=5.2), "test_error"))
+    agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=8, uniform=5.2), "test_error"))
     assert not agrees
-    assert "d: at most 1.00 points apart" in differs
-    assert "violated cuts 6.00" in differs
+    assert "d: at most 3.00 points apart" in differs
+    assert "violated cuts 8.00" in differs
+    ours = [{**fit, "method": sampled_cuts.EXACT} for fit in cuts(svm=5)] + cuts(violated=5.2, uniform=5.4)
+    assert len(sampled_cuts.errors_against_rows(ours, "test_error").checks) == 2
+
+
+def board(method, n, seconds, error=0.03):
+    return {
+        "data": "checkerboard", "method": method, "n_train": n, "seconds": seconds, "test_error": error, "C": 1.0,
+        "part": "scaling",
+    }  # fmt: skip
+
+
+def test_the_headline_of_sampled_cuts():
+    libsvm = [board("scikit-learn SVC", n, 1e-8 * n**2) for n in (10_000, 100_000, 200_000)]
+    uniform = [board(sampled_cuts.UNIFORMS[0], 10**6, 3.0, 0.032), board(sampled_cuts.EXACT, 10**6, 50.0)]
+    growth = {
+        "at fixed": "C", "data": "checkerboard", "method": sampled_cuts.UNIFORMS[0], "rows": "10,000 to 1,000,000",
+        "from rows": "1,000", "kernel evaluations ~ n^": "0.40 ± 0.02",
+    }  # fmt: skip
+    flat = {**growth, "at fixed": "C₁", "kernel evaluations ~ n^": "0.02 ± 0.02"}
+    agrees, differs = parts_of(sampled_cuts.headline(libsvm + uniform, [growth, flat]))
+    assert "1,000,000 rows, uniform r=400, paper's steps: 3.0 s, LIBSVM 10,000 s (expected by n^2.00 ± 0.00" in agrees
+    assert "+0.20 points from our exact machine's error" in agrees
+    assert "1,000 to 1,000,000 rows at fixed C₁: kernel evaluations ~ n^0.02" in agrees
+    assert differs.endswith("1,000 to 1,000,000 rows at fixed C: kernel evaluations ~ n^0.40 ± 0.02.")
+    measured = sampled_cuts.headline([*libsvm, *uniform, board("scikit-learn SVC", 10**6, 20.0)], [])
+    assert "LIBSVM 20 s (measured)" in parts_of(measured)[1]
+    slower = sampled_cuts.headline([*libsvm[:2], *uniform], [])
+    assert not any("LIBSVM" in check.told for check in slower.checks)  # two sizes are no growth
 
 
 @pytest.mark.parametrize(("method", "exponent", "holds"), [
@@ -63,9 +104,9 @@ def test_sampled_cuts_errors_have_to_lie_in_a_band_and_in_order():
     (sampled_cuts.VIOLATED, 1.8, False), ("scikit-learn SVC", 2.0, True), ("scikit-learn SVC", 0.9, False),
 ])  # fmt: skip
 def test_sampled_cuts_time_against_rows(method, exponent, holds):
-    row = {"at fixed": "C", "data": "d", "method": method, "seconds ~ n^": str(exponent)}
+    row = {"at fixed": "C", "data": "d", "method": method, "rows": "1 to 9", "seconds ~ n^": f"{exponent} ± 0.10"}
     text = sampled_cuts.time_against_rows([row, {**row, "at fixed": "C₁", "seconds ~ n^": "9"}], [])
-    assert parts_of(text)[0 if holds else 1].startswith(f"d, {method}: n^{exponent:.2f}.")
+    assert parts_of(text)[0 if holds else 1].startswith(f"d, {method}, 1 to 9 rows: n^{exponent} ± 0.10")
     assert "n^9" not in str(text)
 
 
@@ -96,11 +137,13 @@ def test_sampled_cuts_against_the_sample_size():
     assert "uniform, C = 1: within 1.00 points" in parts_of(text)[1]
 
 
-def test_bounds_have_to_be_bounds():
+def test_bounds_are_told_beside_the_measurements():
     row = {"iterations": "85", "theorem 1, at most": "8e+09", "theorem 2 or 3, at most": "5"}
     text = sampled_cuts.bounds([{**row, "objective above the best bound": "10"}])
-    assert parts_of(text)[0].startswith("theorem 1's iterations: at most 1e-08")
-    assert parts_of(text)[1].startswith("the excess of theorems 2 and 3: at most 2")
+    assert text.startswith(
+        "Theorem 1's iterations at most 1e-08 of the bound, the excess of theorems 2 and 3 at most 2"
+    )
+    assert sampled_cuts.bounds([]) == "Not measured in this run."
 
 
 # ---- BSCA
