@@ -78,10 +78,10 @@ EARLIER = (
     "table 1 leaves them out. They will be measured again."
 )
 RATES = (
-    "The paper's future work. Tried (docs/experiments/sampled_cuts.md): rows violated for five iterations drawn at half, "
-    "a fifth and twice the rate of the others, with coefficients weighted to stay unbiased. With half the rate a run "
-    "takes between 0.9 and 1.3 times the iterations, and its objective is up to 0.7 % higher. Coefficients of violated "
-    "rows have one size, so equal rates have the least variance. It is not offered."
+    "The paper's future work. Tried (docs/experiments/sampled_cuts.md): rows violated for five iterations drawn at "
+    "half, a fifth and twice the rate of the others, with coefficients weighted to stay unbiased. With half the rate a "
+    "run takes between 0.9 and 1.3 times the iterations, and its objective is up to 0.7 % higher. Coefficients of "
+    "violated rows have one size, so equal rates have the least variance. It is not offered."
 )
 # Points that an error may differ from the paper's, beside two standard errors: of its runs, of ours, of the test rows.
 NEAR = 0.3
