@@ -20,7 +20,7 @@ from benchmarks.shared.trials import Method, Problem, Session, measure
 from benchmarks.subspace import sized_methods
 from benchmarks.subspace.sized_methods import SIZED, suits
 from slimsvm.datasets import DataError, Dataset, load
-from slimsvm.estimators._shared.automatic import scale_gamma
+from slimsvm.estimators._shared.gamma_scale import scale_gamma
 from slimsvm.rows import is_sparse
 
 Records = list[dict[str, Any]]

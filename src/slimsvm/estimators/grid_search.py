@@ -34,8 +34,9 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_i
 
 from slimsvm.core.threads import resolve_n_jobs, run_together
 from slimsvm.estimators._shared.around_fit import afresh
-from slimsvm.estimators._shared.automatic import GAMMA_FACTORS, typical_gamma
+from slimsvm.estimators._shared.gamma_scale import typical_gamma
 from slimsvm.estimators._shared.input_checks import check_C, check_positive, check_sample_weight, is_chosen
+from slimsvm.estimators._shared.trials import GAMMA_FACTORS
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.parts.problem import VALUES_OF_C, Kept, Room

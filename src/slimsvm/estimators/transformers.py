@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
-from slimsvm.estimators._shared.automatic import evenly, shuffled_by_kind
 from slimsvm.estimators._shared.input_checks import check_at_least, checked_features
+from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
 from slimsvm.kernels.far import Bulk

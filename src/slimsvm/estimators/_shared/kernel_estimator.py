@@ -18,17 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
-from slimsvm.estimators._shared.automatic import (
-    choose,
-    choose_solver,
-    kernels_tried,
-    learning_metric,
-    learns_with_vectors,
-    scale_gamma,
-    typical_gamma,
-    with_learned_scales,
-)
+from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
+from slimsvm.estimators._shared.gamma_scale import scale_gamma, typical_gamma
 from slimsvm.estimators._shared.input_checks import (
     Objects,
     are_objects,
@@ -50,6 +42,8 @@ from slimsvm.estimators._shared.input_checks import (
     naming_rows_of,
     target_of,
 )
+from slimsvm.estimators._shared.learned_scales import learning_metric, learns_with_vectors, with_learned_scales
+from slimsvm.estimators._shared.trials import choose, kernels_tried
 from slimsvm.model import columns_between, others_by
 from slimsvm.parts.certificate import Certificate, certify
 from slimsvm.parts.problem import VALUES_OF_C, Problem
