@@ -13,9 +13,10 @@ and what section 4.3 needed beside it: the smaller class of what is kept gets ba
 right, the nearest to the margin first, until both classes have as many. Nothing is iterated; a search for C stops
 after PATIENCE values that err more, or where its share of the time is over.
 
-Not the paper's: validation rows join the last training once they have chosen, unless asked; κ = 0 unless asked, since with rows that an SVM has seen among the s the variance keeps rows with
-turned labels; and the last SVM is one of few vectors, with the best coefficients for all rows. Where that does worse
-than the SVMs of the subsets, κ = 1 and the paper's last SVM take its place.
+Not the paper's: validation rows join the last training once they have chosen, unless asked; κ = 0 unless asked,
+since with rows that an SVM has seen among the s the variance keeps rows with turned labels; and the last SVM is one of
+few vectors, with the best coefficients for all rows. Where that does worse than the SVMs of the subsets, κ = 1 and the
+paper's last SVM take its place.
 
 Parts: `cross_training_stages` (subsets, their SVMs, few vectors, thresholds), `Exact` or another solver for all SVMs,
 `LowRank` for the coefficients of few vectors.
