@@ -212,7 +212,7 @@ def what_was_learned(clf: Any, C: float) -> Record:
 
 
 def beside(wrong_of_exact: np.ndarray, wrong: np.ndarray, trial: Trial) -> Record:
-    """On how many test rows only one of two machines errs, and McNemar's test; with the labels as they are and clean."""
+    """Numbers of test rows on which only one machine errs, and McNemar's test; of the labels as they are and clean."""
     turned = trial.y_test != trial.clean
     record: Record = {}
     for name, change in (("", np.zeros_like(turned)), ("clean_", turned)):

@@ -18,8 +18,9 @@ COLUMNS = (
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
-    """Records without the ones that were measured again later."""
-    return list({identity(record): record for record in records}.values())
+    """Records without the ones that were measured again later; earlier benchmarks called the number of rows n."""
+    named = ({"n_train": record.get("n"), **record} for record in records)
+    return list({identity(record): record for record in named}.values())
 
 
 def groups(records: Iterable[Record], names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], list[Record]]]:
