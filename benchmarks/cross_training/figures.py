@@ -15,7 +15,7 @@ SECONDS = ("seconds", 1.0, "seconds")
 BOUNDED = ("n_bounded", 1.0, "of them at the bound")
 FIGURES = {
     "overlap": ("overlap", (VECTORS, BOUNDED)),
-    "gaussians": ("n", (VECTORS, ERROR, SECONDS)),
+    "gaussians": ("n_train", (VECTORS, ERROR, SECONDS)),
     "noise": ("noise", (VECTORS, ERROR, CLEAN)),
 }
 
@@ -27,12 +27,12 @@ def draw(records: list[dict[str, Any]], folder: Path) -> list[Path]:
         mine = [record for record in records if record["part"] == part]
         if not mine:
             continue
-        largest = [record for record in mine if part != "noise" or record["n"] == max(r["n"] for r in mine)]
+        largest = [record for record in mine if part != "noise" or record["n_train"] == max(r["n_train"] for r in mine)]
         paths.append(_figure(largest, axis, panels, folder / f"cross-training-{part}.png"))
         if part == "noise":
             share = 0.1 if any(record["noise"] == 0.1 for record in mine) else mine[-1]["noise"]
             curve = [record for record in mine if record["noise"] == share]
-            paths.append(_figure(curve, "n", (VECTORS, ERROR, CLEAN), folder / "cross-training-size.png"))
+            paths.append(_figure(curve, "n_train", (VECTORS, ERROR, CLEAN), folder / "cross-training-size.png"))
     return paths
 
 

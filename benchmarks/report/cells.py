@@ -26,7 +26,9 @@ BUDGET_SETS = ("checkerboard", "ijcnn1", "cod-rna", "adult", "covtype", "susy")
 SUBSPACE_SETS = ("ijcnn1", "adult", "OCR0", "OCR*", "money-fx", "cod-rna", "covtype")
 PAPERS_SUBSPACE_SETS = SUBSPACE_SETS[:5]  # money-fx in place of CCAT
 SUBSPACE_GROWTH = ("ijcnn1", "adult", "cod-rna")
-TABLE_SETS = ("banana", "waveform", "splice", "adult-3185", "adult")
+TABLE_SETS = (
+    "banana", "waveform", "splice", "adult-3185", "adult", "forest-50000", "forest-90000", "forest-200000",
+)  # fmt: skip
 PEER_SETS = (
     "generated 10 features", "generated 30 classes", "checkerboard", "ijcnn1", "cod-rna", "adult", "mnist-38",
     "covtype", "phoneme", "magic", "twonorm", "ring", "spambase", "page-blocks0", "sylva", "satimage", "segment",
@@ -90,18 +92,17 @@ def cross_training_cells() -> list[Cell]:
     parts = {
         "overlap": "cross-training --quick --parts overlap",
         "gaussians": "cross-training --quick --parts gaussians",
-        "noise": "cross-training --parts noise --sizes 1000 2000 --noise 0 0.1",
+        "noise": "cross-training --parts noise --sizes 1000 2000 --noise 0 0.1 --seeds 1",
         "comparators": "",
     }
     cells = [
-        Cell(f"cross-training {part}", ("cross-training", "--parts", part, "--seeds", "3"), tuple(quick.split()))
+        Cell(f"cross-training {part}", ("cross-training", "--parts", part), tuple(quick.split()), 24 * HOUR)
         for part, quick in parts.items()
     ]
     for name in TABLE_SETS:
         argv = ("cross-training", "--parts", "sets", "--sets", name)
-        cells.append(
-            Cell(f"cross-training {name}", (*argv, "--seeds", "3"), argv if name in ("banana", "waveform") else ())
-        )
+        quick = (*argv, "--seeds", "1") if name in ("banana", "waveform") else ()
+        cells.append(Cell(f"cross-training {name}", argv, quick, 24 * HOUR))
     return cells
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.cross_training.tables import summary
+from benchmarks.report.cross_training import fits
 from benchmarks.report.doc_writing import counted, markdown, seconds
 from benchmarks.report.found import Found
 from benchmarks.report.papers import PAPERS
@@ -70,7 +72,7 @@ def cross_training(found: Found) -> str:
     """Vectors and errors of the exact machine, cross-training, the paper's recipe, its first machines and the ramp."""
     lines: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     cells = [cell for cell in found.of("cross-training") if cell != COMPARATORS]
-    for row in (row for cell in cells for row in found.results(cell).get("table", [])):
+    for row in summary(fit for fit in fits(found) if fit["part"] != "comparators"):
         key = (row["data"], row["n"], *(row.get(piece, "") for piece in PIECES))
         lines.setdefault(key, {})[row["method"]] = row
     rows = []
@@ -97,13 +99,11 @@ def comparators(found: Found) -> str:
 
 
 def vectors_and_error(row: dict[str, Any] | None) -> str:
-    """Vectors, error, and the p-value of a paired test where there is one."""
+    """Vectors, error, and how many runs differ from the exact machine's by a paired test."""
     if row is None:
         return "–"
-    p = row.get("p", "")
-    return f"{counted(row['vectors'])}, {row['error %']:.2f} %" + (
-        "" if p == "" else " (< 0.0001)" if p < 1e-4 else f" ({p:.2g})"
-    )
+    differ = row["p < 0.05"]
+    return f"{counted(row['vectors'])}, {row['error %']:.2f} %" + (f" ({differ})" if differ else "")
 
 
 def agreement(found: Found) -> str:

@@ -174,9 +174,7 @@ class Session:
         """How often a method is run whose first run took so long."""
         if not method.seeded:
             return 1
-        if self.seeds is not None:
-            return self.seeds
-        return next((runs for most, runs in RUNS_BY_SECONDS if seconds < most), 1)
+        return runs_by_seconds(seconds) if self.seeds is None else self.seeds
 
     def too_large(self, method: Method, problem: Problem) -> str | None:
         """Why a method that knows no limit is left out of a problem, if it is."""
@@ -206,6 +204,11 @@ class Session:
             few = problem.head(n)
             if len(np.unique(few.y_train)) == 2:
                 measure(method, few, 0, min(WARM_UP_SECONDS, self.max_seconds or WARM_UP_SECONDS))
+
+
+def runs_by_seconds(seconds: float) -> int:
+    """How often something is run that takes so long."""
+    return next((runs for most, runs in RUNS_BY_SECONDS if seconds < most), 1)
 
 
 def describe(part: str, method: Method, problem: Problem, seed: int) -> dict[str, Any]:

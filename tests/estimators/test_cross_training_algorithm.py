@@ -96,6 +96,31 @@ def test_the_last_price_comes_from_rows_that_are_not_trained_on_until_it_is_chos
     assert np.isin(parts.validating, clf.sample_indices_).any()
 
 
+def test_validation_rows_that_do_not_rejoin_only_choose():
+    """As in the paper: the last model is the one that the validation rows chose."""
+    X, y = noisy(900)
+    parameters = {"gamma": 2.0, "max_basis": None, "deviations": 0.0}
+    clf, joined = (fitted(X, y, **parameters, rejoin=rejoin) for rejoin in (False, True))
+    edited = clf.edit(X, y)
+    validating = edited.split.validating
+    assert not np.isin(validating, clf.sample_indices_).any()
+    assert np.isin(validating, joined.sample_indices_).any()
+    assert clf.n_wrong_ + clf.n_sure_ - clf.n_returned_ + len(clf.sample_indices_) == len(edited.split.training)
+    chosen = next(trial for trial in clf.validation_ if trial["C"] == clf.C_)
+    assert clf.n_basis_ == chosen["n_basis"]
+    assert np.mean(clf.predict(X[validating]) != y[validating]) == pytest.approx(chosen["error"])
+
+
+def test_validation_rows_that_do_not_rejoin_have_no_part_in_the_coefficients():
+    X, y = noisy(2000)
+    parameters = {"gamma": 2.0, "C": 1.0, "first_C": 1.0, "deviations": 1e9}  # no threshold moves
+    other = X.copy()
+    other[fitted(X, y, **parameters).edit(X, y).split.validating] = 0.5
+    for rejoin in (True, False):
+        one, two = (fitted(rows, y, **parameters, rejoin=rejoin).decision_function(X[:50]) for rows in (X, other))
+        assert np.array_equal(one, two) == (not rejoin)
+
+
 def test_few_validation_rows_do_not_judge_the_last_price_alone():
     """Every row is judged once, by a machine that was not trained on it."""
     X, y = noisy(400)

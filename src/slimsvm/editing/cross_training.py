@@ -7,15 +7,16 @@ Bakır, Bottou, Weston, "Breaking SVM Complexity with Cross-Training", NIPS 2004
     2     train the SVMs f_1 … f_s on them
     3     for each row the mean m_i and the variance v_i of y_i f_1(x_i) … y_i f_s(x_i)
     4, 5  discard m_i + κ v_i < 0 (wrong side) and m_i − κ v_i > 1 (surely right);  κ = 1 in the paper
-    6     train on the rest, C and threshold chosen on validation rows, which then join
+    6     train on the rest, C and threshold chosen on validation rows
 
 and what section 4.3 needed beside it: the smaller class of what is kept gets back rows that were discarded as surely
 right, the nearest to the margin first, until both classes have as many. Nothing is iterated; a search for C stops
 after PATIENCE values that err more, or where its share of the time is over.
 
-Not the paper's: κ = 0 unless asked, since with rows that an SVM has seen among the s the variance keeps rows with
-turned labels; and the last SVM is one of few vectors, with the best coefficients for all rows. Where that does worse
-than the SVMs of the subsets, κ = 1 and the paper's last SVM take its place.
+Not the paper's: validation rows join the last training once they have chosen, unless asked; κ = 0 unless asked,
+since with rows that an SVM has seen among the s the variance keeps rows with turned labels; and the last SVM is one of
+few vectors, with the best coefficients for all rows. Where that does worse than the SVMs of the subsets, κ = 1 and the
+paper's last SVM take its place.
 
 Parts: `cross_training_stages` (subsets, their SVMs, few vectors, thresholds), `Exact` or another solver for all SVMs,
 `LowRank` for the coefficients of few vectors.
@@ -152,6 +153,8 @@ class CrossTrainer(Solver):
         Cap on the vectors of the last SVM (`Limit`). None: all that it has on the kept rows.
     second_stage : bool
         False: the mean of the SVMs of the subsets instead of a last one (bagging).
+    rejoin : bool
+        Whether the validation rows join the last training; False: they only choose.
     deviations : float
         Standard errors by which values of C and thresholds have to be better.
     settings : Settings
@@ -159,7 +162,7 @@ class CrossTrainer(Solver):
 
     def __init__(
         self, solver=None, n_subsets=5, subset_size=None, validation_size=None, first_C=None, C=None, variances=0.0,
-        balance=True, max_basis="auto", second_stage=True, deviations=SURE, settings=SETTINGS,
+        balance=True, max_basis="auto", second_stage=True, rejoin=True, deviations=SURE, settings=SETTINGS,
     ):  # fmt: skip
         self.solver = solver
         self.n_subsets = n_subsets
@@ -171,6 +174,7 @@ class CrossTrainer(Solver):
         self.balance = balance
         self.max_basis = max_basis
         self.second_stage = second_stage
+        self.rejoin = rejoin
         self.deviations = deviations
         self.settings = settings
 
@@ -228,9 +232,10 @@ class CrossTrainer(Solver):
     def _kept(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
         """Steps 3 to 5, with κ = ``variances``, and the rows that the smaller class gets back."""
         mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
-        wrong = mean + variances * variance < 0
-        sure = ~wrong & (mean - variances * variance > 1)
-        kept = ~wrong & ~sure
+        usable = np.isin(np.arange(len(labels)), self._rows_of_last(parts))
+        wrong = usable & (mean + variances * variance < 0)
+        sure = usable & ~wrong & (mean - variances * variance > 1)
+        kept = usable & ~wrong & ~sure
         returned = self._put_back(labels, mean - variances * variance, sure, kept)
         kept[returned] = True
         for sign in (-1, 1):
@@ -241,6 +246,10 @@ class CrossTrainer(Solver):
         return Edited(
             np.flatnonzero(kept), mean, variance, int(wrong.sum()), int(sure.sum()), len(returned), parts, first
         )
+
+    def _rows_of_last(self, parts: Split) -> Array:
+        """Positions of the rows that the last training may use, ascending."""
+        return np.union1d(parts.training, parts.validating) if self.rejoin else parts.training
 
     def _put_back(self, labels: Array, confidence: Array, sure: Array, kept: Array) -> Array:
         """Surely right rows of the smaller class, the nearest to the margin, as many as it lacks."""
@@ -294,7 +303,8 @@ class CrossTrainer(Solver):
             is_lost = self.max_basis == "auto" and lost > MOST_LOST and is_worse(wrong, first_wrong, SURE)
             if is_lost and not clock.is_over(CHOICE_SHARE):
                 return None, spent
-        fit = Spanned(problem, np.arange(problem.rows.n_rows), found, clock, problem.verbose).fit(choice.C, callbacks)
+        rows = self._rows_of_last(edited.split)
+        fit = Spanned(problem, rows, found, clock, problem.verbose).fit(choice.C, callbacks)
         return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
 
     def _whole(self, problem: Problem, edited: Edited, clock: Clock, callbacks: tuple) -> tuple[Fit, int]:

@@ -61,8 +61,8 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         The paper's r: half of it from each class, or all rows of a smaller class. None: the share 1/n_subsets of
         all rows, but at least 1,000 or half of them. Larger subsets decide better and remove fewer vectors.
     validation_size : int or None, default=None
-        Rows that choose thresholds and the last model's C; then they join its last training. None: a
-        third of subset_size. 0: no thresholds; C must then be a number.
+        Rows that choose thresholds and the last model's C. None: a third of subset_size. 0: no thresholds; C must then
+        be a number.
     variances : float, default=0.0
         Rows are removed if their mean margin is beyond 0 or 1 by this number of variances. The paper has 1, which
         removes fewer rows. 0 uses the mean alone, unless few vectors are not enough (``max_basis="auto"``).
@@ -78,6 +78,9 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         ``variances`` of at least 1. None: the model of all kept rows, as in the paper.
     second_stage : bool, default=True
         False: the mean of the models of the subsets is the model (bagging), and there is no last model.
+    rejoin : bool, default=True
+        Whether the validation rows join the last training once they have chosen its C. False: they only choose, as in
+        the paper.
     deviations : float, default=2.0
         Standard errors by which a C must err less than one with fewer vectors, and a threshold less than none, to be
         taken. 0 takes the best, as in the paper.
@@ -141,13 +144,14 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
     def __init__(
         self, *, C="validate", first_C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5,
         subset_size=None, validation_size=None, variances=0.0, balance=True, max_basis="auto", second_stage=True,
-        deviations=2.0, solver="exact", intercept="free", tol=1e-3, max_iter=-1, max_seconds=None, precision="auto",
-        memory_limit=2000, n_jobs=None, random_state=None, verbose=False,
+        rejoin=True, deviations=2.0, solver="exact", intercept="free", tol=1e-3, max_iter=-1, max_seconds=None,
+        precision="auto", memory_limit=2000, n_jobs=None, random_state=None, verbose=False,
     ):  # fmt: skip
         self.C, self.first_C, self.kernel, self.degree, self.gamma = C, first_C, kernel, degree, gamma
         self.coef0, self.n_subsets, self.subset_size = coef0, n_subsets, subset_size
         self.validation_size, self.variances, self.balance = validation_size, variances, balance
-        self.max_basis, self.second_stage, self.deviations, self.solver = max_basis, second_stage, deviations, solver
+        self.max_basis, self.second_stage, self.rejoin = max_basis, second_stage, rejoin
+        self.deviations, self.solver = deviations, solver
         self.intercept, self.tol, self.max_iter, self.max_seconds = intercept, tol, max_iter, max_seconds
         self.precision, self.memory_limit, self.n_jobs = precision, memory_limit, n_jobs
         self.random_state, self.verbose = random_state, verbose
@@ -231,7 +235,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
             name: None if value is None and name != "n_subsets" else check_at_least(name, value, least)
             for name, (value, least) in sizes.items()
         }
-        for name in ("balance", "second_stage"):
+        for name in ("balance", "second_stage", "rejoin"):
             check_option(name, getattr(self, name), (True, False))
         for name in ("variances", "deviations"):
             value: Any = getattr(self, name)
@@ -243,6 +247,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
             deviations=self.deviations,
             balance=self.balance,
             second_stage=self.second_stage,
+            rejoin=self.rejoin,
             **{"max_basis": "auto"} | C_values | counts,
         )
 
