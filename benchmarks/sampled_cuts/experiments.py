@@ -160,7 +160,7 @@ def sample_size(scope: Scope, session: Session) -> Records:
         ]
 
     baselines = [methods.cholesky(rank) for rank in scope.ranks["adult"]]
-    beside = [*baselines, methods.exact(), methods.decomposition(), methods.svc(scope.svc_cache)]
+    beside = [methods.decomposition(), methods.svc(scope.svc_cache), methods.exact(), *baselines]
     in_table = [r for r in scope.sample_sizes if r in TABLE_SIZES]
     problems = [("adult", partial(adult, C)) for C in scope.C_values]
     records = compare("sample-size", [*sampled(in_table), *beside], problems, scope, session)

@@ -219,7 +219,7 @@ def test_fixed_c1_and_sample_sizes(small_sets):
     found = EXPERIMENTS["sample-size"](Scope(sample_sizes=(10, 400), C_values=(0.5, 2.0)), Spy())
     assert settings(found) == 2 * [("adult", 200, 0.5, 1 / 20), ("adult", 200, 2.0, 1 / 20)]
     baselines = ["Cholesky(250)", "Cholesky(500)", "Cholesky(5000)", "Cholesky(10000)"]
-    assert found[0]["methods"][3:] == [*baselines, "exact", "decomposition", "scikit-learn SVC"]
+    assert found[0]["methods"][3:] == ["decomposition", "scikit-learn SVC", "exact", *baselines]
     cuts = ["uniform r={}, paper's steps", "violated r={}, paper's steps", "violated r={}"]
     assert found[0]["methods"][:3] == [name.format(400) for name in cuts]
     assert found[2]["methods"] == [name.format(10) for name in cuts]
