@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.shared.looks import paint
+
 # Figure by part: what is on the horizontal axis, and panels of (measure, factor, label).
 VECTORS = ("n_vectors", 1.0, "support vectors")
 ERROR = ("test_error", 100.0, "test error (%)")
@@ -54,5 +56,7 @@ def _figure(records: list[dict[str, Any]], axis: str, panels: tuple, path: Path)
             if measure in ("n_vectors", "n_bounded"):
                 ax.set_yscale("symlog", linthresh=1)
     axes[0].legend()
+    for ax in axes:
+        paint(ax)
     figure.savefig(path, dpi=120)
     return path

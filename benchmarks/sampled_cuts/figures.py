@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.shared.looks import paint
 from benchmarks.shared.tables import Record
 from slimsvm.plots import plot_means
 
@@ -111,6 +112,7 @@ def _save(drawing: Drawing, panels: dict[str, list[Record]], x: tuple[str, str],
     axes = figure.subplots(1, len(known), squeeze=False, sharey=by == "C")[0]
     for ax, (title, found) in zip(axes, known.items()):
         plot_means(found, x[0], drawing.y, by=by, scale=drawing.scale, ax=ax)
+        paint(ax)
         ax.set(title=title, xlabel=x[1], ylabel=drawing.label)
         if drawing.logarithmic:
             ax.set_yscale("log")

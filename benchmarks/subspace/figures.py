@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.shared.looks import paint
 from benchmarks.shared.tables import Record
 from slimsvm.plots import plot_basis_size, plot_means
 
@@ -67,6 +68,7 @@ def _save(name: str, panels: dict[str, list[Record]], folder: Path, draw: Callab
     figure = Figure(figsize=(PANEL[0] * len(panels), PANEL[1]), layout="constrained")
     for ax, (data, found) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
         draw(found, ax)
+        paint(ax)
         ax.set_title(data)
     path = folder / f"subspace-{name}.png"
     figure.savefig(path, dpi=120)
