@@ -19,6 +19,7 @@ class Check(NamedTuple):
 
     holds: bool
     told: str
+    ours: bool = False
 
 
 class Verdict(NamedTuple):

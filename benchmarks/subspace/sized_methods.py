@@ -63,8 +63,8 @@ def cpsp(k: int) -> Method:
 
 
 def cpsp_paper(k: int) -> Method:
-    """The paper's Algorithm 2: cutting planes with full steps, a vector for each, no intercept, its own end."""
-    return _papers("CPSP (paper's)", CPSP(k, **PAPERS_FORM, step="full"), k)
+    """The paper's Algorithm 2: cutting planes with full steps, a vector for each, its own end, the last iterate."""
+    return _papers("CPSP (paper's)", CPSP(k, **PAPERS_FORM, step="full", keep="last"), k)
 
 
 def cpsp_paper_line(k: int) -> Method:
@@ -79,7 +79,9 @@ def cpsp_rows(k: int) -> Method:
 
 def cpsp_paper_rows(k: int) -> Method:
     """The paper's Algorithm 2 with training rows."""
-    return _papers("CPSP (paper's, training rows)", CPSP(k, "training-rows", **PAPERS_FORM, step="full"), k)
+    return _papers(
+        "CPSP (paper's, training rows)", CPSP(k, "training-rows", **PAPERS_FORM, step="full", keep="last"), k
+    )
 
 
 def cpsp_refined(k: int) -> Method:
@@ -143,7 +145,7 @@ def automatic_metric() -> Method:
         clf = methods.make_svc("auto", problem, seed, max_seconds)
         return clf.set_params(kernel=RBF(problem.gamma), gamma="learn")
 
-    own = {"intercept": "regularized", "own_kernel": True}
+    own = {"own_kernel": True}
     method = Method(METRIC, make, lambda clf, problem, X: clf.decision_function(X), methods.report_fit, own, dense=True)
     return _of_full_size(method)
 
@@ -201,14 +203,12 @@ def _ours(name: str, solver: Solver, k: int) -> Method:
 
 
 def _papers(name: str, solver: Solver, k: int) -> Method:
-    """As in the paper, so without an intercept."""
+    """To the paper's ε."""
 
     def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
-        clf = methods.make_svc(solver, problem, seed, max_seconds)
-        return clf.set_params(intercept="none", tol=PAPERS_TOL)
+        return methods.make_svc(solver, problem, seed, max_seconds).set_params(tol=PAPERS_TOL)
 
-    method = _method(name, make, k)
-    return replace(method, settings={**method.settings, "intercept": "none"})
+    return _method(name, make, k)
 
 
 def _method(name: str, make: Callable[[Problem, int, float | None], Any], k: int) -> Method:
