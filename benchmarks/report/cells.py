@@ -69,7 +69,7 @@ def subspace_cells() -> list[Cell]:
     growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 --max-seconds 300 {few}"
     original = "--fixed --parts sizes --sizes 100 500 1000 --beside --methods cpsp cpsp-paper cpsp-paper-line"
     of_papers = {
-        "subspace": (f"{sizes} {beside}", f"{quick} {few}"),
+        "subspace": (f"{sizes} {beside}", f"{quick} {beside}"),
         "subspace growth": (growth, ""),
         "objectives": (f"{up_to_1000} {compared}", f"{quick} --beside exact {compared}"),
         "comparators": (f"{sizes} --beside exact {comparators}", f"{quick} --beside exact {comparators}"),

@@ -379,7 +379,7 @@ def figure_3(sized: Rows, growth: Rows) -> Verdict:
     return Verdict(
         "time grows modestly more than linearly with the vectors (k), and about linearly with the rows (n).",
         checks,
-        "Part of a fit's time does not depend on k or n, and a fit by the paper's rule may end before its basis is full.",
+        "A part of the time depends on neither k nor n. By the paper's rule a fit may end before its basis is full.",
         "± is two standard errors of the slope. The paper's method has to grow as the paper says, ours no faster. Fits "
         "that met the time limit are left out. C and γ are chosen for each size in k, and are the same for all n.",
         "modestly super-linear in the vectors, roughly linear in the rows",
