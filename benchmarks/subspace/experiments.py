@@ -38,7 +38,7 @@ SETTINGS = {
 }
 # Choosing C and γ: exact SVMs of so many rows, judged on as many others; γ in multiples of 1 / (d · variance).
 CHOICE_ROWS = 4000
-CHOICE_SECONDS = 60.0
+CHOICE_SECONDS = 30.0
 C_GRID, GAMMA_GRID = (0.1, 1.0, 10.0, 100.0), (0.25, 1.0, 4.0, 16.0)
 # Larger sizes take C and γ of this one. They run only where no smaller size comes near the exact SVM.
 LARGEST_USUAL = 1000

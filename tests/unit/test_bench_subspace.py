@@ -309,6 +309,16 @@ def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.usefixtures("small_sets")
+def test_one_run_of_everything_comes_before_second_runs(tmp_path):
+    argv = ["--parts", "sizes", "--methods", "cpsp", "nystrom", "--beside", "exact", "--seeds", "2"]
+    assert bench(tmp_path, *argv) == 0
+    records = json.loads((tmp_path / "subspace.json").read_text())["records"]
+    assert [(record["method"], record["seed"]) for record in records] == [
+        (EXACT, 0), ("CPSP", 0), ("Nyström", 0), ("CPSP", 1), ("Nyström", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("small_sets")
 def test_a_run_that_ended_early_goes_on(tmp_path):
     argv = ["--parts", "sizes", "--methods", "cpsp", "nystrom", "--beside", "exact"]
     assert bench(tmp_path, *argv) == 0
