@@ -24,7 +24,7 @@ QUICK_LIMIT = 240.0
 
 BUDGET_SETS = ("checkerboard", "ijcnn1", "cod-rna", "adult", "covtype", "susy")
 PAPERS_SUBSPACE_SETS = ("ijcnn1", "adult", "CCAT", "OCR0", "OCR*")
-OURS_TOO = ("cod-rna", "covtype")
+OTHER_SUBSPACE_SETS = ("cod-rna", "covtype")
 ORIGINAL_SETS = ("ijcnn1", "adult", "cod-rna")
 TABLE_SETS = ("banana", "waveform", "splice", "adult-3185", "adult")
 PEER_SETS = (
@@ -63,10 +63,10 @@ def subspace_cells() -> list[Cell]:
     few = "--methods cpsp cpsp-paper cpsp-paper-line cpsp-tr nystrom"
     compared = "--methods cpsp cpsp-paper cpsp-tr cpsp-paper-tr nystrom cholesky"
     comparators = "--methods cpsp-paper-tr cholesky"
-    sizes = "--choose-each --parts sizes --max-seconds 300"
+    sizes = "--choose-each --parts sizes --max-seconds 120"
     beside = f"--beside exact lasvm cvm bvm linear {few}"
-    up_to_1000 = "--parts sizes --sizes 10 20 50 100 200 500 1000 --max-seconds 300 --beside exact"
-    growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 --max-seconds 300 {few}"
+    up_to_1000 = "--parts sizes --sizes 10 20 50 100 200 500 1000 --max-seconds 120 --beside exact"
+    growth = f"--fixed --parts growth --growth-basis 100 --svc-max-n 30000 --max-seconds 120 {few}"
     original = "--fixed --parts sizes --sizes 100 500 1000 --beside --methods cpsp cpsp-paper cpsp-paper-line"
     of_papers = {
         "subspace": (f"{sizes} {beside}", f"{quick} {beside}"),
@@ -79,7 +79,9 @@ def subspace_cells() -> list[Cell]:
         for kind, (argv, short) in of_papers.items()
         for name in PAPERS_SUBSPACE_SETS
     ]
-    cells += [subspace_cell(f"subspace {name}", name, f"{sizes} {beside} --max-n 20000") for name in OURS_TOO]
+    cells += [
+        subspace_cell(f"subspace {name}", name, f"{sizes} {beside} --max-n 20000") for name in OTHER_SUBSPACE_SETS
+    ]
     return cells + [subspace_cell(f"original {name}", name, original) for name in ORIGINAL_SETS]
 
 

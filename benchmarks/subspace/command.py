@@ -1,9 +1,9 @@
 """Models of few vectors against the exact SVM: the experiments of the subspace-pursuit paper, and what came after it.
 
 Parts: sizes (error, objective and time at 10 to 5000 vectors; the paper's figures 1 to 3 and table 2), growth (time
-against the number of rows). More than 1000 vectors are tried only where fewer do not come near the exact SVM. All of it
-takes many hours; --quick takes minutes. Pieces of it, one set or a few sizes at a time, come together in one file by
---append; without, an earlier run's file is replaced.
+against the number of rows). More than 1000 vectors are tried only where fewer neither come near the exact SVM nor meet
+the time limit. All of it takes many hours; --quick takes minutes. Pieces of it, one set or a few sizes at a time, come
+together in one file by --append; without, an earlier run's file is replaced.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ SETTINGS = {
 CHOICE_ROWS = 4000
 CHOICE_SECONDS = 30.0
 C_GRID, GAMMA_GRID = (0.1, 1.0, 10.0, 100.0), (0.25, 1.0, 4.0, 16.0)
-# Larger sizes take C and γ of this one. They run only where no smaller size comes near the exact SVM.
+# Larger sizes take C and γ of this one. They run only where no smaller size came near the exact SVM or met its limit.
 LARGEST_USUAL = 1000
 
 
@@ -174,25 +174,26 @@ def sizes(scope: Scope, session: Session) -> Records:
 def of_size(name: str, k: int, problem: Problem, choose: bool, found: Records, session: Session) -> Records:
     """Records of a method with k vectors, after ``found`` of full size and of smaller sizes; see `LARGEST_USUAL`."""
     method = suits(SIZED[name](k), problem)
-    near = came_near(method.name, found) if k > LARGEST_USUAL else None
-    if near is not None:
-        reason = f"more than {LARGEST_USUAL:,} vectors: {near:,} come within {100 * TARGET:g} points of the exact SVM"
-        method = replace(method, missing=reason)
+    reason = why_no_larger(method.name, found) if k > LARGEST_USUAL else None
+    if reason is not None:
+        method = replace(method, missing=f"more than {LARGEST_USUAL:,} vectors: {reason}")
     if choose and method.missing is None:
         tried = SIZED[name](min(k, LARGEST_USUAL))
         problem = chosen_before(problem, tried, [*session.known, *found]) or chosen(problem, tried)[0]
     return session.compare("sizes", [method], problem)
 
 
-def came_near(name: str, records: Records) -> int | None:
-    """The smallest size at which the first run of a method is as good as the exact SVM but for `TARGET`; None: none."""
-    errors = {
-        (record["method"], record.get("max_basis")): record["test_error"]
-        for record in records
-        if record.get("seed") == 0 and "test_error" in record
-    }
-    most = errors.get((sized_methods.EXACT, None), -np.inf) + TARGET
-    return min((k for (other, k), error in errors.items() if k and other == name and error <= most), default=None)
+def why_no_larger(name: str, records: Records) -> str | None:
+    """Why larger sizes of a method are left out: by its first runs, a smaller one is good enough or met its limit."""
+    first = [record for record in records if record.get("seed") == 0 and "test_error" in record]
+    exact = next((record["test_error"] for record in first if record["method"] == sized_methods.EXACT), -np.inf)
+    for record in (record for record in first if record["method"] == name):
+        k = record["max_basis"]
+        if record["test_error"] <= exact + TARGET:
+            return f"{k:,} come within {100 * TARGET:g} points of the exact SVM"
+        if record.get("status") == "time limit":
+            return f"{k:,} met the time limit"
+    return None
 
 
 def chosen_before(problem: Problem, method: Method, records: Records) -> Problem | None:

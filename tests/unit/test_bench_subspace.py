@@ -12,7 +12,7 @@ from benchmarks.command_line import main
 from benchmarks.shared import methods
 from benchmarks.shared.trials import Problem, Session, describe, measure
 from benchmarks.subspace import command, experiments, sized_methods
-from benchmarks.subspace.experiments import EXPERIMENTS, SETTINGS, Scope, chosen, quick
+from benchmarks.subspace.experiments import EXPERIMENTS, SETTINGS, Scope, chosen, quick, why_no_larger
 from benchmarks.subspace.sized_methods import AUTOMATIC, EXACT, FULL_SIZE, METRIC, SIZED, suits
 from benchmarks.subspace.tables import all_tables
 from slimsvm.datasets import DataError, checkerboard
@@ -160,6 +160,17 @@ def test_prices_that_a_run_has_are_not_chosen_again(asked):
         (5, 0, 0.005), (5, 1, 0.005), (10, 0, 0.01), (10, 1, 0.01),
     ]  # fmt: skip
     assert [record for record in again if record["seed"] == 0] == first
+
+
+def test_no_larger_size_is_tried_after_one_that_met_the_time_limit():
+    def fit(**given):
+        return {"method": "CPSP", "seed": 0, "max_basis": 500, "test_error": 0.2, "status": "converged", **given}
+
+    records = [fit(method=EXACT, max_basis=None, test_error=0.1), fit(), fit(seed=1, status="time limit")]
+    assert why_no_larger("CPSP", records) is None
+    records.append(fit(max_basis=1000, status="time limit"))
+    assert why_no_larger("CPSP", records) == "1,000 met the time limit"
+    assert why_no_larger("Nyström", records) is None
 
 
 @pytest.mark.usefixtures("small_sets")

@@ -263,6 +263,8 @@ def test_cpsp_is_compared_with_the_exact_machine_and_others_at_its_largest_size(
     assert on_ocr[f"{name}: Nyström with 1000 vectors +0.10 ± 0.63 points beside CPSP (paper's), by the paper level"]
     assert not on_ocr[f"{name}: linear machine +0.10 ± 0.62 points beside the exact one, by the paper above"]
     assert cpsp.table_1(sized(errors, data="money-fx")).checks == []
+    limited = [{**record, "status": "time limit"} for record in sized(errors)]
+    assert "adult: CPSP (paper's) with 1000 vectors (time limit) 5.20 %" in cpsp.table_1(limited).checks[0].told
 
 
 def test_what_differs_by_chance_grows_with_what_runs_differ_by():
@@ -290,6 +292,8 @@ def test_cpsp_beside_others_at_every_size():
     multiples = {cpsp.OURS: {10: 2.0, 20: 1.5}, "Nyström": {10: 3.0, 20: 1.4995}}
     checks = lines_of(cpsp.figure_2(sized(multiples, value="objective_multiple")).checks, ours=True)
     assert checks == {"adult, CPSP beside Nyström: below at 1, above at 0 of 2 sizes": True}
+    limited = [{**record, "status": "time limit"} for record in sized(errors)]
+    assert next(iter(lines_of(cpsp.figure_1(limited).checks))).endswith("(2 with a fit that met the time limit)")
     multiples["Nyström"][20] = 1.49
     checks = lines_of(cpsp.figure_2(sized(multiples, value="objective_multiple")).checks, ours=True)
     assert checks == {"adult, CPSP beside Nyström: below at 1, above at 1 of 2 sizes": False}
