@@ -27,6 +27,8 @@ PAPERS_FORM: dict[str, Any] = {
     "fill_basis": False,
 }
 PAPERS_TOL = 0.01
+# Megabytes for LASVM, CVM and BVM: LASVM keeps the values between all its vectors, more than 17,000 on Adult.
+FULL_SIZE_MEMORY = 8000
 # Rows whose prediction is timed.
 PREDICTED_ROWS = 2000
 EXACT, LINEAR, AUTOMATIC = "scikit-learn SVC", "linear SVM", methods.AUTOMATIC
@@ -157,7 +159,11 @@ def intelex() -> Method:
 
 def ours_of_full_size(name: str, solver: Solver) -> Callable[[], Method]:
     """A solver of ours whose vectors are rows, as many as it takes."""
-    return lambda: _of_full_size(methods.fit_of(name, solver))
+
+    def make(problem: Problem, seed: int, max_seconds: float | None) -> SVC:
+        return methods.make_svc(solver, problem, seed, max_seconds).set_params(memory_limit=FULL_SIZE_MEMORY)
+
+    return lambda: _of_full_size(replace(methods.fit_of(name, solver), make=make))
 
 
 def linear() -> Method:

@@ -81,6 +81,13 @@ def test_models_of_full_size():
     assert sized_methods.linear().settings["max_basis"] is None
 
 
+@pytest.mark.parametrize("name", ["lasvm", "cvm", "bvm"])
+def test_vectors_that_are_rows_have_the_memory_they_need(name):
+    method = FULL_SIZE[name]()
+    assert method.make(problem(), 0, None).memory_limit == 8000
+    assert measure(method, problem(), 0, 5.0)["test_error"] < 0.3
+
+
 def test_sparse_rows_have_the_same_exact_svm_and_no_learned_metric():
     dense, sparse = (measure(sized_methods.exact(), problem(form), 0, None) for form in (False, True))
     assert sparse["objective"] == pytest.approx(dense["objective"], rel=1e-9)
