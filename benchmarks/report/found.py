@@ -41,7 +41,7 @@ STALE_WITH = {
     "subspace": ("src/slimsvm/solvers/cpsp.py", "src/slimsvm/parts/pursuit", "benchmarks/subspace", *COMMON),
 }
 STALE_WITH |= {"many-epochs": STALE_WITH["budget"]}
-STALE_WITH |= {kind: STALE_WITH["subspace"] for kind in ("objectives", "comparators")}
+STALE_WITH |= {kind: STALE_WITH["subspace"] for kind in ("objectives", "comparators", "original")}
 
 
 @cache

@@ -17,7 +17,9 @@ EDITORS = ("exact", "default", "paper", "bagging", "ramp")
 PIECES = ("noise", "overlap")
 COMPARATORS = "cross-training comparators"
 # The first words of the papers' cells.
-KINDS = "sampled-cuts", "budget", "many-epochs", "cross-training", "subspace", "objectives", "comparators"
+KINDS = (
+    "sampled-cuts", "budget", "many-epochs", "cross-training", "subspace", "objectives", "comparators", "original",
+)  # fmt: skip
 
 
 def budget(found: Found) -> str:

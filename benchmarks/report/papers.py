@@ -19,7 +19,7 @@ KINDS_OF: dict[Callable[[Found], Items], tuple[str, ...]] = {
     sampled_cuts.items: ("sampled-cuts",),
     bsca.items: ("budget", "many-epochs"),
     cross_training.items: ("cross-training",),
-    cpsp.items: ("subspace", "objectives", "comparators"),
+    cpsp.items: ("subspace", "objectives", "comparators", "original"),
 }
 PAPERS: dict[str, Callable[[Found], Items]] = {
     "Sampled cuts (Yu and Joachims 2008)": sampled_cuts.items,

@@ -17,7 +17,7 @@ def test_100_vectors_err_on_ijcnn1_as_the_authors_program_does(data, n_runs, tol
     errors = {"line-search": [], "full": []}
     for step, found in errors.items():
         for seed in range(n_runs if step == "line-search" else 1):
-            solver = CPSP(100, step=step, **form)
+            solver = CPSP(100, step=step, keep="last" if step == "full" else "best", **form)
             clf = SVC(C=32, gamma=2, intercept="none", tol=0.01, solver=solver, random_state=seed)
             clf.fit(rows.X_train, rows.y_train)
             assert clf.status_ == "converged"

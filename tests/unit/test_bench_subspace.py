@@ -10,9 +10,9 @@ from sklearn.svm import SVC as SklearnSVC
 from bench_cases import Spy, small_set
 from benchmarks.command_line import main
 from benchmarks.shared import methods
-from benchmarks.shared.trials import Problem, Session, measure
+from benchmarks.shared.trials import Problem, Session, describe, measure
 from benchmarks.subspace import command, experiments, sized_methods
-from benchmarks.subspace.experiments import EXPERIMENTS, SETTINGS, Scope, chosen, quick
+from benchmarks.subspace.experiments import EXPERIMENTS, SETTINGS, Scope, chosen, quick, why_no_larger
 from benchmarks.subspace.sized_methods import AUTOMATIC, EXACT, FULL_SIZE, METRIC, SIZED, suits
 from benchmarks.subspace.tables import all_tables
 from slimsvm.datasets import DataError, checkerboard
@@ -81,6 +81,13 @@ def test_models_of_full_size():
     assert sized_methods.linear().settings["max_basis"] is None
 
 
+@pytest.mark.parametrize("name", ["lasvm", "cvm", "bvm"])
+def test_vectors_that_are_rows_have_the_memory_they_need(name):
+    method = FULL_SIZE[name]()
+    assert method.make(problem(), 0, None).memory_limit == 8000
+    assert measure(method, problem(), 0, 5.0)["test_error"] < 0.3
+
+
 def test_sparse_rows_have_the_same_exact_svm_and_no_learned_metric():
     dense, sparse = (measure(sized_methods.exact(), problem(form), 0, None) for form in (False, True))
     assert sparse["objective"] == pytest.approx(dense["objective"], rel=1e-9)
@@ -103,25 +110,45 @@ def small_sets(monkeypatch):
         cache.cache_clear()
 
 
-def test_the_papers_method_has_no_intercept_and_ends_by_its_own_rule():
-    board = problem()
-    for name, step in (("cpsp-paper", "full"), ("cpsp-paper-line", "line-search")):
-        method = SIZED[name](15)
-        clf = method.make(board, 0, None).fit(board.X_train, board.y_train)
-        assert method.settings["intercept"] == clf.intercept == "none"
-        assert clf.intercept_.tolist() == [0.0]
-        assert (clf.solver.step, clf.solver.fill_basis, clf.solver.tol_relative) == (step, False, None)
+@pytest.mark.parametrize(
+    ("name", "step", "keep"),
+    [
+        ("cpsp-paper", "full", "last"),
+        ("cpsp-paper-tr", "full", "last"),
+        ("cpsp-paper-line", "line-search", "best"),
+    ],
+)
+def test_the_papers_method_ends_by_its_own_rule_and_keeps_the_last_iterate(name, step, keep):
+    clf = SIZED[name](15).make(problem(), 0, None)
+    assert (clf.solver.step, clf.solver.keep, clf.tol) == (step, keep, 0.01)
+    assert (clf.solver.fill_basis, clf.solver.tol_relative, clf.solver.vectors_per_cut) == (False, None, 1)
 
 
 @pytest.mark.usefixtures("small_sets")
-def test_prices_are_chosen_for_each_method_and_size(monkeypatch):
-    asked = []
+@pytest.mark.parametrize("name", [*SIZED, "lasvm", "cvm", "bvm"])
+def test_methods_have_no_intercept(name):
+    board = experiments.benchmark_set("adult", None, 1000)
+    method = SIZED[name](7) if name in SIZED else FULL_SIZE[name]()
+    clf = method.make(board, 0, None).fit(board.X_train, board.y_train)
+    assert clf.intercept_.tolist() == [0.0]
+    assert describe("sizes", method, board, 0)["intercept"] == "none"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Names and sizes of the methods whose C and γ were chosen; C comes out as 3, γ as a thousandth of the size."""
+    names = []
 
     def chosen(problem, method=None):
-        asked.append((method.name, method.settings["max_basis"]))
-        return replace(problem, C=3.0), []
+        names.append((method.name, method.settings["max_basis"]))
+        return replace(problem, C=3.0, gamma=method.settings["max_basis"] / 1000), []
 
     monkeypatch.setattr(experiments, "chosen", chosen)
+    return names
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_prices_are_chosen_for_each_method_and_size(asked):
     scope = Scope(sets=("OCR0",), methods=("nystrom", "cpsp"), beside=(), sizes=(5, 10), fixed=True, choose_each=True)
     found = [entry for entry in EXPERIMENTS["sizes"](scope, Spy()) if entry["methods"]]
     assert asked == [("Nyström", 5), ("CPSP", 5), ("Nyström", 10), ("CPSP", 10)]
@@ -130,13 +157,54 @@ def test_prices_are_chosen_for_each_method_and_size(monkeypatch):
 
 
 @pytest.mark.usefixtures("small_sets")
+def test_prices_that_a_run_has_are_not_chosen_again(asked):
+    scope = Scope(sets=("OCR0",), methods=("nystrom",), beside=("exact",), sizes=(5, 10), fixed=True, choose_each=True)
+    first = EXPERIMENTS["sizes"](scope, Session(seeds=1, max_seconds=5.0))
+    again = EXPERIMENTS["sizes"](scope, Session(seeds=2, max_seconds=5.0, known=first))
+    assert asked == [("Nyström", 5), ("Nyström", 10)]
+    nystrom = [record for record in again if record["method"] == "Nyström"]
+    assert [(record["max_basis"], record["seed"], record["gamma"]) for record in nystrom] == [
+        (5, 0, 0.005), (5, 1, 0.005), (10, 0, 0.01), (10, 1, 0.01),
+    ]  # fmt: skip
+    assert [record for record in again if record["seed"] == 0] == first
+
+
+def test_no_larger_size_is_tried_after_one_that_met_the_time_limit():
+    def fit(**given):
+        return {"method": "CPSP", "seed": 0, "max_basis": 500, "test_error": 0.2, "status": "converged", **given}
+
+    records = [fit(method=EXACT, max_basis=None, test_error=0.1), fit(), fit(seed=1, status="time limit")]
+    assert why_no_larger("CPSP", records) is None
+    records.append(fit(max_basis=1000, status="time limit"))
+    assert why_no_larger("CPSP", records) == "1,000 met the time limit"
+    assert why_no_larger("Nyström", records) is None
+
+
+@pytest.mark.usefixtures("small_sets")
+@pytest.mark.parametrize(("target", "ran"), [(1.0, [10, 20]), (-1.0, [10, 20, 30, 40])])
+def test_sizes_above_the_usual_ones_run_where_no_smaller_one_came_near(asked, monkeypatch, target, ran):
+    monkeypatch.setattr(experiments, "LARGEST_USUAL", 20)
+    monkeypatch.setattr(experiments, "TARGET", target)
+    scope = Scope(("OCR0",), ("nystrom",), ("exact",), sizes=(10, 20, 30, 40), fixed=True, choose_each=True)
+    records = EXPERIMENTS["sizes"](scope, Session(seeds=1, max_seconds=5.0))[1:]
+    assert [record["max_basis"] for record in records if "seconds" in record] == ran
+    assert {record["gamma"] for record in records if record["max_basis"] > 20 and "seconds" in record} <= {0.02}
+    assert asked == [("Nyström", 10), ("Nyström", 20)]
+    left_out = [record for record in records if "skipped" in record]
+    assert [record["max_basis"] for record in left_out] == [k for k in scope.sizes if k not in ran]
+    assert {record["skipped"] for record in left_out} <= {
+        "more than 20 vectors: 10 come within 100 points of the exact SVM"
+    }
+
+
+@pytest.mark.usefixtures("small_sets")
 def test_sizes_run_every_method_at_every_size():
-    found = EXPERIMENTS["sizes"](Scope(sets=("OCR0", "money-fx"), sizes=(20, 10, 5000), fixed=True), Spy())
-    assert [entry["problem"].data for entry in found] == ["OCR0"] * 3 + ["money-fx"] * 3
+    found = EXPERIMENTS["sizes"](Scope(sets=("OCR0", "CCAT"), sizes=(20, 10, 5000), fixed=True), Spy())
+    assert [entry["problem"].data for entry in found] == ["CCAT"] * 23 + ["OCR0"] * 23
     assert found[0]["methods"] == [
         EXACT, "scikit-learn-intelex SVC", "LASVM", "CVM", "BVM", AUTOMATIC, METRIC, "linear SVM",
     ]  # fmt: skip
-    assert found[1]["methods"] == [
+    assert [entry["methods"][0] for entry in found[1:12]] == [
         "CPSP",
         "CPSP (paper's)",
         "CPSP (paper's, line search)",
@@ -149,16 +217,16 @@ def test_sizes_run_every_method_at_every_size():
         "k-means",
         "incomplete Cholesky",
     ]
-    assert {(entry["problem"].C, entry["problem"].gamma) for entry in found} == {(10.0, 0.02), (10.0, 0.25)}
-    assert {entry["problem"].intercept for entry in found} == {"regularized"}
-    rows = found[3]["problem"].X_train
+    assert {(entry["problem"].C, entry["problem"].gamma) for entry in found} == {(10.0, 1.0), (10.0, 0.02)}
+    assert {entry["problem"].intercept for entry in found} == {"none"}
+    rows = found[0]["problem"].X_train
     assert (rows.indices.dtype, rows.indptr.dtype) == (np.int32, np.int32)
 
 
 @pytest.mark.usefixtures("small_sets")
 def test_pieces_of_it_can_be_asked_for():
     found = EXPERIMENTS["sizes"](Scope(sets=("OCR0",), methods=(), beside=("exact",), sizes=(10,), fixed=True), Spy())
-    assert [entry["methods"] for entry in found] == [[EXACT], []]
+    assert [entry["methods"] for entry in found] == [[EXACT]]
 
 
 def test_a_search_with_a_metric_of_its_own():
@@ -200,8 +268,8 @@ def test_settings_are_those_that_do_best_on_the_validation_part(sparse, monkeypa
 
 
 def test_scopes():
-    assert set(SETTINGS) == {"adult", "ijcnn1", "OCR0", "OCR*", "money-fx", "cod-rna", "covtype"}
-    assert Scope().sizes == (10, 20, 50, 100, 200, 500, 1000, 2000)
+    assert set(SETTINGS) == {"adult", "ijcnn1", "OCR0", "OCR*", "CCAT", "cod-rna", "covtype"}
+    assert Scope().sizes == (10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)
     small = quick(Scope())
     assert (small.sizes, small.max_n, small.growth_basis) == ((10, 20, 50, 100), 5000, 50)
     assert quick(Scope(sizes=(200,), max_n=7)).sizes == (200,)
@@ -258,19 +326,44 @@ def test_command_runs_appends_and_redraws(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "subspace.md").exists()
 
 
+@pytest.mark.usefixtures("small_sets")
+def test_one_run_of_everything_comes_before_second_runs(tmp_path):
+    argv = ["--parts", "sizes", "--methods", "cpsp", "nystrom", "--beside", "exact", "--seeds", "2"]
+    assert bench(tmp_path, *argv) == 0
+    records = json.loads((tmp_path / "subspace.json").read_text())["records"]
+    assert [(record["method"], record["seed"]) for record in records] == [
+        (EXACT, 0), ("CPSP", 0), ("Nyström", 0), ("CPSP", 1), ("Nyström", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("small_sets")
+def test_a_run_that_ended_early_goes_on(tmp_path):
+    argv = ["--parts", "sizes", "--methods", "cpsp", "nystrom", "--beside", "exact"]
+    assert bench(tmp_path, *argv) == 0
+    path = tmp_path / "subspace.json"
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps({**whole, "records": whole["records"][:-1]}))
+    assert bench(tmp_path, *argv, "--resume") == 0
+    records = json.loads(path.read_text())["records"]
+    assert records[:-1] == whole["records"][:-1]
+    assert (records[-1]["method"], records[-1]["max_basis"]) == ("Nyström", 5)
+
+
 def test_quick_and_limits_reach_the_experiments(tmp_path, monkeypatch):
-    heard = {}
+    heard = {"seeds": []}
 
     def run_experiments(parts, scope, session):
-        heard.update(parts=parts, scope=scope, seeds=session.seeds, max_seconds=session.max_seconds)
+        heard.update(parts=parts, scope=scope, max_seconds=session.max_seconds)
+        heard["seeds"].append(session.seeds)
         return []
 
     monkeypatch.setattr(command, "run_experiments", run_experiments)
     assert main(["subspace", "--output", str(tmp_path), "--quick", "--svc-max-n", "9"]) == 0
     assert heard["scope"] == quick(Scope(svc_max_n=9))
-    assert (heard["seeds"], heard["max_seconds"]) == (1, 20.0)
+    assert (heard["seeds"], heard["max_seconds"]) == ([1], 20.0)
+    heard["seeds"].clear()
     assert main(["subspace", "--output", str(tmp_path), "--max-seconds", "none", "--parts", "growth"]) == 0
-    assert (heard["scope"], heard["seeds"], heard["max_seconds"]) == (Scope(), 5, None)
+    assert (heard["scope"], heard["seeds"], heard["max_seconds"]) == (Scope(), [1, None], None)
     assert heard["parts"] == ["growth"]
 
 

@@ -375,6 +375,25 @@ def test_the_papers_rule_ends_a_fit_before_the_basis_is_full(problem):
     assert all(r["objective"] - r["bound_in_basis"] > 0.05 * C1 for r in records[:-1])
 
 
+@pytest.mark.filterwarnings("ignore:.*stopped at the iteration limit:sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_is_cut_short_keeps_the_best_iterate_or_the_last(problem):
+    X, y = problem
+
+    def fit(keep, max_iter):
+        solver = CPSP(30, keep=keep, **PAPERS)
+        options = {"C": 2.0, "gamma": 0.1, "intercept": "none", "random_state": 0, "max_iter": max_iter}
+        return SVC(solver=solver, **options).fit(X, y)
+
+    objectives = [record["objective"] for record in fit("best", 40).history_]
+    # A record holds the objective before its cut is added: record t holds the last iterate of a fit of t iterations.
+    worse = next(t for t in range(2, len(objectives)) if objectives[t] > 1.01 * min(objectives[:t]))
+    last, best = fit("last", worse), fit("best", worse)
+    assert last.objective_ == pytest.approx(objectives[worse], rel=1e-6)
+    assert best.objective_ == pytest.approx(min(objectives[: worse + 1]), rel=1e-6)
+    hinge = np.maximum(0, 1 - np.where(y == last.classes_[1], 1, -1) * last.decision_function(X)).sum()
+    assert last.objective_ == pytest.approx(0.5 * last.model_.norm_squared() + 2.0 * hinge, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -382,6 +401,9 @@ def test_the_papers_rule_ends_a_fit_before_the_basis_is_full(problem):
         ({"fill_basis": "no", **PAPERS}, "fill_basis must be True or False, found 'no'"),
         ({"delta": 0.1}, "delta=0.1 needs method='cutting-planes', found Newton's method"),
         ({"fill_basis": False}, "fill_basis=False needs method='cutting-planes', found Newton's method"),
+        ({"keep": "last", "step": "full"}, "keep='last' needs method='cutting-planes', found Newton's method"),
+        ({**PAPERS, "keep": "last", "step": "line-search"}, "keep='last' goes with step='full'"),
+        ({**PAPERS, "keep": "first"}, "keep must be 'best' or 'last', found 'first'"),
     ],
 )
 def test_the_papers_rules_are_for_cutting_planes(problem, parameters, message):

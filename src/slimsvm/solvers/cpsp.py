@@ -122,8 +122,9 @@ class CPSPRun(CuttingPlaneRun):
         self.whole = coordinates, constant, self.target if self.centre is None else self.centre.now.point
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best point over the basis."""
-        ends = (self.whole,) if self.centre is not None else (self.whole, self.lowest.found)
+        """The best point over the basis, or the last one."""
+        only_last = self.centre is not None or self.solver.keep == "last"
+        ends = (self.whole,) if only_last else (self.whole, self.lowest.found)
         objective, (coordinates, constant, point) = min(
             ((self._objective(end), end) for end in ends), key=itemgetter(0)
         )
@@ -197,6 +198,9 @@ class CPSP(CuttingPlaneSolver):
     fill_basis : bool, default=True
         Whether a fit continues until the basis is full even if the tolerance is met with fewer vectors. False, with
         cutting planes, is the paper's rule, which ends there.
+    keep : {"best", "last"}, default="best"
+        Which iterate is the model: the one with the lowest objective, or the QP's last solution, as in the paper.
+        "last" needs cutting planes and ``step="full"``.
 
     Notes
     -----
@@ -229,6 +233,7 @@ class CPSP(CuttingPlaneSolver):
         record_delta: bool = False,
         delta: Any = None,
         fill_basis: bool = True,
+        keep: str = "best",
     ) -> None:
         self.max_basis = max_basis
         self.preimage = preimage
@@ -243,6 +248,7 @@ class CPSP(CuttingPlaneSolver):
         self.sweeps = sweeps
         self.directions = directions
         self.record_delta = record_delta
+        self.keep = keep
 
     def make_run(self, problem: Problem, state: CutsState | None) -> CPSPRun | PursuitRun | OverAllRows:
         """A run by Newton's method, or one over projected cuts."""
@@ -255,9 +261,10 @@ class CPSP(CuttingPlaneSolver):
             check_number("delta", self.delta, "a finite number from 0, or None")
         if not isinstance(self.fill_basis, (bool, np.bool_)):
             raise ValueError(f"fill_basis must be True or False, found {self.fill_basis!r}")
-        if newton and (self.delta is not None or not self.fill_basis):
-            found = f"delta={self.delta!r}" if self.delta is not None else "fill_basis=False"
-            raise ValueError(f"{found} needs method='cutting-planes', found Newton's method")
+        of_cuts = {"delta": self.delta is not None, "fill_basis": not self.fill_basis, "keep": self.keep == "last"}
+        for name, is_set in of_cuts.items():
+            if newton and is_set:
+                raise ValueError(f"{name}={getattr(self, name)!r} needs method='cutting-planes', found Newton's method")
         if state is not None and isinstance(state, PursuitState) != newton:
             raise ValueError(
                 f"CPSP with method={'newton' if newton else 'cutting-planes'!r} can only be warm-started from a CPSP "
