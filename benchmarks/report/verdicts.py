@@ -15,10 +15,17 @@ MARKS = {True: "✓", False: "✗"}
 
 
 class Check(NamedTuple):
-    """Whether what was measured is as the paper says, and the figures that show it."""
+    """Whether a measurement is as the paper says, and the figures that show it.
+
+    Parameters
+    ----------
+    ours : bool
+        True: the measurement is of our method, False: of the paper's.
+    """
 
     holds: bool
     told: str
+    ours: bool = False
 
 
 class Verdict(NamedTuple):
