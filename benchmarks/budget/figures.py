@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.budget.tables import of_part
+
 STYLES = {"bsca": "-", "bsgd": "--", "our-bsca": "-.", "our-bsgd": ":"}
 WIDTHS = {"bsca": 1.5, "bsgd": 1.5, "our-bsca": 0.9, "our-bsgd": 0.9}
 COLOURS = {200: "C0", 500: "C1", 1000: "C2"}
@@ -17,8 +19,9 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     paths = []
-    records = [record for record in result["records"] if record.get("curve")]
-    exact = {record["data"]: record for record in result.get("exact", [])}
+    records = [record for record in of_part(result["records"], "budget") if record.get("curve")]
+    exact = {record["data"]: record for record in of_part(result["records"], "exact")}
+    free_runs = by_method(of_part(result["records"], "no-budget"))
     for name in dict.fromkeys(record["data"] for record in records):
         figure = Figure(figsize=(15.0, 8.0), layout="constrained")
         (error, primal, dual), (bsca, merges, free) = figure.subplots(2, 3)
@@ -27,7 +30,7 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
             curves = [r["curve"] for r in own if (r["method"], r["max_basis"]) == (method, budget)]
             look = {"ls": STYLES[method], "lw": WIDTHS[method], "color": COLOURS.get(budget, "C3")}
             look["label"] = f"{method}, B={budget}"
-            seconds, epochs = mean(curves, "seconds"), np.arange(1, len(curves[0]) + 1)
+            seconds, epochs = mean(curves, "seconds"), mean(curves, "epoch")
             error.plot(seconds, 100 * mean(curves, "test_error"), **look)
             primal.plot(seconds, mean(curves, "primal"), **look)
             merges.plot(epochs, mean(curves, "merge_fraction"), **look)
@@ -40,10 +43,9 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
                 ax.axhline(100 * exact[name]["test_error"], color="0.5", label="exact SVM")
             for method, limit in exact[name]["limits"].items():
                 merges.axhline(limit, color="0.5", ls=STYLES[method], label=f"lemma 2, {method}")
-        for record in result.get("no_budget", []):
-            if record["data"] == name:
-                look = {"ls": STYLES[record["method"]], "label": record["method"]}
-                free.plot(mean([record["curve"]], "seconds"), 100 * mean([record["curve"]], "test_error"), **look)
+        for (data, method), curves in free_runs.items():
+            if data == name:
+                free.plot(mean(curves, "seconds"), 100 * mean(curves, "test_error"), ls=STYLES[method], label=method)
         error.set(xlabel="seconds", ylabel="test error (%)", title=f"{name}: figures 2 and 5")
         primal.set(xlabel="seconds", ylabel="primal objective", yscale="log", title="figures 1 and 7")
         dual.set(xlabel="seconds", yscale="symlog", ylabel="Σα − ½‖w̃‖²; dots: D(α)", title="figures 1 and 7")
@@ -55,6 +57,14 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
         paths.append(folder / f"budget-{name}.png")
         figure.savefig(paths[-1], dpi=110)
     return paths
+
+
+def by_method(records: list[dict[str, Any]]) -> dict[tuple[str, str], list[list[dict[str, Any]]]]:
+    """Curves of all runs by set and method."""
+    found: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
+    for record in records:
+        found.setdefault((record["data"], record["method"]), []).append(record["curve"])
+    return found
 
 
 def mean(curves: list[list[dict[str, Any]]], key: str) -> np.ndarray:

@@ -30,7 +30,7 @@ from slimsvm.cli.output import machine, say, write_json
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = ("scikit-learn-intelex", "lightgbm", "xgboost", "catboost", "xrfm", "falkon", "thundersvm", "matplotlib")
 SAID = 2000  # characters of a failed cell's last words that are kept
-RESUMING = "cross-training", "sampled-cuts", "subspace"  # benchmarks that go on with a run that ended early
+RESUMING = "budget", "cross-training", "sampled-cuts", "subspace"  # benchmarks that go on with a run that ended early
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

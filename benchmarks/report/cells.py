@@ -45,15 +45,15 @@ def budget_cells() -> list[Cell]:
         "ijcnn1": f"budget --sets ijcnn1 --no-exact {small}",
     }
     cells = [
-        Cell(f"budget {name}", ("budget", "--sets", name, "--seeds", "3"), tuple(quick.get(name, "").split()))
+        Cell(f"budget {name}", ("budget", "--sets", name), tuple(quick.get(name, "").split()), limit=24 * HOUR)
         for name in BUDGET_SETS
     ]
-    many = "--methods bsca bsgd --seeds 3 --epochs 1 --curve-epochs 150 --no-budget-rows 0 --limit-rows 0 --no-exact"
+    many = "--methods bsca bsgd --epochs 1 --curve-epochs 150 --no-budget-rows 0 --limit-rows 0 --no-exact"
     for name in BUDGET_SETS:
         sizes = "--max-basis 200 500" if name in ("adult", "covtype") else "--max-basis 200 500 1000"
         argv = ("budget", "--sets", name, *many.split(), *sizes.split())
         short = f"budget --sets {name} {small} --no-exact --methods bsca bsgd --curve-epochs 50 --no-budget-rows 0"
-        cells.append(Cell(f"many-epochs {name}", argv, tuple(short.split()) if name == "ijcnn1" else ()))
+        cells.append(Cell(f"many-epochs {name}", argv, tuple(short.split()) if name == "ijcnn1" else (), 24 * HOUR))
     return cells
 
 

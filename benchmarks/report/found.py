@@ -33,12 +33,24 @@ STALE_WITH = {
     "sampled-cuts": (
         "src/slimsvm/solvers/sampled_cuts.py",
         "src/slimsvm/parts/cuts",
-        "benchmarks/sampled_cuts",
+        "benchmarks/sampled_cuts/experiments.py",
         *COMMON,
     ),
-    "budget": ("src/slimsvm/parts/budgeted", "src/slimsvm/budget", "benchmarks/budget", *COMMON),
-    "cross-training": ("src/slimsvm/editing", "src/slimsvm/parts/dual_ascent", "benchmarks/cross_training", *COMMON),
-    "subspace": ("src/slimsvm/solvers/cpsp.py", "src/slimsvm/parts/pursuit", "benchmarks/subspace", *COMMON),
+    "budget": ("src/slimsvm/parts/budgeted", "src/slimsvm/budget", "benchmarks/budget/experiments.py", *COMMON),
+    "cross-training": (
+        "src/slimsvm/editing",
+        "src/slimsvm/parts/dual_ascent",
+        "benchmarks/cross_training/experiments.py",
+        "benchmarks/cross_training/measuring.py",
+        *COMMON,
+    ),
+    "subspace": (
+        "src/slimsvm/solvers/cpsp.py",
+        "src/slimsvm/parts/pursuit",
+        "benchmarks/subspace/experiments.py",
+        "benchmarks/subspace/sized_methods.py",
+        *COMMON,
+    ),
 }
 STALE_WITH |= {"many-epochs": STALE_WITH["budget"]}
 STALE_WITH |= {kind: STALE_WITH["subspace"] for kind in ("objectives", "comparators", "original")}
