@@ -68,7 +68,7 @@ def _check_range(values: np.ndarray, n: int, name: str) -> None:
 
 
 # Beyond so many columns memory goes by those that occur.
-WIDE_FEATURES = 1 << 20
+WIDE_FEATURES = 1 << 14
 # Squares of what stands for other columns must be finite.
 LARGEST = 1e150
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 import slimsvm
 from kernel_cases import WITH_FORMULA
 from slimsvm import (
+    CPSP,
     SVC,
     SVR,
     CrossTrainedSVC,
@@ -207,3 +208,13 @@ def test_memory_goes_by_what_is_stored(case):
         assert tracemalloc.get_traced_memory()[1] < 50_000_000  # a byte for every column is 200,000,000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("n_columns", "by_columns"), [((1 << 14) + 1, True), (1 << 14, False)])
+def test_hashed_text_is_worked_on_by_the_columns_that_occur(n_columns, by_columns):
+    numbers = np.sort(np.random.default_rng(1).choice(n_columns, K, replace=False))
+    X = wide(VALUES, numbers, n_columns)
+    clf, few = (SVC(gamma=0.3, solver=CPSP(4), random_state=0).fit(rows, TWO) for rows in (X, sp.csr_array(VALUES)))
+    assert sp.issparse(clf.model_.basis) == by_columns
+    assert clf.basis_vectors_.shape == (4, n_columns)
+    np.testing.assert_allclose(clf.decision_function(X), few.decision_function(sp.csr_array(VALUES)), atol=1e-3)

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 N, FEW = 6_000, Refine(8, epochs=4)
 CASES = {
     "sweeps of Refine": lambda: SVC(solver=FEW, random_state=0),
+    "directions": lambda: SVC(solver=Refine(8, epochs=4, directions=2), random_state=0),
     "metric": lambda: SVC(solver=FEW, gamma="learn", random_state=0),
     "steps of LowRank": lambda: SVC(solver=LowRank(12), C=10.0, random_state=0),
     "free intercept": lambda: SVC(solver=LowRank(12), intercept="free", C=1e5, random_state=0),

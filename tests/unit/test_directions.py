@@ -1,13 +1,13 @@
-"""Vectors of a pursuit that are sought along a few principal directions of the rows."""
+"""Vectors that are sought, or learned, along a few principal directions of the rows."""
 
 import numpy as np
 import pytest
 
-from slimsvm import CPSP, SVC
+from slimsvm import CPSP, SVC, Refine
 from slimsvm.bases.preimage import FixedPoint, GradientAscent
 from slimsvm.kernels import RBF, KernelRows, Linear
+from slimsvm.parts.principal_directions import Search, search_for
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.pursuit.principal_directions import Search, search_for
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary
 
@@ -156,3 +156,69 @@ def test_what_cannot_be_asked_for(directions, settings, message):
     X, y = images(40, 6)
     with pytest.raises(ValueError, match=message):
         SVC(solver=CPSP(5, directions=directions, **settings), gamma=0.5).fit(X, y)
+
+
+# -- learned vectors --------------------------------------------------------------------------------------------------
+
+
+def learned(n_jobs=1, n=2300, fit=True, **parameters):
+    X, y = images(n)
+    solver = Refine(**{"max_basis": 50, "epochs": 30} | parameters)
+    clf = SVC(solver=solver, C=10, gamma=0.5, n_jobs=n_jobs, random_state=0, intercept="none")
+    return (clf.fit(X, y) if fit else clf), X, y
+
+
+def test_learned_vectors_lie_along_the_directions():
+    clf, X, y = learned()
+    everywhere = learned(directions=0)[0]
+    ranks = [np.linalg.matrix_rank(fit.model_.basis - fit.model_.basis.mean(axis=0)) for fit in (clf, everywhere)]
+    assert ranks == [33, 49]  # a sixth of 200 features; 50 vectors
+    model = clf.model_
+    gram = RBF(0.5).block(model.basis, model.basis)
+    norm = np.sum(model.coef * (gram @ model.coef))
+    margins = y * model.scores(X)[:, 0]
+    assert clf.objective_ == pytest.approx(0.5 * norm + 10 * np.maximum(0, 1 - margins).sum(), rel=1e-4)
+    assert clf.counters_["bound_in_basis"] <= clf.objective_ <= 1.002 * clf.counters_["bound_in_basis"]
+    assert clf.score(X, y) > everywhere.score(X, y) - 0.03
+
+
+def test_learned_vectors_have_the_same_bits_for_any_number_of_threads():
+    one, four = (learned(n_jobs, epochs=5)[0].model_ for n_jobs in (1, 4))
+    np.testing.assert_array_equal(one.basis, four.basis)
+    np.testing.assert_array_equal(one.coef, four.coef)
+
+
+def test_vectors_that_may_lie_elsewhere_are_learned_everywhere():
+    clf, X, y = learned(initial=images(2300)[0][:50], epochs=1)
+    assert np.linalg.matrix_rank(clf.model_.basis - clf.model_.basis.mean(axis=0)) == 49
+    clf.set_params(warm_start=True).fit(X, y)
+    assert np.linalg.matrix_rank(clf.model_.basis - clf.model_.basis.mean(axis=0)) == 49
+    asked = learned(initial=images(2300)[0][:50], epochs=1, directions=12)[0]
+    assert np.linalg.matrix_rank(asked.model_.basis - asked.model_.basis.mean(axis=0)) == 12
+
+
+def test_noise_is_as_strong_along_directions_as_in_input_space():
+    X, rng = images(1100, 30)[0], np.random.default_rng(1)
+    rows = KernelRows(RBF(rng.uniform(0.1, 1.0, 30)), X, dtype=np.float64, n_jobs=1)
+    directions = Search(5, 0.0, ANY, ANY).find(rows, rng)
+    deviations = rng.uniform(0.1, 2.0, 30)
+    drawn = rng.standard_normal((200_000, 30)) * deviations
+    seen = (drawn * directions.scale) @ directions.V
+    np.testing.assert_allclose(directions.along(deviations), np.append(seen.std(axis=0), 0.0), rtol=0.01)
+    vectors = directions.of_vectors(X[:4])
+    np.testing.assert_allclose(vectors[:, :-1], directions.seen(rows)[:4, :-1], atol=1e-6)
+    np.testing.assert_allclose(directions.of_vectors(directions.lifted(vectors)), vectors, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kernel", "message"),
+    [
+        ({"directions": 201}, "rbf", "from 0 to 200"),
+        ({"directions": 3}, "poly", "needs the RBF kernel, dense rows, found Polynomial, dense rows; use directions=0"),
+        ({"directions": 3, "learn_metric": True}, "rbf", "learn_metric"),
+    ],
+)
+def test_what_learned_vectors_cannot_be_asked_for(parameters, kernel, message):
+    clf, X, y = learned(fit=False, **parameters)
+    with pytest.raises(ValueError, match=message):
+        clf.set_params(kernel=kernel).fit(X[:100], y[:100])

@@ -7,6 +7,7 @@ cuts         cutting planes: cuts, oracles, the QP, the loop
 dual_ascent  duals with one variable per row: working sets, kernel values, steps
 span         the convex problem over a fixed basis: Newton's method, or exact cuts
 descent      basis vectors and coefficients moved together
+principal_directions  rows of many features seen along a few directions, for both of the above and below
 pursuit      vectors added while training, for `CPSP`
 budgeted     steps row by row on a model of bounded size
 balls        the smallest ball around all rows

@@ -18,7 +18,7 @@ smoothed loss (`_is_newton`).
 
 Parts of both: a preimage strategy of `bases.preimage`. Of cutting planes: the exact oracle, the loop and the line
 search of `parts.cuts.cutting_plane_loop`; `parts.cuts.projected_scores` for projections and Cholesky factor. Of
-Newton's method: `parts.pursuit.newton_pursuit`, `parts.pursuit.principal_directions` for wide rows,
+Newton's method: `parts.pursuit.newton_pursuit`, `parts.principal_directions` for wide rows,
 `parts.pursuit.over_all_rows` where vectors are found on a sample, `parts.descent.closing_descent` at the end.
 """
 
@@ -38,10 +38,10 @@ from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
 from slimsvm.parts.descent.closing_descent import ClosingSettings, most_lost, n_sweeps
 from slimsvm.parts.descent.first_basis import learning_part
+from slimsvm.parts.principal_directions import search_for
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.pursuit.newton_pursuit import PursuitPlan, PursuitRun, PursuitState
 from slimsvm.parts.pursuit.over_all_rows import OverAllRows
-from slimsvm.parts.pursuit.principal_directions import search_for
 from slimsvm.parts.run import Best, Fit, Status
 
 Array = np.ndarray

@@ -9,6 +9,7 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.parts.descent.batch_gradient import Rates, known_loss
+from slimsvm.parts.principal_directions import Directions
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import is_sparse
 from slimsvm.tasks import Examples, Task, losses
@@ -65,7 +66,14 @@ def loss_of_zero(problem: Problem) -> float:
 
 
 def step_sizes(
-    problem: Problem, kernel_rows: KernelRows, solver: Any, basis: Any, unit: float, rng: np.random.Generator
+    problem: Problem,
+    kernel_rows: KernelRows,
+    solver: Any,
+    basis: Any,
+    unit: float,
+    rng: np.random.Generator,
+    directions: Directions | None = None,
+    seen: KernelRows | None = None,
 ) -> Rates:
     """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model.
 
@@ -80,11 +88,19 @@ def step_sizes(
     unit : float
         Mean loss of the zero model.
     rng : numpy.random.Generator
+    directions : Directions or None
+        Directions that vectors are learned along.
+    seen : KernelRows
+        The rows as they are seen along them; the basis has their coordinates.
     """
     n, k, examples, own = kernel_rows.n_rows, basis.shape[0], problem.examples, problem.settings_of(StepSettings)
     index = np.arange(n) if n <= own.spread_rows else np.sort(rng.choice(n, own.spread_rows, replace=False))
     spread = spread_of(kernel_rows.rows.take(index, np.float64), kernel_rows)
-    noise = noise_of(problem, kernel_rows, solver)
+    noise = noise_of(problem, kernel_rows, solver) * spread
+    if directions is not None and seen is not None:
+        kernel_rows, noise = seen, directions.along(noise)
+        spread = spread_of(seen.rows.take(index, np.float64), seen)
+        spread[-1] = 0.0  # a vector has no distance from the span
     # Halfway between one rate for all features and one in proportion to each one's spread, as the kernel sees them.
     gamma = kernel_rows.kernel.gamma if kernel_rows.kernel.has_metric else 1.0
     scale = np.sqrt(gamma) if np.ndim(gamma) else 1.0
@@ -102,7 +118,7 @@ def step_sizes(
         scale=rate,
         plain=rate * own.intercept_rate * score,
         pull=solver.metric_pull * unit * max(1.0 / n, share / len(spread)),
-        noise=noise * spread if noise else None,
+        noise=noise if noise.any() else None,
     )
 
 

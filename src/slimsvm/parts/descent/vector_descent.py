@@ -20,6 +20,7 @@ from slimsvm.parts.descent.basis_descent import Descent, Expansion, Schedule
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, learning_part, part_of
 from slimsvm.parts.descent.step_sizes import StepSettings, basis_rate, loss_of_zero, mean_loss, step_sizes
+from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported
 from slimsvm.parts.resuming import Halfway, asked_of, generator_at
@@ -27,6 +28,7 @@ from slimsvm.parts.run import Best, Fit, Run, Status
 from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients, has_smoothed_rows
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients
+from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
@@ -76,6 +78,7 @@ class Learning:
     noise: float | str = "auto"
     averaging: float = 0.05
     finish: bool = True
+    directions: int | str = "auto"
     tol_relative: float | str = "auto"
 
 
@@ -104,10 +107,12 @@ class VectorDescent(Run):
             self.whole = problem
         self.kernel_rows = problem.bind()
         check_kernel(self.kernel_rows, learning.learn_metric)
+        initial = learning.initial if model is None else model
+        self.directions = self._directions(initial)
+        self.seen = self.kernel_rows if self.directions is None else self.directions.beside(self.kernel_rows)
         self.converged = False
         self.finished: tuple[KernelExpansion, Coefficients] | None = None
         self.learned: KernelExpansion | None = None  # once the sample that it was learned from is gone
-        initial = learning.initial if model is None else model
         n, batch_size = problem.examples.n_examples, learning.batch_size
         if batch_size == "auto":
             batch_size = max(-(-own.batch_rows * n // problem.examples.n_rows), -(-n * own.batch_epochs // own.steps))
@@ -120,8 +125,13 @@ class VectorDescent(Run):
         k = len(start.coef)
         self.unit = loss_of_zero(problem)
         self.rate = basis_rate(learning.rate, k, problem.settings_of(StepSettings))
-        rates = step_sizes(problem, self.kernel_rows, learning, start.basis, self.unit, self.rng)
-        self.descent = Descent(problem, self.kernel_rows, start, rates, batch_size, learning.learn_metric)
+        if self.directions is not None and halfway is None:
+            basis = self.directions.of_vectors(start.basis)
+            start = replace(start, basis=basis, log_scale=np.zeros(basis.shape[1]))
+        rates = step_sizes(
+            problem, self.kernel_rows, learning, start.basis, self.unit, self.rng, self.directions, self.seen
+        )
+        self.descent = Descent(problem, self.seen, start, rates, batch_size, learning.learn_metric)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = learning.epochs
         if n_epochs == "auto":
@@ -141,6 +151,15 @@ class VectorDescent(Run):
         self.newton: dict[str, Any] | None = None
         if halfway is not None:
             self._go_back(halfway.values)
+
+    def _directions(self, initial: Any) -> Directions | None:
+        """The directions that vectors are learned along: none from vectors that may lie elsewhere."""
+        asked = self.learning.directions
+        is_elsewhere = isinstance(initial, (KernelExpansion, np.ndarray)) or is_sparse(initial)
+        if isinstance(asked, str) and (is_elsewhere or self.learning.learn_metric):
+            return None
+        search = search_for(asked, self.learning.max_basis, self.problem)
+        return None if search is None else search.find(self.kernel_rows, self.rng)
 
     @property
     def share_done(self) -> float:
@@ -242,7 +261,11 @@ class VectorDescent(Run):
     def _present(self) -> KernelExpansion:
         """The model of the descent."""
         learned = self.descent.expansion(self.descent.adam.mean if self.schedule.n_averaged else None)
-        kernel, dtype = self.descent.kernel(learned.log_scale), np.dtype(self.kernel_rows.dtype).name
+        if self.directions is not None:
+            basis = self.directions.lifted(learned.basis)
+            learned = replace(learned, basis=basis, log_scale=np.zeros(basis.shape[1]))
+        dtype = np.dtype(self.kernel_rows.dtype).name
+        kernel = self.descent.kernel(learned.log_scale) if self.directions is None else self.kernel_rows.kernel
         return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype)
 
     def _near(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, float | None]:

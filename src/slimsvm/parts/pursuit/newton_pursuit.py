@@ -20,7 +20,7 @@ the basis grows, and vectors sought in their span, where a kernel value costs le
 are.
 
 Parts: `parts.span.smoothed_newton` (steps and bound), `parts.span.whitened_span` (the growing factor),
-`bases.preimage`, `parts.pursuit.principal_directions`, `parts.descent.closing_descent`.
+`bases.preimage`, `parts.principal_directions`, `parts.descent.closing_descent`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from slimsvm.parts.checks import warn_of_a_gap
 from slimsvm.parts.cuts import CutsState
 from slimsvm.parts.descent.closing_descent import closing_descent
 from slimsvm.parts.descent.vector_descent import VectorDescent
+from slimsvm.parts.principal_directions import Directions, Search
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.pursuit.principal_directions import Directions, Search
 from slimsvm.parts.run import Best, Fit, Run, Status
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, Point
 from slimsvm.parts.span.whitened_span import GrowingSubspace

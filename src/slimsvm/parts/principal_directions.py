@@ -1,4 +1,4 @@
-r"""Rows seen along a few principal directions: for pursuits over rows of many features.
+r"""Rows seen along a few principal directions, where vectors for rows of many features are sought or learned.
 
 With V orthonormal and b = c + V z, in features times √γ,
 
@@ -82,6 +82,16 @@ class Directions:
         centre, counter = np.zeros(seen.shape[1]), kernel_rows.counter
         return KernelRows(RBF(1.0), seen, dtype=seen.dtype, n_jobs=kernel_rows.n_jobs, counter=counter, centre=centre)
 
+    def of_vectors(self, vectors: Array) -> Array:
+        """Vectors (k, d) of input space as they are seen, (k, q + 1): the nearest in c + span V."""
+        z = ((vectors - self.centre) * self.scale) @ self.V
+        return np.hstack([z, np.zeros((len(z), 1))])
+
+    def along(self, deviations: Array) -> Array:
+        """Standard deviations along V, and 0, of noise that has the given ones (d,) in input space."""
+        variances = np.square(self.V).T @ np.square(deviations * self.scale)
+        return np.append(np.sqrt(variances), 0.0)
+
     def lifted(self, vectors: Array) -> Array:
         """Vectors (k, q + 1) as they are seen, in input space: float64 (k, d)."""
         found: Array = self.centre + (vectors[:, :-1].astype(np.float64) @ self.V.T) / self.scale
@@ -127,10 +137,14 @@ class Search:
         return Directions(centre, scale, np.ascontiguousarray(V, dtype))
 
 
-def search_for(directions: int | str, max_basis: int, problem: Problem, preimage: Any) -> Search | None:
-    """The search that ``directions`` asks for; an error where vectors cannot be sought along any."""
+def search_for(directions: int | str, max_basis: int, problem: Problem, preimage: Any = None) -> Search | None:
+    """The search that ``directions`` asks for; an error where vectors cannot be along any.
+
+    Without a ``preimage`` vectors are moved, not found.
+    """
     kernel, rows = type(problem.kernel).__name__, "sparse" if problem.rows.is_sparse else "dense"
-    is_possible = problem.kernel.is_gaussian and rows == "dense" and isinstance(preimage, FixedPoint)
+    is_free = preimage is None or isinstance(preimage, FixedPoint)
+    is_possible = problem.kernel.is_gaussian and rows == "dense" and is_free
     d = problem.rows.n_features
     if isinstance(directions, str) and directions == "auto":
         if not is_possible or d < MIN_FEATURES or problem.is_small:
@@ -140,8 +154,10 @@ def search_for(directions: int | str, max_basis: int, problem: Problem, preimage
     if isinstance(directions, (bool, str)) or not isinstance(directions, (int, np.integer)) or not 0 <= directions <= d:
         raise ValueError(f"directions must be an integer from 0 to {d}, the features, or 'auto'; found {directions!r}")
     if directions and not is_possible:
+        needed, found = " and preimage='fixed-point'", f", {type(preimage).__name__}"
+        needed, found = ("", "") if preimage is None else (needed, found)
         raise ValueError(
-            f"directions={directions!r} needs the RBF kernel, dense rows and preimage='fixed-point', found {kernel}, "
-            f"{rows} rows, {type(preimage).__name__}; use directions=0"
+            f"directions={directions!r} needs the RBF kernel, dense rows{needed}, found {kernel}, {rows} rows{found}; "
+            "use directions=0"
         )
     return Search(int(directions), 0.0, np.inf, np.inf) if directions else None
