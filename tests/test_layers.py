@@ -28,7 +28,7 @@ ORDER = [
     ["parts.solver"],
     ["parts.checks", "parts.resuming"],
     ["parts.cuts", "parts.dual_ascent"],
-    ["parts.span", "parts.balls", "parts.certificate"],
+    ["parts.span", "parts.balls", "parts.certificate", "parts.principal_directions"],
     ["parts.descent"],
     ["parts.pursuit", "parts.budgeted"],
     # Each published algorithm is a stranger to all others.

@@ -16,8 +16,8 @@ from benchmarks.cross_training.compared_solvers import COMPARED
 from benchmarks.cross_training.experiments import CASES, NOISE, SETS, Scope, quick
 from benchmarks.cross_training.figures import draw
 from benchmarks.cross_training.measuring import Bench
-from benchmarks.cross_training.tables import all_tables, latest, summary
 from benchmarks.shared import results
+from benchmarks.shared.cross_trained_rows import all_tables, latest, summary
 from benchmarks.shared.trials import RUNS_BY_SECONDS
 from slimsvm.cli import options
 

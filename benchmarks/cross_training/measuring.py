@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from benchmarks.cross_training.compared_solvers import COMPARATORS
 from benchmarks.cross_training.experiments import Case, Trial
+from benchmarks.shared.cross_trained_rows import Record, identity
 from benchmarks.shared.trials import runs_by_seconds
 from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.editing.cross_training_stages import is_worse
@@ -32,14 +33,6 @@ SEARCH_ROWS, FOLDS = 20_000, 5
 WARM_UP_ROWS = 600
 COMPARATOR_SECONDS = 100.0  # limit on a comparator's fit
 PAPERS = {"variances": 1.0, "max_basis": None, "deviations": 0.0, "rejoin": False}
-# What tells records of the same run apart.
-SAME = ("part", "data", "overlap", "noise", "n_train", "method")
-Record = dict[str, Any]
-
-
-def identity(record: Record) -> tuple[Any, ...]:
-    """What a record measures, with which seed."""
-    return tuple(record.get(name) for name in (*SAME, "seed"))
 
 
 class Search(NamedTuple):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.cross_training.tables import groups, latest, summary
 from benchmarks.report.found import Found, Rows
 from benchmarks.report.verdicts import WHOLE, Check, Verdict
+from benchmarks.shared.cross_trained_rows import groups, latest, summary
 from benchmarks.shared.tables import slope
 
 KIND = "cross-training"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.cross_training.tables import summary
 from benchmarks.report.cross_training import fits
 from benchmarks.report.doc_writing import counted, markdown, seconds
 from benchmarks.report.found import Found
 from benchmarks.report.papers import PAPERS
 from benchmarks.report.verdicts import overview
+from benchmarks.shared.cross_trained_rows import summary
 
 BUDGET_METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
 EDITORS = ("exact", "default", "paper", "bagging", "ramp")

@@ -10,7 +10,7 @@ from benchmarks.cross_training import experiments, measuring
 from benchmarks.cross_training.compared_solvers import COMPARATORS
 from benchmarks.cross_training.experiments import CASES, SETS, Case, Scope, Trial
 from benchmarks.cross_training.measuring import Bench, Search, mcnemar, packed, search_C, unpacked
-from benchmarks.cross_training.tables import latest, summary
+from benchmarks.shared.cross_trained_rows import latest, summary
 from slimsvm import SVC
 from slimsvm.datasets import checkerboard, two_gaussians
 

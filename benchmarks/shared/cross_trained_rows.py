@@ -1,4 +1,4 @@
-"""Tables of cross-training: means over the seeds with their deviations, and how vectors grow with the rows."""
+"""Records of cross-training, and their table: means over the seeds with their deviations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cross_training.measuring import SAME, Record, identity
-
+# What tells records of the same run apart.
+SAME = ("part", "data", "overlap", "noise", "n_train", "method")
+Record = dict[str, Any]
 SIGNIFICANT = 0.05
 # Columns of the table of all cases.
 COLUMNS = (
     "data", "overlap", "noise", "n", "method", "runs", "vectors", "± vectors", "at bound", "error %", "± error",
     "clean %", "p < 0.05", "seconds", "fit seconds",
 )  # fmt: skip
+
+
+def identity(record: Record) -> tuple[Any, ...]:
+    """What a record measures, with which seed."""
+    return tuple(record.get(name) for name in (*SAME, "seed"))
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
