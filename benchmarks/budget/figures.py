@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.budget.tables import of_part
+from benchmarks.shared.looks import colour_of
 
-STYLES = {"bsca": "-", "bsgd": "--", "our-bsca": "-.", "our-bsgd": ":"}
+STYLES = {200: ":", 500: "-", 1000: "--"}  # by budget; the colour is the method's
 WIDTHS = {"bsca": 1.5, "bsgd": 1.5, "our-bsca": 0.9, "our-bsgd": 0.9}
-COLOURS = {200: "C0", 500: "C1", 1000: "C2"}
 
 
 def plot(result: dict[str, Any], folder: Path) -> list[Path]:
@@ -28,7 +28,7 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
         own = [record for record in records if record["data"] == name]
         for method, budget in dict.fromkeys((r["method"], r["max_basis"]) for r in own):
             curves = [r["curve"] for r in own if (r["method"], r["max_basis"]) == (method, budget)]
-            look = {"ls": STYLES[method], "lw": WIDTHS[method], "color": COLOURS.get(budget, "C3")}
+            look = {"ls": STYLES.get(budget, "-"), "lw": WIDTHS[method], "color": colour_of(method)}
             look["label"] = f"{method}, B={budget}"
             seconds, epochs = mean(curves, "seconds"), mean(curves, "epoch")
             error.plot(seconds, 100 * mean(curves, "test_error"), **look)
@@ -42,10 +42,11 @@ def plot(result: dict[str, Any], folder: Path) -> list[Path]:
             for ax in (error, bsca):
                 ax.axhline(100 * exact[name]["test_error"], color="0.5", label="exact SVM")
             for method, limit in exact[name]["limits"].items():
-                merges.axhline(limit, color="0.5", ls=STYLES[method], label=f"lemma 2, {method}")
+                merges.axhline(limit, color=colour_of(method), lw=0.5, label=f"lemma 2, {method}")
         for (data, method), curves in free_runs.items():
             if data == name:
-                free.plot(mean(curves, "seconds"), 100 * mean(curves, "test_error"), ls=STYLES[method], label=method)
+                seconds, errors = mean(curves, "seconds"), 100 * mean(curves, "test_error")
+                free.plot(seconds, errors, color=colour_of(method), label=method)
         error.set(xlabel="seconds", ylabel="test error (%)", title=f"{name}: figures 2 and 5")
         primal.set(xlabel="seconds", ylabel="primal objective", yscale="log", title="figures 1 and 7")
         dual.set(xlabel="seconds", yscale="symlog", ylabel="Σα − ½‖w̃‖²; dots: D(α)", title="figures 1 and 7")
