@@ -296,6 +296,7 @@ class VectorDescent(Run):
     def _leave_sample(self, model: KernelExpansion, rows: KernelRows) -> None:
         """Go on with all rows, and let go of the memory that the sample takes."""
         self.learned, self.problem, self.kernel_rows = model, self.whole, rows
+        self.seen = rows
         del self.descent
 
     @staticmethod
