@@ -154,8 +154,8 @@ def search_for(directions: int | str, max_basis: int, problem: Problem, preimage
     if isinstance(directions, (bool, str)) or not isinstance(directions, (int, np.integer)) or not 0 <= directions <= d:
         raise ValueError(f"directions must be an integer from 0 to {d}, the features, or 'auto'; found {directions!r}")
     if directions and not is_possible:
-        needed, found = " and preimage='fixed-point'", f", {type(preimage).__name__}"
-        needed, found = ("", "") if preimage is None else (needed, found)
+        needed = "" if preimage is None else " and preimage='fixed-point'"
+        found = "" if preimage is None else f", {type(preimage).__name__}"
         raise ValueError(
             f"directions={directions!r} needs the RBF kernel, dense rows{needed}, found {kernel}, {rows} rows{found}; "
             "use directions=0"

@@ -73,7 +73,6 @@ def step_sizes(
     unit: float,
     rng: np.random.Generator,
     directions: Directions | None = None,
-    seen: KernelRows | None = None,
 ) -> Rates:
     """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model.
 
@@ -89,20 +88,17 @@ def step_sizes(
         Mean loss of the zero model.
     rng : numpy.random.Generator
     directions : Directions or None
-        Directions that vectors are learned along.
-    seen : KernelRows
-        The rows as they are seen along them; the basis has their coordinates.
+        Directions that vectors are learned along; sizes are then of steps along them.
     """
     n, k, examples, own = kernel_rows.n_rows, basis.shape[0], problem.examples, problem.settings_of(StepSettings)
     index = np.arange(n) if n <= own.spread_rows else np.sort(rng.choice(n, own.spread_rows, replace=False))
-    spread = spread_of(kernel_rows.rows.take(index, np.float64), kernel_rows)
+    block = kernel_rows.rows.take(index, np.float64)
+    spread = spread_of(block, kernel_rows)
     noise = noise_of(problem, kernel_rows, solver) * spread
-    if directions is not None and seen is not None:
-        kernel_rows, noise = seen, directions.along(noise)
-        spread = spread_of(seen.rows.take(index, np.float64), seen)
-        spread[-1] = 0.0  # a vector has no distance from the span
+    if directions is not None:
+        noise, spread = directions.along(noise), spread_of(block, kernel_rows, directions)
     # Halfway between one rate for all features and one in proportion to each one's spread, as the kernel sees them.
-    gamma = kernel_rows.kernel.gamma if kernel_rows.kernel.has_metric else 1.0
+    gamma = kernel_rows.kernel.gamma if kernel_rows.kernel.has_metric and directions is None else 1.0
     scale = np.sqrt(gamma) if np.ndim(gamma) else 1.0
     halfway = np.sqrt(spread * scale * np.sqrt(np.mean(np.square(spread * scale)))) / scale
     rate, share = basis_rate(solver.rate, k, own), own.loss_share / np.sqrt(max(1.0, k / own.pull_vectors))
@@ -122,10 +118,11 @@ def step_sizes(
     )
 
 
-def spread_of(block: Any, kernel_rows: KernelRows) -> Array:
-    """Standard deviation of each feature, of the rows that are not far from the others."""
+def spread_of(block: Any, kernel_rows: KernelRows, directions: Directions | None = None) -> Array:
+    """Standard deviation of each feature, or along each direction, of the rows that are not far from the others."""
     near = kernel_rows.bulk.holds(block)
     block = block if near.all() else block[near]
+    block = block if directions is None else directions.of_vectors(block)
     square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
     found: Array = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
     return found

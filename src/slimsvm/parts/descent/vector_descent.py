@@ -117,7 +117,8 @@ class VectorDescent(Run):
         if batch_size == "auto":
             batch_size = max(-(-own.batch_rows * n // problem.examples.n_rows), -(-n * own.batch_epochs // own.steps))
         if halfway is not None:
-            start = Expansion.zeros(tuple(halfway.values["shape"]), problem.task.n_plain)
+            shape = self.kernel_rows.n_features, *halfway.values["shape"][1:]
+            start = Expansion.zeros(shape, problem.task.n_plain)
         else:
             start = expansion_of(
                 initial, learning.max_basis, problem, self.kernel_rows, self.rng, learning.learn_metric
@@ -125,12 +126,10 @@ class VectorDescent(Run):
         k = len(start.coef)
         self.unit = loss_of_zero(problem)
         self.rate = basis_rate(learning.rate, k, problem.settings_of(StepSettings))
-        if self.directions is not None and halfway is None:
+        rates = step_sizes(problem, self.kernel_rows, learning, start.basis, self.unit, self.rng, self.directions)
+        if self.directions is not None:
             basis = self.directions.of_vectors(start.basis)
             start = replace(start, basis=basis, log_scale=np.zeros(basis.shape[1]))
-        rates = step_sizes(
-            problem, self.kernel_rows, learning, start.basis, self.unit, self.rng, self.directions, self.seen
-        )
         self.descent = Descent(problem, self.seen, start, rates, batch_size, learning.learn_metric)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = learning.epochs
