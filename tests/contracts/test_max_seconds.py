@@ -1,7 +1,9 @@
 """max_seconds of every solver and estimator: a clock that goes on by a second whenever somebody looks at it."""
 
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,10 @@ from slimsvm import (
     SequenceSVM,
     StructuredSVM,
 )
+from slimsvm.budget import budgeted_model
+from slimsvm.core import clock
+from slimsvm.kernels import EvalCounter
+from slimsvm.kernels.operands import MAP_WORK, RowSizes, Sized
 from slimsvm.tasks import Multiclass
 
 N = 240
@@ -165,3 +171,40 @@ def test_k_means_looks_at_the_clock_after_each_batch(looks):
         SVC(solver=LowRank(4, basis, tol_relative=0.5), gamma=0.5, max_seconds=1e9, random_state=0).fit(rows, y)
         counts[basis] = looks[0]
     assert counts["kmeans"] > counts["nystrom"] + 10
+
+
+# Kernel evaluations between two looks at the clock; those of one row with all vectors where that is more.
+PIECE, MANY_VECTORS = 1000, {"uniform-cuts": 2700}
+
+
+@pytest.fixture
+def pieces(monkeypatch):
+    """Kernel evaluations between two looks at the clock that could end the fit."""
+    done, last, found = [0], [0], []
+
+    def add(counter, n):
+        counter.n += int(n)
+        # Others than these add up what was counted. (Sweeps in compiled code: tests/unit/test_descent.py.)
+        if Path(sys._getframe(1).f_code.co_filename).parent.name in ("kernels", "budget"):
+            done[0] += int(n)
+
+    def look():
+        limit, caller = clock.here.limit, sys._getframe(1).f_code.co_name
+        if limit is not None and caller in ("run", "check_time", "is_time_over"):
+            if limit.interrupts_at < np.inf:
+                found.append(done[0] - last[0])
+            last[0] = done[0]
+        return 0.0
+
+    monkeypatch.setattr(EvalCounter, "add", add)
+    monkeypatch.setattr(time, "perf_counter", look)
+    monkeypatch.setattr(Sized, "sizes", RowSizes(call_work=PIECE * (X.shape[1] + MAP_WORK), tile_rows=1))
+    monkeypatch.setattr(budgeted_model, "CALL_WORK", 40 * PIECE)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_piece_between_two_looks_at_the_clock_is_large(case, pieces):
+    fitted(case, 1e9)
+    assert len(pieces) > 10
+    assert max(pieces) <= MANY_VECTORS.get(case, PIECE), sorted(pieces)[-8:]

@@ -6,6 +6,7 @@ import pytest
 from block_rows_cases import in_blocks
 from slimsvm import SVC, LowRank
 from slimsvm.rows import ColumnSums, as_rows, keep_sums, sums_of
+from slimsvm.rows.columns import occurring
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (203, 20), (5_000, 3), (410, 4_097)])
@@ -38,3 +39,13 @@ def test_a_fit_goes_through_blocks_once_for_its_width_and_its_centre(monkeypatch
     assert blocks.column_sums is not None
     other = SVC(solver=LowRank(5), max_iter=1, random_state=0).fit(X, X[:, 0] > 0)
     np.testing.assert_array_equal(fit.basis_coef_, other.basis_coef_)
+
+
+@pytest.mark.parametrize("width", [50, 400, 1_000_000])
+def test_columns_that_occur_are_found_by_a_table_and_by_sorting(width):
+    columns = np.random.default_rng(0).integers(width, size=100).astype(np.int32)
+    found, places = occurring(columns, width)
+    expected = np.unique(columns, return_inverse=True)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, expected[0])
+    np.testing.assert_array_equal(places, expected[1])

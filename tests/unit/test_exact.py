@@ -506,3 +506,18 @@ def test_what_an_interrupt_leaves_to_be_computed_is_bounded():
         fit = Exact().solve(problem_of(X, y, settings=settings), callbacks=(press_ctrl_c,))
     n_vectors, evals = len(fit.basis_rows), fit.counters["report_kernel_evals"]
     assert 0 < evals * (X.shape[1] + 8) <= 300_000 < n_vectors * len(X) * (X.shape[1] + 8)
+
+
+def test_an_interrupt_before_the_first_look_where_all_rows_are_active():
+    """There are no others that a sample could stand for: the objective is no estimate."""
+    X, y = classes(300)
+
+    def press_ctrl_c(record):
+        raise KeyboardInterrupt
+
+    problem = problem_of(X, y, settings=(ReportSettings(work=0),))
+    with pytest.warns(ConvergenceWarning) as said:
+        fit = Exact(working_set_size=50).solve(problem, callbacks=(press_ctrl_c,))
+    assert not any("is estimated from" in str(each.message) for each in said)
+    free = replace(problem, settings=())
+    assert fit.objective == pytest.approx(exact_objective(free, free.bind(), fit.model), rel=1e-6)

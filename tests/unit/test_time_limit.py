@@ -13,7 +13,7 @@ from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.editing import CrossTrainer
 from slimsvm.kernels import RBF, EvalCounter, KernelRows
-from slimsvm.kernels.operands import RowSizes
+from slimsvm.kernels.operands import MAP_WORK, RowSizes
 from slimsvm.parts.descent.basis_descent import Descent
 from slimsvm.parts.dual_ascent import smo
 from slimsvm.parts.problem import Problem
@@ -36,7 +36,7 @@ def evaluations(monkeypatch):
 
     monkeypatch.setattr(EvalCounter, "add", add)
     monkeypatch.setattr(time, "perf_counter", lambda: float(done[0]))
-    monkeypatch.setattr(KernelRows, "sizes", RowSizes(call_work=PIECE * 12, tile_rows=1))
+    monkeypatch.setattr(KernelRows, "sizes", RowSizes(call_work=PIECE * (4 + MAP_WORK), tile_rows=1))
     return done
 
 

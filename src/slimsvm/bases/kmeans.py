@@ -13,11 +13,13 @@ from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
 from slimsvm.core.clock import check_time
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import KernelRows
-from slimsvm.rows import is_sparse
+from slimsvm.rows import in_pieces, is_sparse
 
 BATCH_SIZE = 4096
 PASSES = 10  # over the sample: more moves the centres too little to matter for a basis
 INIT_SIZE = 300  # rows, or three for each centre, that the first centres are drawn from by k-means++
+# Multiply-adds between two looks at the clock, some 30 ms.
+DISTANCE_WORK = 1 << 28
 # Sparse rows have dense centres: no more bytes than this are spent on them.
 MAX_CENTRE_BYTES = 1 << 30
 
@@ -143,7 +145,7 @@ def _of_all(block: Any, k: int, seed: int) -> Array:
     centres = _spread_rows(block, squares, k, rng)
     clusters: Array | None = None
     for _ in range(PASSES):
-        nearest = np.argmin(np.einsum("ij,ij->i", centres, centres) - 2.0 * (block @ centres.T), axis=1)
+        nearest = _nearest(block, centres)
         if clusters is not None and np.array_equal(nearest, clusters):
             break
         clusters = nearest
@@ -152,7 +154,17 @@ def _of_all(block: Any, k: int, seed: int) -> Array:
         sums = sums.toarray() if is_sparse(sums) else sums
         has_rows = sizes > 0  # a cluster without rows stays where it is
         centres[has_rows] = sums[has_rows] / sizes[has_rows, None]
-    return np.unique(centres, axis=0)
+    return _distinct(centres)
+
+
+def _nearest(block: Any, centres: Array) -> Array:
+    """The nearest centre of every row."""
+    norms, columns = np.einsum("ij,ij->i", centres, centres), np.ascontiguousarray(centres.T)
+    nearest = np.empty(block.shape[0], np.intp)
+    for part in in_pieces(block.shape[0], max(1, DISTANCE_WORK // max(1, centres.size))):
+        check_time()
+        nearest[part] = np.argmin(norms - 2.0 * (block[part] @ columns), axis=1)
+    return nearest
 
 
 def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -> Array:
@@ -163,6 +175,7 @@ def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -
     chosen: list[int] = []
     nearest, drawn = np.full(n, np.inf), rng.integers(n, size=1)
     while True:
+        check_time()
         rows = -2.0 * block[drawn]
         left = np.ascontiguousarray((block @ rows.toarray().T).T) if is_sparse(rows) else rows @ block.T
         left += squares
@@ -184,20 +197,40 @@ def _of_batches(block: Any, k: int, seed: int) -> Array:
     from sklearn.cluster import MiniBatchKMeans  # 0.04 s: only where there are many rows
     from sklearn.exceptions import ConvergenceWarning
 
-    class Timed(MiniBatchKMeans):
-        """It looks at the clock after each batch."""
-
-        def _mini_batch_convergence(self, *known):
-            check_time()
-            return super()._mini_batch_convergence(*known)
-
     if is_sparse(block) and block.indptr.dtype != np.int32:
         small = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
         block = sp.csr_array(small, shape=block.shape)
     size = max(3 * k, INIT_SIZE)
     limits = {"batch_size": BATCH_SIZE, "init_size": size, "n_init": 1, "max_iter": PASSES}
-    model = Timed(k, **limits, compute_labels=False, random_state=seed)
+    model = MiniBatchKMeans(k, **limits, compute_labels=False, random_state=Timed(seed))
     with warnings.catch_warnings():
         # Rows that differ by rounding errors only: clusters may coincide, and fewer centres come back.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return np.unique(model.fit(block).cluster_centers_, axis=0)
+        return _distinct(model.fit(block).cluster_centers_)
+
+
+class Timed(np.random.RandomState):
+    """Random numbers that scikit-learn draws for each first centre and for each batch, after a look at the clock."""
+
+    def uniform(self, *args: Any, **options: Any) -> Any:
+        """Numbers that a first centre is drawn by."""
+        check_time()
+        return super().uniform(*args, **options)
+
+    def choice(self, *args: Any, **options: Any) -> Any:
+        """The rows of a batch."""
+        check_time()
+        return super().choice(*args, **options)
+
+    def randint(self, *args: Any, **options: Any) -> Any:
+        """Those of scikit-learn 1.6."""
+        check_time()
+        return super().randint(*args, **options)
+
+
+def _distinct(centres: Array) -> Array:
+    """Distinct centres in the order of their numbers: `numpy.unique` takes seconds where there are many features."""
+    bits = (centres + 0.0).view(np.int64)  # no -0
+    keys = np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")  # bytes in the order of the numbers
+    places = {row.tobytes(): place for place, row in enumerate(keys)}
+    return centres[[places[key] for key in sorted(places)]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,13 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Multiply-adds in one compiled call, 5 to 20 ms of one core: between two calls an interrupt is heard.
-CALL_WORK = 200_000_000
-N_COUNTS = 10  # length of the core's array of counts, the fields of `Counts`
+# Multiply-adds in one compiled call, 1 to 50 ms of one core: between two calls an interrupt is heard. Where every step
+# merges points of ten outputs there are 400 a microsecond.
+CALL_WORK = 20_000_000
+# What a feature of two points takes that merge: of sparse rows most of these are in no processor's cache.
+MERGED_WORK, MERGED_SPARSE_WORK = 8, 64
+# Length of the core's array of counts, the fields of `Counts`, and where kernel evaluations are in it.
+N_COUNTS, KERNEL_EVALS = 10, 6
 # Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
 RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
@@ -211,16 +216,22 @@ class BudgetedModel:
         origin = self.basis_rows
         if (origin >= 0).all():
             return self.kernel_rows.basis(origin)
+        rows, merged = np.flatnonzero(origin >= 0), np.flatnonzero(origin < 0)
+        parts = [self.kernel_rows.basis(origin[rows]), *self._merged(merged)]
+        order = np.argsort(np.concatenate([rows, merged]))
+        if self.kernel_rows.rows.is_sparse:
+            return sp.csr_array(sp.vstack(parts, format="csr", dtype=np.float64)[order])
+        return np.concatenate(parts, dtype=np.float64)[order]
+
+    def _merged(self, at: Array) -> Iterator[Any]:
+        """Points made by mergers, computed back panel by panel: those of sparse rows are dense while they are."""
         assert self.folding is not None
-        n, d, panel = self.n_basis, self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
-        by_panel = self.points.panels.reshape(-1, d, panel)
-        folded = by_panel.transpose(0, 2, 1).reshape(-1, d)[:n].astype(np.float64)
-        vectors = folded / self.folding.point_scale + self.kernel_rows.centre
-        rows = np.flatnonzero(origin >= 0)
-        own: Any = self.kernel_rows.basis(origin[rows]) if len(rows) else None
-        if own is not None:
-            vectors[rows] = own.toarray() if is_sparse(own) else own
-        return sp.csr_array(vectors) if self.kernel_rows.rows.is_sparse else vectors
+        d, panel = self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
+        panels = self.points.panels.reshape(-1, d, panel)
+        for p in np.unique(at // panel):
+            folded = np.ascontiguousarray(panels[p].T[at[at // panel == p] % panel], np.float64)
+            vectors = folded / self.folding.point_scale + self.kernel_rows.centre
+            yield sp.csr_array(vectors) if self.kernel_rows.rows.is_sparse else vectors
 
     def chunks(self, index: Array):
         """Parts of ``index`` with the folded rows and the places of the part's rows in them."""
@@ -249,7 +260,7 @@ class BudgetedModel:
         for part, rows, places in self.chunks(np.ascontiguousarray(index, np.int64)):
             self.take_steps(None, part, rows, places, coef[at : at + len(part)], np.zeros(coef.shape[1]), counts)
             at += len(part)
-        return self.counted(counts)
+        return Counts.of(counts)
 
     def take_steps(
         self, steps: Steps | None, index: Array, rows: core.Structure, places: Array, alpha: Array, intercept: Array,
@@ -258,7 +269,7 @@ class BudgetedModel:
         """Steps on the rows ``index``, a part that `chunks` gave; see ``take_steps`` of slimsvm.h."""
         t = np.zeros(2, np.int64) if t is None else t
         for lo in range(0, len(index), self._call_rows):
-            part = slice(lo, lo + self._call_rows)
+            part, before = slice(lo, lo + self._call_rows), counts[KERNEL_EVALS]
             self._take_steps(
                 steps=None if steps is None else steps.compiled,
                 rows=rows,
@@ -269,21 +280,17 @@ class BudgetedModel:
                 t=t,
                 counts=counts,
             )
+            self.kernel_rows.counter.add(counts[KERNEL_EVALS] - before)
 
     @property
     def _call_rows(self) -> int:
         """Rows of one compiled call."""
         rows, m = self.kernel_rows, self.points.beta.shape[0]
-        d = 0 if self.folding is None else rows.n_features
-        entries = rows.rows.n_stored // max(1, rows.n_rows) if rows.rows.is_sparse else d
-        work = self.max_basis * (entries + 16 + 2 * m) + 8 * d + self.rule.work(self.max_basis)
+        d, sparse = 0 if self.folding is None else rows.n_features, rows.rows.is_sparse
+        entries = rows.rows.n_stored // max(1, rows.n_rows) if sparse else d
+        merged = d * (MERGED_SPARSE_WORK if sparse else MERGED_WORK)
+        work = self.max_basis * (entries + 16 + 2 * m) + merged + self.rule.work(self.max_basis)
         return max(1, CALL_WORK // work)
-
-    def counted(self, counts: Array) -> Counts:
-        """Return the core's counts, and add its kernel evaluations to the rows' counter."""
-        result = Counts.of(counts)
-        self.kernel_rows.counter.add(result.kernel_evals)
-        return result
 
     def load(self, basis: Any, coef: Array, basis_rows: Array) -> None:
         """Take these vectors and coefficients in place of what there is.

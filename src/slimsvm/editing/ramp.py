@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from slimsvm.editing.cross_training_stages import Clock, scores_of, some_rows
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.problem import Problem
+from slimsvm.parts.reports import reported
 from slimsvm.parts.run import Best, Fit, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.solvers import Exact
@@ -84,7 +86,11 @@ class Ramp(Solver):
                 break
             rows = counting if fit.basis_rows is None else counting[fit.basis_rows]
             with no_limit():
-                scores = scores_of(fit.model, problem.rows, problem.n_jobs)
+                look = partial(scores_of, fit.model, problem.rows, problem.n_jobs)
+                scores = reported(problem, fit.status, fit.model.n_basis, look)
+            if scores is None:
+                fit = replace(fit, objective=np.nan, lower_bound=None)
+                break
             hinge = np.maximum(0.0, 1.0 - examples.labels * scores)
             kernel_evals += fit.counters["kernel_evals"] + len(scores) * fit.model.n_basis
             objective = fit.objective + problem.C * float(

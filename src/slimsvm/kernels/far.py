@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
+from slimsvm.core.clock import check_time
 from slimsvm.kernels.kernel_form import Folding
 from slimsvm.rows import Rows, as_rows, in_pieces, is_sparse
 
@@ -86,8 +87,11 @@ class Bulk:
     def holds(self, X: Any) -> np.ndarray:
         """Which of some rows are in it."""
         width = X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
-        parts = in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, width)))
-        return np.concatenate([exponents(self.folding, X[part], self.centre) <= self.limit for part in parts])
+        held = np.empty(X.shape[0], bool)
+        for part in in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, width))):
+            check_time()
+            held[part] = exponents(self.folding, X[part], self.centre) <= self.limit
+        return held
 
 
 def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:

@@ -18,6 +18,8 @@ from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centr
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.kernels.operands import (
+    MAP_WORK,
+    SPARSE_WORK,
     DenseFolder,
     FoldedRows,
     Operand,
@@ -301,11 +303,7 @@ class KernelRows(Sized):
         """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
         n, choice = self._choice(rows)
         out = _result(out, (n, points.k), self.dtype)
-        if (
-            self._kept is not None
-            and not len(points.far)
-            and n * points.k * (self.n_features + 8) <= self.sizes.call_work
-        ):
+        if self._kept is not None and not len(points.far) and n * points.k * self.value_work <= self.sizes.call_work:
             self._kept.block(choice, points, out, self.n_jobs)  # in one call, as small fits ask for it again and again
             self.counter.add(n * points.k)
             return out
@@ -327,6 +325,12 @@ class KernelRows(Sized):
             positions = part.index if len(part.index) else np.arange(part.first, part.first + part.n)
             out[at : at + part.n] = self.kernel.diag_at(self._raw(part), positions)
         return out
+
+    @made_once
+    def value_work(self) -> int:
+        """Multiply-adds of dense rows that take as long as one kernel value, about."""
+        n_stored = SPARSE_WORK * self.rows.n_stored // max(1, self.n_rows) if self.rows.is_sparse else self.n_features
+        return MAP_WORK + min(n_stored, self.n_features)
 
     @property
     def is_kept(self) -> bool:
@@ -422,7 +426,7 @@ class KernelRows(Sized):
 
     def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
         """Go through the chosen rows, count evaluations, and look at the clock now and then."""
-        n_rows, tile = self.sizes.call_work // (max(1, n_points) * (self.n_features + 8)), self.sizes.tile_rows
+        n_rows, tile = self.sizes.call_work // (max(1, n_points) * self.value_work), self.sizes.tile_rows
         n_rows = max(1, n_rows // tile) * tile
         for start, part in [(0, choice)] if 0 < choice.n <= n_rows else self._cut(choice, n_rows):
             if self._kept is not None:

@@ -38,6 +38,9 @@ from slimsvm.rows import Block, is_sparse
 
 WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
 CALL_THREADS = 4  # that a call has so much work for each of
+# Multiply-adds that take as long as the map of a kernel value and a place in memory that is new, and as one of sparse
+# rows: 10 where vectors are dense by feature, 200 where each feature has a list of its vectors.
+MAP_WORK, SPARSE_WORK = 48, 64
 DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
 FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
 DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
@@ -49,8 +52,8 @@ class RowSizes:
 
     # Multiply-adds that take about as long as it does to have another thread help.
     small_work: int = 4_000_000
-    # Multiply-adds in one compiled call, 15 ms of one core: Ctrl-C is heard between two.
-    call_work: int = 1 << 29
+    # Multiply-adds in one compiled call, 5 to 30 ms of one core: Ctrl-C is heard between two, and the clock looked at.
+    call_work: int = 1 << 28
     # Bytes of folded dense rows that a thread makes and uses up at a time.
     folded_bytes: int = 1 << 20
     # Rows that a thread takes at least.

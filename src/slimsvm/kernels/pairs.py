@@ -9,6 +9,7 @@ import numpy as np
 from slimsvm.kernels.far import centre_of_basis
 from slimsvm.kernels.kernel_rows import KernelRows
 from slimsvm.kernels.operands import (
+    MAP_WORK,
     DenseFolder,
     Selection,
     points_for_dense,
@@ -27,14 +28,15 @@ def between(kernel_rows: KernelRows, A: Any, B: Any = None) -> np.ndarray:
     if not kernel_rows.kernel.has_features:
         points = kernel_rows.points_of(A if B is None else B)
         return kernel_rows.block(points, rows=np.asarray(A)[:, 0].astype(np.int64)).astype(np.float64)
-    kernel_rows.counter.add(A.shape[0] * (A if B is None else B).shape[0])
     values = _of_few(kernel_rows, A, B)
     if values is not None:
+        kernel_rows.counter.add(values.size)
         return values
     B = A if B is None else B
     rows = KernelRows.for_basis(
         kernel_rows.kernel, A, B, dtype=np.float64, n_jobs=kernel_rows.n_jobs, memory_limit=kernel_rows.sizes.few_bytes
     )
+    rows.counter = kernel_rows.counter
     return rows.block(rows.points_of(B))
 
 
@@ -44,7 +46,7 @@ def _of_few(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray | None:
     if folding is None or is_sparse(A) or is_sparse(other) or A.dtype not in FLOATS or other.dtype not in FLOATS:
         return None
     (n, d), k, sizes = A.shape, len(other), kernel_rows.sizes
-    if 8 * n * d > sizes.few_bytes or n * k * (d + 8) > sizes.call_work:
+    if 8 * n * d > sizes.few_bytes or n * k * (d + MAP_WORK) > sizes.call_work:
         return None
     centre = centre_of_basis(folding, A, other)
     folder = DenseFolder(folding, centre, n, FLOATS[1])

@@ -14,12 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.core.clock import Limit, OutOfTimeError, present_limit, time_limit
 from slimsvm.kernels import KernelRows
+from slimsvm.kernels.operands import SPARSE_WORK
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import sure_value, warn_of_doubt
 from slimsvm.parts.run import Fit, Run, Status
-from slimsvm.rows import in_pieces
+from slimsvm.rows import Rows, in_pieces
 from slimsvm.tasks import losses
 
 Array = np.ndarray
@@ -93,6 +94,11 @@ class ReportSettings:
     share: float = 0.05
 
 
+def work_of_scores(rows: Rows, n_basis: int) -> int:
+    """Multiply-adds of dense rows that take as long as the scores of all rows, about."""
+    return n_basis * (rows.n_stored * (SPARSE_WORK if rows.is_sparse else 1) + 8 * rows.n_rows)
+
+
 def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     """The fit, or an error where a number of its model, or its objective, is not finite."""
     model = fit.model
@@ -110,15 +116,12 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     )
 
 
-def reported(
-    problem: Problem, kernel_rows: KernelRows, status: Status, n_basis: int, looked: Callable[[], Told]
-) -> Told | None:
+def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
     """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C, or at the end of
     ``max_seconds`` much beside them.
     """
-    rows, own = kernel_rows.rows, problem.settings_of(ReportSettings)
-    work = n_basis * (rows.n_stored + 8 * rows.n_rows)
-    if not status.is_cut or work <= own.work:
+    own = problem.settings_of(ReportSettings)
+    if not status.is_cut or work_of_scores(problem.rows, n_basis) <= own.work:
         return looked()
     limit = present_limit()
     if status is Status.INTERRUPTED or limit is None:

@@ -187,6 +187,15 @@ def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True, is_
     return point.rest - 0.5 * (total + amount)
 
 
+def in_float64(kernel_rows: KernelRows, rows: Array) -> tuple[KernelRows, Array]:
+    """Some rows seen in float64, no others where that can be, and the positions that they have there."""
+    data, of = kernel_rows.rows, rows
+    if kernel_rows.kernel.has_features:
+        data, of = as_rows(data.take(rows, data.exact_dtype)), np.arange(len(rows))
+    how: Any = {"n_jobs": kernel_rows.n_jobs, "centre": kernel_rows.centre, "counter": kernel_rows.counter}
+    return KernelRows(kernel_rows.kernel, data, dtype=np.float64, **how), of
+
+
 def _norm_of_weights(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
     """‖Σ_i V_i x_i‖² in float64; of sparse rows over the features that they have."""
     total: Any = 0.0
@@ -205,21 +214,11 @@ def _norm_of_weights(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
 
 def _double_sum(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
     """Σ_ij V_i k(x_i, x_j) V_j in float64, every pair once."""
-    kernel, n, total = kernel_rows.kernel, len(rows), 0.0
-    data, of = kernel_rows.rows, rows
-    if kernel.has_features:
-        data, of = as_rows(data.take(rows, data.exact_dtype)), np.arange(n)
-    exact = KernelRows(
-        kernel,
-        data,
-        dtype=np.float64,
-        n_jobs=kernel_rows.n_jobs,
-        centre=kernel_rows.centre,
-        counter=kernel_rows.counter,
-    )
+    n, total = len(rows), 0.0
+    exact, of = in_float64(kernel_rows, rows)
     for lo in range(0, n, AT_A_TIME):
         hi = min(n, lo + AT_A_TIME)
-        scores = exact.scores(exact.points(of[lo:hi]), V[lo:hi], rows=(lo, n) if kernel.has_features else of[lo:])
+        scores = exact.scores(exact.points(of[lo:hi]), V[lo:hi], rows=of[lo:])
         total += float(np.sum(V[lo:hi] * scores[: hi - lo]) + 2.0 * np.sum(V[hi:] * scores[hi - lo :]))
     return total
 

@@ -266,7 +266,7 @@ class _Search(SizeSearch):
             else:
                 rows = problem.bind()
                 look = partial(self._losses_beside, part, problem)
-            found = reported(self.problem, rows, status, fit.model.n_basis, look)
+            found = reported(self.problem, status, fit.model.n_basis, look)
             if self.best is not None:
                 fit.counters["report_kernel_evals"] = rows.counter.n
         fit.objective += np.nan if found is None else found

@@ -51,7 +51,7 @@ from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
 from slimsvm.parts.dual_ascent.smo import SetSettings
 from slimsvm.parts.problem import Kept, Problem
-from slimsvm.parts.reports import ReportSettings
+from slimsvm.parts.reports import ReportSettings, work_of_scores
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
@@ -384,8 +384,7 @@ class ExactRun(Run):
 
     def _report_work(self) -> float:
         """Multiply-adds that the scores of all rows take."""
-        rows = self.kernel_rows.rows
-        return float(np.count_nonzero(self.v)) * (rows.n_stored + 8 * rows.n_rows)
+        return float(work_of_scores(self.kernel_rows.rows, int(np.count_nonzero(self.v))))
 
     def _estimate(self) -> float:
         """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
@@ -403,13 +402,14 @@ class ExactRun(Run):
         self.g = g.copy()
         g[:] = intercept
         g[sample] = dual.target[sample] - scores - dual.offset * self.v.sum()
-        losses += len(others) / size * dual.penalty(g, intercept)
-        warnings.warn(
-            f"the exact machine was cut short before it had looked at all rows: its objective is estimated from "
-            f"{n - len(others) + size} of {n}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        losses += len(others) / max(size, 1) * dual.penalty(g, intercept)
+        if size < len(others):
+            warnings.warn(
+                f"the exact machine was cut short before it had looked at all rows: its objective is estimated from "
+                f"{n - len(others) + size} of {n}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return 0.5 * float(self.v @ (dual.target - self.g)) + dual.total * intercept + losses
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:

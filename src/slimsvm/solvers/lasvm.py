@@ -315,7 +315,7 @@ class LasvmRun(Run):
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         seen: Judged | None = self.judged
         if seen is None or seen.rows is not self.latest[0]:
-            seen = reported(self.problem, self.kernel_rows, status, len(self.latest[0]), self.judge)
+            seen = reported(self.problem, status, len(self.latest[0]), self.judge)
         seen = self.unjudged() if seen is None else self.stretched(seen)
         self.judged = seen
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]

@@ -163,7 +163,7 @@ class LowRankRun(Run):
         if finisher.best is self.known:
             objective = finisher.best.objective
         else:
-            found = reported(self.problem, self.kernel_rows, status, finisher.whole.rank, partial(self._objective, u))
+            found = reported(self.problem, status, finisher.whole.rank, partial(self._objective, u))
             objective = np.nan if found is None else found
         if self.converged:
             warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, 3)

@@ -335,10 +335,10 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     ) -> tuple[Problem, Any, Limit]:
         """The problem to solve, with C and gamma chosen, the state that the solver starts from, and the time limit."""
         before, self._columns = self._columns, None
+        limit = Limit(check_limit("max_seconds", self.max_seconds, integer=False), present_limit())
         problem = self._set_up(X, examples, task, weights)
         if problem.rows.is_sparse:
             problem = self._by_columns(problem)
-        limit = Limit(problem.max_seconds, present_limit())
         self.validation_ = []
         learns_metric, chooses_gamma = self._learns_metric, is_chosen(self.gamma)
         if learns_metric:

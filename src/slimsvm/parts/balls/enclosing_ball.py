@@ -17,7 +17,6 @@ is among the 5 % farthest. Where none is found all rows are looked at, so that a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSet
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported
-from slimsvm.parts.rounding import Doubt
+from slimsvm.parts.rounding import Doubt, in_float64
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import in_pieces
@@ -159,7 +158,7 @@ class BallRun(Run):
             found: Array = kernel_rows.scores(points, coef, rows=at).astype(np.float64) + intercept
             return found
 
-        scores: Any = reported(problem, kernel_rows, status, len(rows), look)
+        scores: Any = reported(problem, status, len(rows), look)
         is_whole = scores is not None
         own = scores[rows] if is_whole else look(rows)
         if not is_whole:  # no time for more rows
@@ -170,13 +169,13 @@ class BallRun(Run):
         scale = best_scale(y * scores[:, 0], norm_squared, share * problem.C * examples.weights)
         coef, intercept, scores, norm_squared = scale * coef, scale * intercept, scale * scores, scale**2 * norm_squared
         task = problem.task
-        bound, bound_evals = self.own_bound(rows, a)
+        bound = self.own_bound(rows, a)
         loss = losses(task.augment(scores, plain, examples), scores, plain, examples)
         slack, unknown = np.maximum(0.0, 1.0 - y * scores[:, 0]), 0.0 if is_whole else np.nan
         own_objective = 0.5 * norm_squared + 0.5 * problem.C * float(examples.weights @ slack**2) + unknown
         counters = {
             "kernel_evals": evals,
-            "report_kernel_evals": kernel_rows.counter.n - evals + bound_evals,
+            "report_kernel_evals": kernel_rows.counter.n - evals,
             "own_objective": own_objective,
             "own_lower_bound": min(bound, own_objective),  # where the two cross, rounding is all there is between them
         }
@@ -194,16 +193,16 @@ class BallRun(Run):
         state = DualState(v, problem.C, task, problem.examples)
         return Fit(model, status, objective, None, history, counters, state, rows)
 
-    def own_bound(self, rows: Array, a: Array) -> tuple[float, int]:
-        """Lower bound ½ (Σa)² / a'Qa of the own problem, and the kernel evaluations that it takes.
+    def own_bound(self, rows: Array, a: Array) -> float:
+        """Lower bound ½ (Σa)² / a'Qa of the own problem.
 
         Any a ≥ 0 gives one. Kernel values are float64 here: those of float32 can put it above the optimum.
         """
-        exact = replace(self.problem, precision="float64").bind()
+        exact, of = in_float64(self.kernel_rows, rows)
         coef = (a * self.y[rows])[:, None]
-        scores = exact.scores(exact.points(rows), coef, rows=rows)[:, 0] + self.offset * coef.sum()
-        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2) + Doubt(exact, rows).of(coef)
-        return 0.5 * float(a.sum()) ** 2 / square * (1.0 - ROUNDING), exact.counter.n
+        scores = exact.scores(exact.points(of), coef, rows=of)[:, 0] + self.offset * coef.sum()
+        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2) + Doubt(exact, of).of(coef)
+        return 0.5 * float(a.sum()) ** 2 / square * (1.0 - ROUNDING)
 
 
 def best_scale(margins: Array, norm_squared: float, prices: Array) -> float:

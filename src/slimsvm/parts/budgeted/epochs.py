@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.budget import BudgetedModel, get_budget_rule
-from slimsvm.budget.budgeted_model import N_COUNTS
+from slimsvm.budget.budgeted_model import N_COUNTS, Counts
 from slimsvm.budget.steps import DUAL
 from slimsvm.core import HINGE
 from slimsvm.kernels.pairs import between
@@ -133,7 +133,7 @@ class BudgetedRun(Run):
             self.model.begin_mean()
         self._meet(order[tail:], counted)
         self.epoch += 1
-        counts = self.model.counted(counted)
+        counts = Counts.of(counted)
         self.n_changed += int(counts.changed)
         taken_away = counts.merged + counts.removed + counts.projected
         record: dict[str, Any] = {
@@ -332,7 +332,7 @@ class BudgetedRun(Run):
         elif self.solved_for is not None:
             model, finish = self.solved_for
             model = expansion(rows, model.basis, *finish.whole.coefficients(finish.best.found.u))
-        found = reported(self.problem, rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        found = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
         objective = np.nan if found is None else found
         basis_rows = self.model.basis_rows
         state = BudgetState(

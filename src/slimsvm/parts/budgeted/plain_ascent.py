@@ -186,7 +186,7 @@ class PlainAscentRun(Run):
             rows, rows.basis(basis_rows), coef[basis_rows], intercept if found is None else found.intercept
         )
         evals = rows.counter.n
-        known = reported(self.problem, rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
+        known = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
         objective = np.nan if known is None else known
         # At the optimum the two differ by rounding errors, of either sign.
         lower_bound = min(self.lower_bound, objective) if np.isfinite(self.lower_bound) else None

@@ -360,7 +360,7 @@ class CuttingPlaneRun(Run):
         model, objective, basis_rows = self.model(best, trim=not status.is_cut)
         if objective is None and self.plan.final_objective:
             look = partial(self.objective, model, best.norm_squared)
-            objective = reported(self.problem, self.kernel_rows, status, model.n_basis, look)
+            objective = reported(self.problem, status, model.n_basis, look)
         objective = np.nan if objective is None else objective
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = self.state()

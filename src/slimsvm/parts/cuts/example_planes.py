@@ -172,7 +172,7 @@ class PlanesRun(Run):
             self.book.take(self.planes)
         objective = None if self.in_step else self.judged
         if objective is None:
-            objective = reported(self.problem, self.kernel_rows, status, self.book.n_basis, self.settle)
+            objective = reported(self.problem, status, self.book.n_basis, self.settle)
         if self.average is not None:
             self.book.set(self.average)
         objective = np.nan if objective is None else objective

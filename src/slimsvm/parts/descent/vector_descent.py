@@ -372,7 +372,7 @@ class VectorDescent(Run):
                     rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
             else:
                 model, rows = self._among_all(*self._learned())
-            seen, bound = reported(self.whole, rows, status, model.n_basis, partial(self._objective, model, rows)), None
+            seen, bound = reported(self.whole, status, model.n_basis, partial(self._objective, model, rows)), None
             objective = np.nan if seen is None else seen
         used = model.coef.any(axis=1)
         if not used.all():

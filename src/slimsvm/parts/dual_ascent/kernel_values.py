@@ -13,6 +13,7 @@ from math import isqrt
 import numpy as np
 
 from slimsvm import core
+from slimsvm.core.clock import check_time
 from slimsvm.kernels import KernelRows, Points
 from slimsvm.parts.dual_ascent.dual import Slopes
 from slimsvm.parts.dual_ascent.smo import KernelBlock
@@ -533,6 +534,7 @@ class KernelTable:
             new = min(self.most, max(size, 2 * len(self.values)))
             values, row = np.zeros((new, new), self.values.dtype), np.full(new, -1)
             for part in in_pieces(self.top, PIECE // new):
+                check_time()
                 values[part, : self.top] = self.values[part, : self.top]
             row[: self.top] = self.row[: self.top]
             self.values, self.row = values, row

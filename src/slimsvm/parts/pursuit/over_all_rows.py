@@ -88,9 +88,7 @@ class OverAllRows(Run):
             fit = self.run.finish(status, history)
             rows, bound = self._all_rows(fit.model), None
             model = replace(fit.model, dtype=np.dtype(rows.dtype).name)
-            known = reported(
-                self.problem, rows, status, model.n_basis, partial(exact_objective, self.problem, rows, model)
-            )
+            known = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
             objective, state = np.nan if known is None else known, self.state_of(fit, model)
         counters = {
             "kernel_evals": evals,
