@@ -69,8 +69,22 @@ def _check_range(values: np.ndarray, n: int, name: str) -> None:
 
 # Beyond so many columns memory goes by those that occur.
 WIDE_FEATURES = 1 << 14
+# Columns for each number stored up to which a table of all columns takes less time than to sort those that occur or to
+# search among them: 24,000 numbers in 2²⁰ columns take 0.4 ms, by searching 0.7.
+TABLE_SHARE = 64
 # Squares of what stands for other columns must be finite.
 LARGEST = 1e150
+
+
+def places_of(columns: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Where each index is among increasing columns, int32; −1 where it is none of them."""
+    width = 1 + max(int(columns.max(initial=-1)), int(indices.max(initial=-1)))
+    if len(columns) and width > TABLE_SHARE * len(indices):
+        places = np.minimum(np.searchsorted(columns, indices), len(columns) - 1)
+        return np.where(columns[places] == indices, places, -1).astype(np.int32)
+    table = np.full(width, -1, np.int32)
+    table[columns] = np.arange(len(columns))
+    return table[indices]
 
 
 def seen_by(
@@ -97,24 +111,24 @@ def seen_by(
     """
     n, end = len(indptr) - 1, int(indptr[-1])
     data, indices = data[:end].astype(np.float64), indices[:end]
-    places = np.searchsorted(columns, indices)
-    known = np.zeros(end, bool)
-    if len(columns):
-        known = columns[np.minimum(places, len(columns) - 1)] == indices
+    places = places_of(columns, indices)
+    known = places >= 0
+    if known.all():
+        return data, places, indptr.astype(np.int64)
     row = np.repeat(np.arange(n), np.diff(indptr))
     rest = np.zeros(n)
-    if foreign != "products" and not known.all():
+    if foreign != "products":
         others, of = np.minimum(np.abs(data[~known]), LARGEST), row[~known]
         largest = np.zeros(n)
         np.maximum.at(largest, of, others)
         unit = np.where(largest > 0, largest, 1.0)
         sums = np.bincount(of, (others / unit[of]) ** (2 if foreign == "squares" else 1), n)
         rest = np.minimum(unit * (np.sqrt(sums) if foreign == "squares" else sums), LARGEST)
-    order = np.lexsort(
-        (np.concatenate([np.zeros(int(known.sum())), np.ones(n)]), np.concatenate([row[known], np.arange(n)]))
-    )
-    kept = np.concatenate([np.ones(int(known.sum()), bool), rest > 0])[order]
-    values = np.concatenate([data[known], rest])[order][kept]
-    numbers = np.concatenate([places[known], np.full(n, len(columns))])[order][kept]
-    lengths = np.bincount(row[known], minlength=n) + (rest > 0)
-    return values, numbers.astype(np.int32), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    has_rest = rest > 0
+    ends = np.concatenate([[0], np.cumsum(np.bincount(row[known], minlength=n) + has_rest)]).astype(np.int64)
+    values, numbers = np.empty(ends[-1]), np.full(ends[-1], len(columns), np.int32)
+    is_known = np.ones(ends[-1], bool)
+    is_known[ends[1:][has_rest] - 1] = False  # last in its row
+    values[is_known], numbers[is_known] = data[known], places[known]
+    values[~is_known] = rest[has_rest]
+    return values, numbers, ends

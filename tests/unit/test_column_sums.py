@@ -7,6 +7,7 @@ from block_rows_cases import in_blocks
 from slimsvm import SVC, LowRank
 from slimsvm.rows import ColumnSums, as_rows, keep_sums, sums_of
 from slimsvm.rows.columns import occurring
+from slimsvm.sparse_parts import places_of
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (203, 20), (5_000, 3), (410, 4_097)])
@@ -44,8 +45,12 @@ def test_a_fit_goes_through_blocks_once_for_its_width_and_its_centre(monkeypatch
 @pytest.mark.parametrize("width", [50, 400, 1_000_000])
 def test_columns_that_occur_are_found_by_a_table_and_by_sorting(width):
     columns = np.random.default_rng(0).integers(width, size=100).astype(np.int32)
-    found, places = occurring(columns, width)
+    found = occurring(columns)
     expected = np.unique(columns, return_inverse=True)
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, expected[0])
-    np.testing.assert_array_equal(places, expected[1])
+    np.testing.assert_array_equal(places_of(found, columns), expected[1])
+    some = np.arange(0, width, 3)
+    np.testing.assert_array_equal(places_of(some, columns), np.where(columns % 3, -1, columns // 3))
+    assert (places_of(found[:0], columns) == -1).all()
+    assert not len(places_of(found, columns[:0]))

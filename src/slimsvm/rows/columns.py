@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from slimsvm import core
 from slimsvm.rows.arrays import Rows, SparseRows, as_csr, is_sparse
-from slimsvm.sparse_parts import WIDE_FEATURES, seen_by
+from slimsvm.sparse_parts import TABLE_SHARE, WIDE_FEATURES, places_of, seen_by
 
 Array = np.ndarray
 
@@ -50,7 +50,7 @@ class Columns:
         width = matrices[0].shape[1]
         if width <= WIDE_FEATURES or not all(is_sparse(X) for X in matrices):
             return None
-        index = occurring(np.concatenate([as_csr(X).indices for X in matrices]), width)[0]
+        index = occurring(np.concatenate([as_csr(X).indices for X in matrices]))
         return cls(index, width) if 2 * len(index) <= width else None
 
     @classmethod
@@ -61,8 +61,7 @@ class Columns:
     def narrow(self, X: Any) -> sp.csr_array:
         """A matrix with these columns alone; no other column may occur in it."""
         X = as_csr(X)
-        places = np.searchsorted(self.index, X.indices).astype(np.int32)
-        return sp.csr_array((X.data, places, X.indptr), shape=(X.shape[0], len(self.index)))
+        return sp.csr_array((X.data, places_of(self.index, X.indices), X.indptr), shape=(X.shape[0], len(self.index)))
 
     def seen(self, X: Any, foreign: str) -> sp.csr_array:
         """Any rows reduced to these columns, and one more that stands for all others (`seen_by`)."""
@@ -77,19 +76,13 @@ class Columns:
         return sp.csr_array((X.data, self.index[X.indices].astype(dtype), X.indptr), (X.shape[0], self.n_features))
 
 
-# Columns for each number stored up to which a table of all columns takes less time than to sort those that occur: at 5
-# as long, at 0.3 a tenth.
-TABLE_SHARE = 4
-
-
-def occurring(columns: Array, width: int) -> tuple[Array, Array]:
-    """The distinct columns of some below ``width``, int64 and in their order, and the place of each among them."""
-    if width > TABLE_SHARE * len(columns):
-        found, places = np.unique(columns, return_inverse=True)
-        return found.astype(np.int64), places
+def occurring(columns: Array) -> Array:
+    """The distinct columns of some, int64 and in their order."""
+    if (width := 1 + int(columns.max(initial=-1))) > TABLE_SHARE * len(columns):
+        return np.unique(columns).astype(np.int64)
     occurs = np.zeros(width, bool)
     occurs[columns] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[columns]
+    return np.flatnonzero(occurs)
 
 
 # Values of rows that are compared side by side.
@@ -164,9 +157,10 @@ def feature_widths(rows: Rows) -> np.ndarray:
     if not parts:
         return np.zeros(0)
     if is_sparse(parts[0]):
-        features, places = occurring(np.concatenate([X.indices for X in parts]), rows.n_features)
+        columns = np.concatenate([X.indices for X in parts])
+        features = occurring(columns)
         widths = np.zeros(len(features))
-        np.maximum.at(widths, places, np.abs(np.concatenate([X.data for X in parts])))
+        np.maximum.at(widths, places_of(features, columns), np.abs(np.concatenate([X.data for X in parts])))
         return widths
     highest = np.max([X.max(axis=0) for X in parts], axis=0).astype(np.float64)
     return highest - np.min([X.min(axis=0) for X in parts], axis=0)
