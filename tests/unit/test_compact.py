@@ -10,7 +10,8 @@ from threadpoolctl import threadpool_info
 import slimsvm
 from kernel_cases import NO_DERIVATIVE
 from slimsvm import SVC, SVR, Compact, Exact, rows
-from slimsvm.kernels import RBF
+from slimsvm.bases.distance import Distance
+from slimsvm.kernels import RBF, EvalCounter
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
@@ -72,9 +73,11 @@ def test_few_vectors_do_as_well(fitted):
 
 def test_what_was_tried_is_told(fitted, capsys):
     last = fitted.validation_[-1]
-    assert list(last) == ["n_basis", "vectors", "multi_class", "error", "extra_error", "standard_error", "allowed"]
+    numbers = ["error", "extra_error", "standard_error", "allowed", "missed_by"]
+    assert list(last) == ["n_basis", "vectors", "multi_class", *numbers]
     assert last["extra_error"] + last["standard_error"] <= last["allowed"] <= 0.0025
     assert all(trial["extra_error"] + trial["standard_error"] > trial["allowed"] for trial in fitted.validation_[:-1])
+    assert [trial["missed_by"] > 0 for trial in fitted.validation_] == [True] * (len(fitted.validation_) - 1) + [False]
     errors = [record["held_out_error"] for record in fitted.history_ if "held_out_error" in record]
     assert errors[1:] == [trial["error"] for trial in fitted.validation_]
     X, y = moons(600)
@@ -158,7 +161,7 @@ def test_newtons_method_begins_near_to_the_exact_machine_of_the_same_task(
 
     monkeypatch.setattr(size_search.LowRank, "solve", noting)
     monkeypatch.setattr(size_search.SizeSearch, "_may_ascend", lambda *args: False)
-    settings_of_estimators(SizeSettings(first=first))  # so few that of several classes a score each is tried, too
+    settings_of_estimators(SizeSettings(first, 1))  # so few that of several classes a score each is tried, too
     X, y = data()
     SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
     assert begun
@@ -194,15 +197,63 @@ def test_what_a_search_takes_is_foreseen(monkeypatch, factor, settings_of_estima
 
     def noting(search):
         try_sizes(search)
-        seen.append((search._taken(), search._exact_work(), len(search.trials)))
+        seen.append((search._taken(), search._left(), len(search.trials)))
 
     none_will_do(monkeypatch)
     settings_of_estimators(MoveSettings(quick_work=0.0))
     monkeypatch.setattr(compact._Search, "try_sizes", noting)
     X, y = moons(6000)
     SVC(C=10.0, gamma=1.0, solver=Compact(search_factor=factor), random_state=0).fit(X, y)
-    ((taken, exact, n_trials),) = seen
-    assert n_trials == 1 or taken <= 1.1 * factor * exact
+    ((taken, left, n_trials),) = seen
+    assert n_trials == 1 or taken <= 1.1 * (taken + left)
+
+
+def test_vectors_of_a_later_part_begin_at_those_of_the_first(monkeypatch):
+    begun, moved = [], reduced_models.Mover.moved
+
+    def noting(mover, distance, basis, k, room):
+        begun.append(basis)
+        return moved(mover, distance, basis, k, room)
+
+    monkeypatch.setattr(reduced_models.Mover, "moved", noting)
+    monkeypatch.setattr(Trial, "is_decided", lambda *args: False)
+    search_of_moons = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(*moons(600))
+    assert begun[0] is None
+    assert begun[1] is begun[2]
+    assert len(begun[1]) == search_of_moons.validation_[0]["n_basis"]
+
+
+def test_the_best_of_models_that_will_not_do_is_told(monkeypatch):
+    none_will_do(monkeypatch)
+    clf = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(*moons(600))
+    best = min(clf.validation_, key=lambda trial: trial["missed_by"])
+    assert best["missed_by"] == best["extra_error"] + best["standard_error"] + 1.0
+    told = f"none does (best {best['n_basis']} {best['vectors']}, {best['extra_error']:.2g} ± "
+    assert told in clf.history_[-1]["search"]
+
+
+@pytest.mark.parametrize("has_directions", [True, False])
+def test_vectors_of_many_features_move_along_directions(has_directions):
+    """Rows of 240 features that vary along a few, and rows that vary along all."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(2500, 2))
+    X = Z @ rng.normal(size=(2, 240)) + (0.01 if has_directions else 3.0) * rng.normal(size=(2500, 240))
+    X, labels = X.astype(np.float32), np.where(Z[:, 0] * Z[:, 1] > 0, 1, -1)
+    task, kernel = Binary(), RBF(1 / (240 * X.var()))
+    problem = Problem(as_rows(X), task.encode(labels, None), task, kernel)
+    exact = Exact().solve(problem).model
+    mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
+    assert (mover.directions is not None) == has_directions
+    moved, plain = mover.moved(mover.distance(exact), None, 10, 1e12), Distance(exact, None, 1, EvalCounter())
+    distances = [plain.value_and_gradient(np.float64(basis))[0] for basis in (exact.basis[:10], moved)]
+    assert moved.shape == (10, 240)
+    assert distances[1] < 0.8 * distances[0]
+    if has_directions:
+        seen = mover.directions.of_vectors(moved)
+        np.testing.assert_allclose(mover.directions.lifted(seen), moved, atol=1e-4)
+        value, gradient = mover.distance(exact).value_and_gradient(seen)
+        assert value == pytest.approx(distances[1], rel=0.01)
+        assert not gradient[:, -1].any()
 
 
 def test_the_rows_held_out_are_the_same_whatever_the_vectors_are():
@@ -216,7 +267,7 @@ def test_the_rows_held_out_are_the_same_whatever_the_vectors_are():
 
 
 def test_pairs_of_classes_or_a_score_each_whichever_errs_less(settings_of_estimators):
-    settings_of_estimators(SizeSettings(first=4))  # so few that pairs do not do, and both are tried
+    settings_of_estimators(SizeSettings(4, 1))  # so few that pairs do not do, and both are tried
     X, y = three_classes()
     clf = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
     tried = {trial["multi_class"]: trial["error"] for trial in clf.validation_}
@@ -435,7 +486,8 @@ def test_a_file_keeps_the_solver(tmp_path):
 
 
 def test_the_first_number_of_vectors():
-    assert [first_size(last) for last in (0, 1, 35, 36, 400)] == [0, 1, 35, 25, 25]
+    assert [first_size(last, 2) for last in (0, 1, 35, 36, 400)] == [0, 1, 35, 25, 25]
+    assert [first_size(400, n_classes) for n_classes in (0, 3, 5, 6, 26)] == [25, 25, 25, 30, 130]
 
 
 def test_the_next_number_of_vectors_goes_by_how_far_the_best_is_from_allowed():

@@ -1,27 +1,29 @@
 r"""As few vectors as will do: what ``max_basis="auto"`` stands for.
 
     hold out a part of the rows; solve for the others exactly: errors e*_i on the rows held out, k* vectors
-    for k = 25, …, k*/4, each 2 to 6 times the one before, by how far that was from what is allowed:
+    for k = 25 (5 for each of many classes), …, k*/4, k*/3, each 2 to 6 times the one before, by how far that was from
+    what is allowed:
         move k vectors, the ones before and some of the exact machine's, until the model over them is near to that
         machine; solve for their coefficients: errors e_i
         take k if mean(e − e*) + its standard error ≤ min(max_extra_error, mean(e*)/2)
-        if not, learn the vectors further, in a few sweeps over the rows, and see again
+        if they surely err more, learn them further, in a few sweeps over the rows, and see again
     solve for all rows exactly, move the vectors to be near to that machine, solve for their coefficients;
     of learned vectors: learn them further from all rows
     without such k: the exact machine of all rows
 
 The errors are those of the same rows, so that what is chance in one is in the other too, and with few rows, where much
 is chance, the standard error asks for more vectors. Up to 5,000 rows all of them are held out in turn, a third at a
-time, until a trial is decided. Coefficients are those of the convex problem over the vectors at twice the price (pairs
-of classes: four times): few vectors need a longer w than many for the same function. Where that would take longer than
-the exact machine they are those of the nearest model (`bases.distance`). Where classes may have a score each instead of
-pairs, and that is quick, both are tried. Of several kinds tried with as many vectors, a later one is taken only if it
-errs less than the first beyond chance: each has its own chance to look good.
+time, until a trial is decided, and vectors of a later part begin at those of the first. Coefficients are those of the
+convex problem over the vectors at twice the price (pairs of classes: four times): few vectors need a longer w than many
+for the same function. Where that would take longer than the exact machine they are those of the nearest model
+(`bases.distance`). Where classes may have a score each instead of pairs, and that is quick, both are tried. Of several
+kinds tried with as many vectors, a later one is taken only if it errs less than the first beyond chance: each has its
+own chance to look good.
 
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
 model is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the
-same model, and the same rows are held out whatever it is. Sizes that would take more than is left of ``search_factor``
-times what the exact machines took are not begun.
+same model, and the same rows are held out whatever it is. Sizes and parts that would take more than is left of
+``search_factor`` times what the exact machine of all rows takes are not begun.
 
 Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
 
@@ -58,7 +60,7 @@ from slimsvm.parts.solver import Callback, Solver, nothing
 from slimsvm.rows import is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
-from slimsvm.size_search.trials import LAST_SHARE, Trial
+from slimsvm.size_search.trials import LARGE_SHARE, Trial, nearest
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.sampled_cuts import ExactCuts, ViolatedCuts
 from slimsvm.tasks import Task, losses
@@ -112,8 +114,8 @@ class Compact(Solver):
         also limited by half of the exact machine's error, and by a tenth of its gain over a constant. The estimated
         extra error plus one standard error must not exceed it, so few rows lead to more vectors.
     search_factor : float, default=4.0
-        Budget of the search, in units of the work of the exact machines it is compared with. Work counts kernel
-        evaluations, and other work by the evaluations that take as long. Sizes that do not fit are not tried.
+        Budget of the search, in units of the work of the exact machine of all rows, which comes on top. Work counts
+        kernel evaluations, and other work by the evaluations that take as long. Sizes that do not fit are not tried.
     learn_metric : bool, default=False
         `Refine` learns the vectors with one scale per feature, from the given kernel on, and they are compared with
         the exact machine of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
@@ -122,8 +124,9 @@ class Compact(Solver):
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
     and at the end "exact machine" and "all rows". Trials are in ``validation_`` of the estimator, with ``n_basis``,
-    ``multi_class`` ("ovo" if coefficients belong to pairs of classes), ``error``, ``extra_error``, ``standard_error``
-    and ``allowed``. In the last record, ``search`` says what was tried and with what result; ``verbose`` prints it.
+    ``multi_class`` ("ovo" if coefficients belong to pairs of classes), ``error``, ``extra_error``, ``standard_error``,
+    ``allowed`` and ``missed_by``: extra and standard error beyond what is allowed, 0 if they are within. In the last
+    record, ``search`` says what was tried and with what result; ``verbose`` prints it.
 
     References
     ----------
@@ -185,7 +188,7 @@ class _Search(SizeSearch):
             if not self.parts:
                 raise
             return self._cut_short(Status.INTERRUPTED)
-        self.search += ": none does, all rows are solved exactly"
+        self.search += f": none does ({nearest(self.trials)}), all rows are solved exactly"
         return self._end(self._exact_of_all(self.problem.task))
 
     # -- the end ---------------------------------------------------------------------------------------------------
@@ -200,7 +203,7 @@ class _Search(SizeSearch):
             exact = self.heed(self._exact_of_all(measured_by(self.problem.task)))
             known = float(np.mean([part.exact.model.n_basis for part in self.parts]))
             growth = max(1.0, exact.model.n_basis / known) ** 0.5
-            k = max(basis.shape[0], round(min(basis.shape[0] * growth, LAST_SHARE * exact.model.n_basis)))
+            k = max(basis.shape[0], round(min(basis.shape[0] * growth, LARGE_SHARE * exact.model.n_basis)))
             begin, distance = None if is_sparse(basis) else basis, self.mover.distance(exact.model)
             basis = self.mover.moved(distance, begin, k, self.exact_evals)
             bound = exact.lower_bound if measured_by(self.problem.task) == machine.task else None

@@ -1,7 +1,8 @@
 """Vectors that are moved until the model over them is near to an exact machine, and the nearest model's coefficients.
 
-They begin at random vectors of that machine and move together, by L-BFGS on `bases.distance`. Rows of text, and kernels
-without a derivative, have theirs found one by one (`bases.reduced_set`).
+They begin at random vectors of that machine and move together, by L-BFGS on `bases.distance`. Where rows have many
+features they move along principal directions of these (`parts.principal_directions`). Rows of text, and kernels without
+a derivative, have theirs found one by one (`bases.reduced_set`).
 
 Burges, "Simplified Support Vector Decision Rules", ICML 1996.
 """
@@ -16,8 +17,9 @@ import numpy as np
 from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import get_preimage
 from slimsvm.bases.reduced_set import greedy
-from slimsvm.kernels import EvalCounter
+from slimsvm.kernels import RBF, EvalCounter, KernelRows
 from slimsvm.model import KernelExpansion
+from slimsvm.parts.principal_directions import search_for
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import is_sparse, is_text
 from slimsvm.solvers.exact import Exact
@@ -75,7 +77,7 @@ def machine_problem(problem: Problem, task: Task) -> Problem:
 @dataclass(frozen=True)
 class MoveSettings:
     """How far vectors are moved; docs/experiments/automatic_choice.md, "The search in one to five times", settles steps
-    and costs. The others were chosen, not measured.
+    and costs, "Not giving up" the sums. The others were chosen, not measured.
     """
 
     # Steps of L-BFGS on the first vectors, and whenever some more join them.
@@ -92,7 +94,7 @@ class MoveSettings:
     value_cost: float = 40
     quick_work: float = 1.2e9
     # Functions of more pairs of classes than this are moved towards by as many random sums of them.
-    sketch: int = 16
+    sketch: int = 48
     # Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
     most_preimages: int = 50
 
@@ -101,6 +103,16 @@ def quick_evals(problem: Problem) -> float:
     """Kernel evaluations that take so little that nothing is spared: the fewer, the more features rows have."""
     own = problem.settings_of(MoveSettings)
     return own.quick_work / (own.value_cost + problem.rows.n_stored / problem.rows.n_rows)
+
+
+class DistanceAlong(Distance):
+    """The distance between models that are seen along principal directions; vectors stay in what these span."""
+
+    def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
+        """D and its gradient (k, q + 1), whose last column is 0: how far a vector is from the directions."""
+        value, gradient = super().value_and_gradient(basis)
+        gradient[:, -1] = 0.0
+        return value, gradient
 
 
 class Mover:
@@ -122,6 +134,14 @@ class Mover:
     def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter):
         self.problem, self.rng, self.counter = problem, rng, counter
         self.work, self.settings = 0.0, problem.settings_of(MoveSettings)
+        rows = problem.bind()
+        search = search_for("auto", 0, problem)
+        self.directions, self.centre = None if search is None else search.find(rows, rng), rows.centre
+        # Kernel values along directions take so much of the time of others.
+        self.share = 1.0
+        if self.directions is not None:
+            cost = self.settings.value_cost
+            self.share = (cost + self.directions.V.shape[1]) / (cost + rows.n_features)
 
     def distance(self, exact: KernelExpansion) -> Distance:
         """How far models are from an exact one, or from some random sums of its functions."""
@@ -129,7 +149,11 @@ class Mover:
         if m > n_sums:
             mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, n_sums)) / np.sqrt(n_sums))
             exact = replace(exact, coef=mixed, intercept=np.zeros(n_sums))
-        return self._distance(exact, np.float32)
+        if self.directions is None:
+            return self._distance(exact, np.float32)
+        rows = KernelRows(exact.kernel, exact.basis, dtype=np.float32, n_jobs=self.problem.n_jobs, centre=self.centre)
+        exact = replace(exact, basis=self.directions.seen(rows), kernel=RBF(1.0))
+        return DistanceAlong(exact, None, self.problem.n_jobs, self.counter, np.float32)
 
     def near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
         """The model over given vectors that is nearest to an exact one."""
@@ -155,21 +179,27 @@ class Mover:
         steps, work = self._steps(V, have, k, room)
         more: Any = V[np.sort(self.rng.choice(V.shape[0], max(0, min(k, V.shape[0]) - have), replace=False))]
         more = more.toarray() if is_sparse(more) else more
+        along = self.directions
+        if along is not None:
+            more[:, -1] = 0.0
+            basis = None if basis is None else along.of_vectors(basis)
         basis = np.asarray(more if basis is None else np.vstack([basis, more]), dtype=np.float64)
-        self.work += steps * work
-        return descend(distance, basis, steps)[0] if steps else basis
+        before = self.counter.n
+        basis = descend(distance, basis, steps)[0] if steps else basis
+        self.work += steps * work - (1.0 - self.share) * (self.counter.n - before)
+        return basis if along is None else along.lifted(basis)
 
     def expected(self, V: Any, have: int, k: int, room: float) -> float:
         """What it takes to move k vectors towards a machine of vectors V, where ``have`` of them were moved before."""
         if is_text(V) or not self.problem.kernel.has_gradient:
             return 0.0
         steps, work = self._steps(V, have, k, room)
-        return steps * work + self.settings.evals_per_step * (steps + 1) * k * (V.shape[0] + k)
+        return steps * work + self.share * self.settings.evals_per_step * (steps + 1) * k * (V.shape[0] + k)
 
     def _steps(self, V: Any, have: int, k: int, room: float) -> tuple[int, float]:
         """How many steps there is room for, and what each takes."""
         own = self.settings
-        work = k * (own.move_cost * float(V.shape[0]) + own.factor_cost * float(k) ** 2)
+        work = self.share * k * (own.move_cost * float(V.shape[0]) + own.factor_cost * float(k) ** 2)
         most = own.more_steps if have else own.first_steps
         return min(int(max(quick_evals(self.problem), room) / work), most), work
 

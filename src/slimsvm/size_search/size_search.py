@@ -31,6 +31,7 @@ from slimsvm.size_search.reduced_models import (
 )
 from slimsvm.size_search.trials import (
     BESIDE_SHARE,
+    LARGE_SHARE,
     LAST_SHARE,
     NEWTON_SHARE,
     PAIR_SHARE,
@@ -181,8 +182,10 @@ class SizeSearch(SearchWork):
         self.exact_evals = self._exact_work()
         allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
         self.search = told(self.trials, n_exact, error, allowed)
-        last = int(LAST_SHARE * n_exact * (len(part.index) / self.problem.rows.n_rows) ** -self.settings.growth)
-        k: int | None = first_size(last, self.of_sizes)
+        n_of_all = n_exact * (len(part.index) / self.problem.rows.n_rows) ** -self.settings.growth
+        large, last = int(LARGE_SHARE * n_of_all), int(LAST_SHARE * n_of_all)
+        n_classes = 0 if self.problem.task.has_targets else len(np.unique(self.problem.examples.labels))
+        k: int | None = first_size(large, n_classes, self.of_sizes)
         if k and self.known is not None:
             k = max(k, min(self.known, last))
         while k and self._machines(k) and not self._is_hopeless(last):
@@ -193,7 +196,7 @@ class SizeSearch(SearchWork):
             self.search = told(self.trials, n_exact, error, self.tried[-1].allowed)
             if self.best is not None and self.best[0].will_do:
                 break
-            k = self._within_room(next_size(k, last, self.tried, before, self.of_sizes))
+            k = self._within_room(next_size(k, large if k < large else last, self.tried, before, self.of_sizes))
 
     def _within_room(self, k: int | None) -> int | None:
         """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
@@ -227,7 +230,7 @@ class SizeSearch(SearchWork):
             if first is not None and trial.is_sure:
                 self.has_scores = True
             first = errors if first is None else first
-            if not trial.will_do and self._may_learn(machine, k):
+            if trial.fails and self._may_learn(machine, k):
                 least = min(tried.extra_error for tried in self.tried)
                 trial, _ = self._trial(Machine(machine.task, LEARNED), k, first)
                 self.learns, self.leads = trial.extra_error < least, self.leads + 1 if trial.is_sure else 0
@@ -243,6 +246,8 @@ class SizeSearch(SearchWork):
         """
         found, models = list[Array](), list[KernelExpansion]()
         for number in range(len(self.splits)):
+            if number and not self._has_room_for_part(machine, k, number):
+                break
             part = self._part(number)
             models.append(self._model(machine, part, k))
             found.append(self._errors(machine.task, models[-1], part))
@@ -313,8 +318,8 @@ class SizeSearch(SearchWork):
         if part.size != k:
             if part.distance is None:
                 part.distance = self.mover.distance(part.exact.model)
-            room = self.exact_evals
-            part.basis, part.size = self.mover.moved(part.distance, part.basis, k, room), k
+            begin = part.basis if part is self.parts[0] else self.parts[0].basis
+            part.basis, part.size = self.mover.moved(part.distance, begin, k, self.exact_evals), k
         if machine.way == SOLVED:
             part.model = self.solved(machine, part.problem, part.basis, stage, part.exact.model)
         else:

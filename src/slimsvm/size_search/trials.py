@@ -23,8 +23,8 @@ Array = np.ndarray
 # Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
 # fifth if that is more, at most MAX_HELD.
 FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
-# Of the exact machine's vectors, the share that is tried last.
-LAST_SHARE = 0.245
+# Of the exact machine's vectors, the share that is tried before more are, and the most.
+LARGE_SHARE, LAST_SHARE = 0.245, 1 / 3
 # Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
 EARLY = 2.0
 # Standard errors of the paired difference by which one of two trials errs surely less.
@@ -37,8 +37,9 @@ ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
 class SizeSettings:
     """Which numbers of vectors are tried; docs/experiments/automatic_choice.md settles the rates."""
 
-    # The first number, and the factors to the next at least and at most.
+    # The first number, at least so many for each of several classes, and the factors to the next at least and at most.
     first: int = 25
+    first_of_class: int = 5
     factor: float = 2
     most_factor: float = 6
     # In between, the upper end is taken to fall with this power of their number, or with a lower one that was seen,
@@ -113,13 +114,27 @@ class Trial:
         n_held : int
             Rows that were seen: a difference of less than one of them is not known.
         """
-        if self.extra_error - self.standard_error > self.allowed:
-            return True
-        return self.extra_error + EARLY * max(self.standard_error, 1.0 / n_held) <= self.allowed
+        return self.fails or self.extra_error + EARLY * max(self.standard_error, 1.0 / n_held) <= self.allowed
+
+    @property
+    def fails(self) -> bool:
+        """Whether even the lower end of the extra error is not allowed."""
+        return self.extra_error - self.standard_error > self.allowed
+
+    @property
+    def missed_by(self) -> float:
+        """By how much the upper end is more than is allowed; 0 where it is not."""
+        return max(0.0, self.upper - self.allowed)
 
     def as_dict(self) -> dict[str, Any]:
         """For ``validation_``."""
-        return {name: value for name, value in vars(self).items() if name != "is_sure"}
+        found = {name: value for name, value in vars(self).items() if name != "is_sure"}
+        return found | {"missed_by": self.missed_by}
+
+    @property
+    def name(self) -> str:
+        """How many vectors of which kind."""
+        return f"{self.n_basis} {self.vectors}{'' if self.multi_class is None else f' ({self.multi_class})'}"
 
 
 def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
@@ -143,9 +158,10 @@ def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tu
     return [(np.sort(order[~held]), np.sort(order[held])) for held in helds]
 
 
-def first_size(last: int, settings: SizeSettings = USUAL) -> int:
+def first_size(last: int, n_classes: int, settings: SizeSettings = USUAL) -> int:
     """The number of vectors to begin with, where ``last`` are the most."""
-    return settings.first if last > 1.4 * settings.first else last
+    first = settings.first if n_classes <= 2 else max(settings.first, settings.first_of_class * n_classes)
+    return first if last > 1.4 * first else last
 
 
 def next_size(
@@ -226,13 +242,17 @@ def allowed_error(error: float, max_extra_error: float, problem: Problem) -> flo
 
 def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str:
     """What was tried, in a line."""
-    tried = ", ".join(
-        f"{trial.n_basis} {trial.vectors}{'' if trial.multi_class is None else f' ({trial.multi_class})'} "
-        f"{trial.error:.4g} ± {trial.standard_error:.2g}"
-        for trial in trials
-    )
+    tried = ", ".join(f"{trial.name} {trial.error:.4g} ± {trial.standard_error:.2g}" for trial in trials)
     most = f"at most {allowed:.2g} more will do"
     return f"error on rows held out: exact machine ({n_exact} vectors) {error:.4g}, {most}; {tried or 'none tried'}"
+
+
+def nearest(trials: list[Trial]) -> str:
+    """By how much the best of trials that will not do misses what is allowed."""
+    if not trials:
+        return "none tried"
+    best = min(trials, key=lambda trial: trial.missed_by)
+    return f"best {best.name}, {best.extra_error:.2g} ± {best.standard_error:.2g} more"
 
 
 # -- What a search for few vectors takes, in kernel evaluations, and what it may: no clock is asked --------------------
@@ -241,10 +261,11 @@ def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str
 # time, and "Work of the sweeps counted as kernel evaluations alone" SWEEP_COST.
 # What takes as long as kernel evaluations: Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of
 # n·k² multiply-adds (``MoveSettings.value_cost`` of them and one for each feature are an evaluation); pairs of classes
-# take PAIR_COST evaluations for each of their n·k numbers and WHITEN_COST for each of n·k².
-NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 10, 250, 6, 0.04
-# An exact machine of pairs of classes, which share kernel values, takes this many times as long as these.
-PAIRS_SHARE = 2
+# take PAIR_COST multiply-adds for each of their n·k numbers and WHITEN_COST for each of n·k².
+NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 10, 250, 340, 2.3
+# An exact machine of pairs of classes, which share kernel values, takes this many times as long as these. What exact
+# machines take grows with this power of the rows.
+PAIRS_SHARE, WORK_GROWTH = 2, 1.2
 # How many times as long as an exact machine of a part Newton's method (beside pairs of classes, too), pairs of classes
 # and sweeps over the rows may take in a trial.
 NEWTON_SHARE, BESIDE_SHARE, PAIR_SHARE, LEARN_SHARE = 1.5, 0.5, 2.0, 3.0
@@ -286,6 +307,7 @@ class SearchWork:
 
     mover: Mover
     trials: list[Trial]
+    settings: Any
 
     def __init__(self, problem: Problem, solver: Any):
         self.problem, self.solver = problem, solver
@@ -298,22 +320,36 @@ class SearchWork:
         return evals * (PAIRS_SHARE if self.parts[0].problem.task.class_pairs() else 1)
 
     def _taken(self) -> float:
-        """What the search has taken beside the exact machines, in kernel evaluations that take as long."""
+        """What the search has taken, exact machines of parts included, in kernel evaluations that take as long."""
         exact = float(sum(part.exact.counters["kernel_evals"] for part in self.parts))
-        return self.counter.n - exact + self.other_work + self.mover.work
+        return self.counter.n - exact + self._exact_work() + self.other_work + self.mover.work
+
+    def _left(self) -> float:
+        """What is left of ``search_factor`` times what the exact machine of all rows is expected to take."""
+        n = min(self.problem.rows.n_rows, self.settings.most_rows)
+        of_all = self.exact_evals * (n / len(self.parts[0].index)) ** WORK_GROWTH
+        return self.solver.search_factor * max(quick_evals(self.problem) / 2, of_all) - self._taken()
 
     def _has_room(self, machine: Machine, k: int) -> bool:
-        """Whether k vectors stay within ``search_factor``, by what they are expected to take; the first always do."""
-        part, task = self.parts[0], machine.task
-        expected = 0.0
-        if not self.solver.learn_metric and part.size != k:
+        """Whether k vectors stay within ``search_factor``, of parts and then of all rows; the first always do."""
+        n_times, is_moved = len(self.parts) + 1, self.parts[0].size == k
+        return not self.trials or n_times * self._expected(machine, k, is_moved) <= self._left()
+
+    def _has_room_for_part(self, machine: Machine, k: int, number: int) -> bool:
+        """Whether k vectors of one more part do, whose exact machine may be one more, too."""
+        exact = 0.0 if number < len(self.parts) else self.exact_evals
+        return exact + 2 * self._expected(machine, k, is_moved=False) <= self._left()
+
+    def _expected(self, machine: Machine, k: int, is_moved: bool) -> float:
+        """What k vectors of a part are expected to take, in kernel evaluations."""
+        part, expected = self.parts[0], 0.0
+        if not self.solver.learn_metric and not is_moved:
             expected += self.mover.expected(part.exact.model.basis, part.size, k, self.exact_evals)
         if machine.way == SOLVED:
-            expected += self._solving(task, part.problem, k)
+            expected += self._solving(machine.task, part.problem, k)
         elif machine.way == LEARNED:
             expected += SWEEP_COST * SWEEPS * k * part.problem.rows.n_rows
-        room = self.solver.search_factor * max(quick_evals(self.problem) / 2, self._exact_work())
-        return not self.trials or self._taken() + expected * len(self.parts) <= room
+        return expected
 
     def _is_quick(self, task: Task, k: int, share: float) -> bool:
         """Whether coefficients of k vectors take at most ``share`` times as long as an exact machine, or little."""
@@ -322,12 +358,12 @@ class SearchWork:
     def _solving(self, task: Task, problem: Problem, k: int) -> float:
         """What solving for coefficients takes, in kernel evaluations."""
         n = problem.rows.n_rows
+        evaluation = problem.settings_of(MoveSettings).value_cost + problem.rows.n_stored / n
         if task.class_pairs() or self._may_ascend(task):
             n_pairs_of_row = len(np.unique(problem.examples.labels)) - 1.0
-            return n * k * (PAIR_COST * n_pairs_of_row + WHITEN_COST * k)
-        value_cost = problem.settings_of(MoveSettings).value_cost
+            return n * k * (PAIR_COST * n_pairs_of_row + WHITEN_COST * k) / evaluation
         passes = NEWTON_PASSES if task.n_outputs == 1 else CLASS_PASSES
-        return passes * n * task.n_outputs * float(k) ** 2 / (value_cost + problem.rows.n_stored / n)
+        return passes * n * task.n_outputs * float(k) ** 2 / evaluation
 
     def _is_swept_quickly(self, k: int) -> bool:
         """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact machine, or little."""
