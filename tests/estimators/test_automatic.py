@@ -146,6 +146,7 @@ def test_a_cap_of_auto_searches_for_few_vectors(kernel, task):
         ("auto", None, False, True, "crammer-singer"),
         ("exact", None, False, False, "ovo"),
         (Compact(), None, False, False, "either"),
+        (Compact(max_basis=10), None, False, False, "ovo"),
         (Exact(), None, False, False, "ovo"),
         ("refine", None, False, False, "crammer-singer"),
         (Refine(), None, False, False, "crammer-singer"),

@@ -119,7 +119,8 @@ def test_what_multi_class_means():
     assert SVC(solver="exact").fit(X, y).basis_coef_.shape[1] == 6
     assert SVC().fit(X, y).basis_coef_.shape[1] == 6
     assert SVC(cost_matrix=1 - np.eye(4)).fit(X, y).basis_coef_.shape[1] == 4
-    assert SVC(max_basis=20, random_state=0).fit(X, y).basis_coef_.shape[1] == 4
+    assert SVC(max_basis=20, random_state=0).fit(X, y).basis_coef_.shape[1] == 6
+    assert SVC(solver="refine", random_state=0).fit(X, y).basis_coef_.shape[1] == 4
     assert SVC(multi_class="crammer-singer").fit(X, y).basis_coef_.shape[1] == 4
     with pytest.raises(ValueError, match="found Multiclass"):
         SVC(solver="exact", multi_class="crammer-singer").fit(X, y)

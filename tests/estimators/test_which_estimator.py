@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import slimsvm
+from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import ChoiceSettings
 from slimsvm.rows import MAX_SPARSE_FEATURES
 
@@ -47,9 +48,13 @@ def labels_of(kind):
 
 
 @pytest.mark.parametrize(("estimator", "rows", "y", "solver", "several"), LINES)
-def test_the_solver_that_the_table_names(estimator, rows, y, solver, several, tmp_path, settings_of_estimators):
+def test_the_solver_that_the_table_names(
+    estimator, rows, y, solver, several, tmp_path, settings_of_estimators, monkeypatch
+):
     if rows == "over 300,000":
         settings_of_estimators(ChoiceSettings(most_cut_rows=N - 1))
+    if rows == "over 20,000":
+        monkeypatch.setattr(automatic, "MOST_REDUCED", N - 1)
     if rows == "over 10¹² kernel values":
         settings_of_estimators(ChoiceSettings(most_evals=1.0, sample=N // 2))
     labels = labels_of(y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import combinations
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm import editing, solvers, tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
-from slimsvm.estimators._shared.automatic import resolve_multi_class
+from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
 from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
 from slimsvm.estimators._shared.input_checks import (
     check_cost_matrix,
@@ -72,8 +73,9 @@ class SVC(ClassifierMixin, KernelEstimator):
         "crammer-singer" is one problem with a score for each class. "ovo" is LIBSVM's: one problem for each pair
         (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for a, over a basis that the pairs
         share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 lines. "auto" takes "ovo"
-        with the exact solver (unless there is a ``cost_matrix``), the one with fewer errors with ``max_basis="auto"``,
-        and "crammer-singer" with others. ``multi_class_`` says which.
+        with the exact solver (unless there is a ``cost_matrix``) and where ``max_basis`` vectors are moved ones of it,
+        the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" with others. ``multi_class_`` says
+        which.
     warm_start
 
     Attributes
@@ -174,7 +176,7 @@ class SVC(ClassifierMixin, KernelEstimator):
             self._solve(X, y, task.encode(y, weights), task, weights, index)
             return self
         self.classes_, codes = found_classes(y)
-        multi_class = self._resolve_multi_class()
+        multi_class = self._resolve_multi_class(X, weights)
         self.multi_class_ = "ovo" if multi_class == "either" else multi_class
         if len(self.classes_) < 2:
             found = f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}"
@@ -272,12 +274,16 @@ class SVC(ClassifierMixin, KernelEstimator):
             return tasks.Multiclass(k, cost)
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
-    def _resolve_multi_class(self) -> str:
+    def _resolve_multi_class(self, X, weights) -> str:
         """The value of ``multi_class``, or what "auto" stands for."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
         if self.multi_class != "auto":
             return self.multi_class
-        return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, self.cost_matrix is not None)
+        is_reduced = isinstance(self.solver, str) and self.solver == "auto" and isinstance(self.max_basis, Integral)
+        if is_reduced and len(self.classes_) > 2:
+            is_reduced = reduces(as_rows(X), self._resolve_kernel(X, weights))
+        has_costs = self.cost_matrix is not None
+        return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, has_costs, is_reduced)
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """The task of a loss over all rows."""
@@ -354,7 +360,7 @@ class SVC(ClassifierMixin, KernelEstimator):
             found = np.unique(y if classes is None else np.asarray(classes))
             if len(found) < 2:
                 raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
-            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class()
+            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class(X, None)
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
         if self.loss == "ramp":

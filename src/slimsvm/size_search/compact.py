@@ -20,6 +20,9 @@ for the same function. Where that would take longer than the exact machine they 
 kinds tried with as many vectors, a later one is taken only if it errs less than the first beyond chance: each has its
 own chance to look good.
 
+With ``max_basis`` there is no search: the exact machine of all rows, so many vectors moved to be near to it, and their
+coefficients at the higher price.
+
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
 model is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the
 same model, and the same rows are held out whatever it is. Sizes and parts that would take more than is left of
@@ -50,7 +53,7 @@ from tqdm import tqdm
 from slimsvm.core.clock import OutOfTimeError, no_limit, share_of_time, time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs, check_number, check_smoothable
+from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs, check_number, check_smoothable
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.problem import Problem
@@ -94,10 +97,10 @@ NEEDS = (
         lambda problem: problem.kernel.is_inner_product,
         "Compact needs a kernel that is an inner product, found {problem.kernel!r}",
     ),
-    Need(
-        lambda problem: problem.rows.n_rows >= LEAST_ROWS,
-        f"Compact holds out a part of the rows and needs at least {LEAST_ROWS}, found {{problem.rows.n_rows}}",
-    ),
+)
+ENOUGH_ROWS = Need(
+    lambda problem: problem.rows.n_rows >= LEAST_ROWS,
+    f"Compact holds out a part of the rows and needs at least {LEAST_ROWS}, found {{problem.rows.n_rows}}",
 )
 
 
@@ -119,14 +122,17 @@ class Compact(Solver):
     learn_metric : bool, default=False
         `Refine` learns the vectors with one scale per feature, from the given kernel on, and they are compared with
         the exact machine of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
+    max_basis : int or None, default=None
+        So many vectors, without a search: no rows are held out. The exact machine is the model if it has no more.
 
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
-    and at the end "exact machine" and "all rows". Trials are in ``validation_`` of the estimator, with ``n_basis``,
-    ``multi_class`` ("ovo" if coefficients belong to pairs of classes), ``error``, ``extra_error``, ``standard_error``,
-    ``allowed`` and ``missed_by``: extra and standard error beyond what is allowed, 0 if they are within. In the last
-    record, ``search`` says what was tried and with what result; ``verbose`` prints it.
+    and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors".
+    Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
+    pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
+    error beyond what is allowed, 0 if they are within. In the last record, ``search`` says what was tried and with what
+    result; ``verbose`` prints it.
 
     References
     ----------
@@ -144,10 +150,11 @@ class Compact(Solver):
     (True, True)
     """
 
-    def __init__(self, max_extra_error=0.0025, search_factor=4.0, learn_metric=False):
+    def __init__(self, max_extra_error=0.0025, search_factor=4.0, learn_metric=False, max_basis=None):
         self.max_extra_error = max_extra_error
         self.search_factor = search_factor
         self.learn_metric = learn_metric
+        self.max_basis = max_basis
 
     @property
     def follows_libsvm(self) -> bool:  # type: ignore[override]
@@ -155,17 +162,27 @@ class Compact(Solver):
         return not self.learn_metric
 
     def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
-        """Search for the size, and solve for the model of all rows."""
+        """Search for the size, where none is given, and solve for the model of all rows."""
         if state is not None and not isinstance(state, CompactState):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")
         check_number("search_factor", self.search_factor, "a positive number", positive=True)
         check_needs("Compact", problem, RANDOM_ACCESS, *NEEDS)
+        if self.max_basis is None:
+            check_needs("Compact", problem, ENOUGH_ROWS)
+        else:
+            check_count("max_basis", self.max_basis)
+            if self.learn_metric:
+                raise ValueError(
+                    f"learn_metric=True with max_basis={self.max_basis!r} is no search: use Refine({self.max_basis!r}, "
+                    "learn_metric=True)"
+                )
         if self.learn_metric:
             check_smoothable(problem)
             check_kernel(problem.bind(), self.learn_metric)
         with one_blas_thread(), time_limit(problem.max_seconds):
-            return _Search(problem, self, None if state is None else state.size, tuple(callbacks)).run()
+            search = _Search(problem, self, None if state is None else state.size, tuple(callbacks))
+            return search.run() if self.max_basis is None else search.of_size(self.max_basis)
 
 
 class _Search(SizeSearch):
@@ -191,6 +208,43 @@ class _Search(SizeSearch):
         self.search += f": none does ({nearest(self.trials)}), all rows are solved exactly"
         return self._end(self._exact_of_all(self.problem.task))
 
+    def of_size(self, k: int) -> Fit:
+        """Moved vectors near to the exact machine of all rows, or that machine if it has no more."""
+        task = measured_by(self.problem.task)
+        problem = machine_problem(self.problem, task)
+        exact = self.solve(exact_solver(task), problem, "exact machine", self.settings.search_share)
+        if exact.model.n_basis <= k:
+            exact.solved = problem
+            return self._end(exact)
+        self.exact_evals = self._work_of([exact])
+        if exact.status not in (Status.CONVERGED, Status.ITERATION_LIMIT):
+            return self._unmoved(exact, problem, k, exact.status)
+        machine = Machine(self.problem.task, SOLVED)
+        try:
+            basis = self.mover.moved(self.mover.distance(exact.model), None, k, self.exact_evals)
+            self.note("moved vectors", k, None)
+            small = self.solved(machine, self.problem, basis, "all rows", exact.model)
+            bound = exact.lower_bound if task == machine.task else None
+            return self._of_vectors(
+                small, machine_problem(self.problem, machine.task), replace(exact, lower_bound=bound)
+            )
+        except CutShortError as end:
+            return self._unmoved(exact, problem, k, end.status)
+        except OutOfTimeError:
+            return self._unmoved(exact, problem, k, Status.TIME_LIMIT)
+        except KeyboardInterrupt:
+            return self._unmoved(exact, problem, k, Status.INTERRUPTED)
+
+    def _unmoved(self, exact: Fit, problem: Problem, k: int, status: Status) -> Fit:
+        """Some vectors of the exact machine, where nothing is left of the time to move them."""
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            message = f"the fit ended early ({status}): {k} vectors of the exact machine are returned as they are"
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        with no_limit():
+            some = np.sort(self.rng.choice(exact.model.n_basis, k, replace=False))
+            small = self.mover.near(exact.model, exact.model.basis[some])
+            return self._of_vectors(small, problem, replace(exact, status=status))
+
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def _small(self, trial: Trial, model: KernelExpansion, machine: Machine) -> Fit:
@@ -213,11 +267,18 @@ class _Search(SizeSearch):
             small = self.mover.near(exact.model, basis)
         if self.history[-1]["stage"] != "all rows":
             self.note("all rows", small.n_basis, None)
-        fit = Fit(small, Status.CONVERGED, 0.0, None, [], {})
+        return self._of_vectors(small, problem, replace(exact, status=Status.CONVERGED, lower_bound=bound))
+
+    def _of_vectors(self, small: KernelExpansion, problem: Problem, exact: Fit) -> Fit:
+        """The fit of a small model, with the status of an exact machine and its bound, where that is of its problem."""
+        fit = Fit(small, exact.status, 0.0, None, [], {})
         rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
-        fit.objective = exact_objective(problem, rows, fit.model)
+        found = reported(
+            self.problem, rows, exact.status, small.n_basis, partial(exact_objective, problem, rows, small)
+        )
+        fit.objective = np.nan if found is None else found
         fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
-        fit.lower_bound, fit.solved, fit.basis_rows = bound, problem, None
+        fit.lower_bound, fit.solved, fit.basis_rows = exact.lower_bound, problem, None
         return self._end(fit, CompactState(self.size))
 
     def _learned_from_all(self, model: KernelExpansion, machine: Machine) -> Fit:

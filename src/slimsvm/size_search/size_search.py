@@ -73,9 +73,11 @@ class SizeSearchSettings:
     reference_tol: float = 10
     # The exact machine's vectors are taken to grow with this power of the rows.
     growth: float = 0.7
-    # Coefficients are solved for at this many times the price C: of one problem, and of pairs of classes.
+    # Coefficients are solved for at this many times the price C: of one problem, and of pairs of classes; of pairs at
+    # most at ``most_price``, beyond which that is C itself (learned_bases.md, "Several classes").
     price: float = 2.0
     pair_price: float = 4.0
+    most_price: float = 10.0
     # Gap of the coefficients in trials, as a share of the objective.
     trial_tol: float = 1e-2
     # The rate at which moved vectors are learned further, and that of vectors which are learned from the start, with a
@@ -346,8 +348,7 @@ class SizeSearch(SearchWork):
         task, pairs = machine.task, machine.task.class_pairs()
         self.other_work += self._solving(machine.task, problem, basis.shape[0])
         if pairs or self._may_ascend(task):
-            price = self.settings.pair_price if pairs else self.settings.price
-            found = pair_coefficients(replace(problem, C=price * problem.C, random_state=self.seed()), basis)
+            found = pair_coefficients(replace(problem, C=self._ascent_price(pairs), random_state=self.seed()), basis)
             self.counter.add(found.n_kernel_evals)
             if pairs or found.converged:
                 return found.model
@@ -357,6 +358,11 @@ class SizeSearch(SearchWork):
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
         solver = LowRank(basis.shape[0], basis, self.settings.trial_tol)
         return self.heed(self.solve(solver, problem, stage, 1.0, state)).model
+
+    def _ascent_price(self, pairs: Any) -> float:
+        """The price of coefficients of pairs of classes, or of two classes."""
+        C, own = self.problem.C, self.settings
+        return max(C, min(own.pair_price * C, own.most_price)) if pairs else own.price * C
 
     # -- parts of all stages ---------------------------------------------------------------------------------------
 

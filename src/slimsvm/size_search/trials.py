@@ -13,7 +13,15 @@ from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
-from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, Mover, MoveSettings, quick_evals
+from slimsvm.size_search.reduced_models import (
+    LEARNED,
+    SOLVED,
+    Machine,
+    Mover,
+    MoveSettings,
+    measured_by,
+    quick_evals,
+)
 from slimsvm.tasks import Task
 
 Array = np.ndarray
@@ -316,8 +324,12 @@ class SearchWork:
 
     def _exact_work(self) -> float:
         """What the exact machines of parts took, in kernel evaluations."""
-        evals = float(sum(part.exact.counters["kernel_evals"] for part in self.parts))
-        return evals * (PAIRS_SHARE if self.parts[0].problem.task.class_pairs() else 1)
+        return self._work_of([part.exact for part in self.parts])
+
+    def _work_of(self, machines: list[Fit]) -> float:
+        """What exact machines took, in kernel evaluations."""
+        evals = float(sum(fit.counters["kernel_evals"] for fit in machines))
+        return evals * (PAIRS_SHARE if measured_by(self.problem.task).class_pairs() else 1)
 
     def _taken(self) -> float:
         """What the search has taken, exact machines of parts included, in kernel evaluations that take as long."""

@@ -57,8 +57,8 @@ solver : str or Solver
     A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
     object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes the exact solver of the
     problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
-    for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
-    "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. If the exact
+    for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes moved vectors of the exact machine
+    (`slimsvm.Compact`) for several classes of up to 20,000 rows, elsewhere "refine" (learned vectors), or "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. If the exact
     solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a sample, it
     warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
 max_basis : int, "auto" or None
@@ -68,7 +68,7 @@ max_basis : int, "auto" or None
     and the search's cost, and ``validation_``. ``gamma="learn"`` without a number searches likewise.
 intercept : {"auto", "regularized", "free", "none"}
     "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
-    "auto" is "free" with the exact solver and with ``max_basis="auto"``, and "regularized" with others.
+    "auto" is "free" with the exact solver and with `slimsvm.Compact`, and "regularized" with others.
 max_seconds : float or None
     Time limit of the whole fit, searches for C, gamma and the number of vectors included. The fit then stops with
     the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit that

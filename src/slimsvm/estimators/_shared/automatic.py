@@ -13,12 +13,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers
+from slimsvm.kernels import Kernel
 from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
 from slimsvm.parts.cuts.explicit_weights import prefers_weights
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import Rows, as_rows, is_text
 from slimsvm.size_search.compact import Compact
+
+# Up to so many rows the exact machine of pairs of classes and its moved vectors take no longer than learned vectors:
+# docs/experiments/learned_bases.md, "Several classes".
+MOST_REDUCED = 20_000
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,9 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     by block-coordinate Frank-Wolfe. If the exact solver would take too long (`exact_evals`), `next_best` takes
     its place, with a warning.
 
-    With a number, that many vectors are learned by descent where the kernel has a derivative, the loss is a sum over
-    examples and rows are not sparse with many features; otherwise they are found by subspace pursuit. With "auto" their
+    With a number, that many vectors of the exact machine are moved (`Compact`) for pairs of classes, where `reduces`
+    says so. Else they are learned by descent where the kernel has a derivative, the loss is a sum over examples and
+    rows are not sparse with many features; otherwise they are found by subspace pursuit. With "auto" their
     number is searched for (`Compact`). Where a metric is learned that is so without a number, too, and it is `Refine`
     with one, or with 100 vectors where there can be no search.
 
@@ -91,6 +97,8 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
             return Compact(learn_metric=True)
         return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
+        if task.class_pairs() and reduces(rows, problem.kernel):
+            return Compact(max_basis=max_basis)
         is_learned = problem.kernel.has_gradient and task.decomposes and not is_text(rows)
         return solvers.Refine(max_basis) if is_learned else solvers.CPSP(max_basis, preimage(problem))
     if task.has_dual:
@@ -103,21 +111,31 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     return solvers.ExactCuts() if rows.n_rows <= own.most_cut_rows else solvers.ViolatedCuts()
 
 
-def resolve_multi_class(solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool) -> str:
+def reduces(rows: Rows, kernel: Kernel) -> bool:
+    """Whether few vectors of several classes are moved ones of the exact machine of pairs, which must be quick."""
+    is_near = kernel.has_gradient and kernel.is_inner_product
+    return is_near and rows.n_rows <= MOST_REDUCED and rows.in_memory and not is_text(rows)
+
+
+def resolve_multi_class(
+    solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool, is_reduced: bool = False
+) -> str:
     """What ``multi_class="auto"`` stands for: "ovo", "crammer-singer", or "either" for the one that errs less.
 
-    Pairs of classes with solvers that follow LIBSVM, `choose_solver`'s without ``max_basis`` among them; either where
-    as few vectors as will do are searched for. Costs, and a metric that is learned with vectors, are of a score for
-    each class.
+    Pairs of classes with solvers that follow LIBSVM, `choose_solver`'s without ``max_basis`` among them, and with a
+    number of vectors where `reduces` says so (``is_reduced``); either where as few vectors as will do are searched for.
+    Costs, and a metric that is learned with vectors, are of a score for each class.
     """
     is_auto = isinstance(solver, str) and solver == "auto"
     if is_auto and (learns_metric or has_costs):
         return "crammer-singer"
     if is_auto:
-        return "ovo" if max_basis is None else "either" if max_basis == "auto" else "crammer-singer"
+        if max_basis == "auto":
+            return "either"
+        return "ovo" if max_basis is None or is_reduced else "crammer-singer"
     known = solvers.SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
     if known is Compact:
-        return "crammer-singer" if learns_metric else "either"
+        return "crammer-singer" if learns_metric else "ovo" if solver.max_basis else "either"
     return "ovo" if getattr(known, "follows_libsvm", False) else "crammer-singer"
 
 
