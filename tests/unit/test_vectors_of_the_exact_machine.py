@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import SVC, Compact, Refine, load
+from slimsvm import SVC, Blocks, Compact, Refine, load
 from slimsvm.estimators._shared import automatic
 from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
@@ -156,3 +156,10 @@ def test_a_wrong_number_is_refused():
         SVC(solver=Compact(max_basis=0)).fit(X, y)
     with pytest.raises(ValueError, match=r"use Refine\(5, learn_metric=True\)"):
         SVC(solver=Compact(learn_metric=True, max_basis=5)).fit(X, y)
+
+
+def test_rows_of_blocks_have_the_same_bits(fitted):
+    X, y, *_ = digits()
+    parts = Blocks([lambda lo=lo: X[lo : lo + 200] for lo in range(0, 600, 200)])
+    clf = SVC(max_basis=30, random_state=0).fit(parts, y)
+    np.testing.assert_array_equal(clf.basis_coef_, fitted.basis_coef_)

@@ -60,7 +60,7 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver, nothing
-from slimsvm.rows import is_sparse
+from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
 from slimsvm.size_search.trials import LARGE_SHARE, Trial, nearest
@@ -128,11 +128,18 @@ class Compact(Solver):
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
+<<<<<<< HEAD
     and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors".
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
     error beyond what is allowed, 0 if they are within. In the last record, ``search`` says what was tried and with what
     result; ``verbose`` prints it.
+=======
+    and at the end "exact machine" and "all rows". With ``max_basis`` they are "exact machine" and "moved vectors".
+    Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
+    pairs of classes), ``error``, ``extra_error``, ``standard_error`` and ``allowed``. In the last record, ``search``
+    says what was tried and with what result; ``verbose`` prints it.
+>>>>>>> d659f9c (Rows of blocks and clusters: few vectors of several classes have the bits of rows in memory)
 
     References
     ----------
@@ -167,6 +174,10 @@ class Compact(Solver):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")
         check_number("search_factor", self.search_factor, "a positive number", positive=True)
+        if self.max_basis is not None and not problem.rows.has_random_access:
+            # The same bits as of these rows in memory, which the exact machine needs.
+            rows = problem.rows.slice(0, problem.rows.n_rows, problem.rows.exact_dtype)
+            problem = replace(problem, rows=as_rows(rows))
         check_needs("Compact", problem, RANDOM_ACCESS, *NEEDS)
         if self.max_basis is None:
             check_needs("Compact", problem, ENOUGH_ROWS)

@@ -57,8 +57,9 @@ solver : str or Solver
     A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
     object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes the exact solver of the
     problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
-    for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes moved vectors of the exact machine
-    (`slimsvm.Compact`) for several classes of up to 20,000 rows, elsewhere "refine" (learned vectors), or "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. If the exact
+    for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
+    "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features; for several
+    classes of up to 20,000 rows the vectors are moved ones of the exact machine (`slimsvm.Compact`). If the exact
     solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a sample, it
     warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
 max_basis : int, "auto" or None

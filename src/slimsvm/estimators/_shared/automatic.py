@@ -21,7 +21,7 @@ from slimsvm.parts.solver import Solver
 from slimsvm.rows import Rows, as_rows, is_text
 from slimsvm.size_search.compact import Compact
 
-# Up to so many rows the exact machine of pairs of classes and its moved vectors take no longer than learned vectors:
+# Up to so many rows the exact machine of pairs of classes and its moved vectors take about as long as learned vectors:
 # docs/experiments/learned_bases.md, "Several classes".
 MOST_REDUCED = 20_000
 
@@ -114,7 +114,7 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
 def reduces(rows: Rows, kernel: Kernel) -> bool:
     """Whether few vectors of several classes are moved ones of the exact machine of pairs, which must be quick."""
     is_near = kernel.has_gradient and kernel.is_inner_product
-    return is_near and rows.n_rows <= MOST_REDUCED and rows.in_memory and not is_text(rows)
+    return is_near and rows.n_rows <= MOST_REDUCED and not is_text(rows)
 
 
 def resolve_multi_class(
