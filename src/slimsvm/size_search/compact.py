@@ -128,18 +128,18 @@ class Compact(Solver):
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
-<<<<<<< HEAD
+    <<<<<<< HEAD
     and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors".
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
     error beyond what is allowed, 0 if they are within. In the last record, ``search`` says what was tried and with what
     result; ``verbose`` prints it.
-=======
+    =======
     and at the end "exact machine" and "all rows". With ``max_basis`` they are "exact machine" and "moved vectors".
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error`` and ``allowed``. In the last record, ``search``
     says what was tried and with what result; ``verbose`` prints it.
->>>>>>> d659f9c (Rows of blocks and clusters: few vectors of several classes have the bits of rows in memory)
+    >>>>>>> d659f9c (Rows of blocks and clusters: few vectors of several classes have the bits of rows in memory)
 
     References
     ----------
