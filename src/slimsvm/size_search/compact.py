@@ -14,11 +14,11 @@ r"""As few vectors as will do: what ``max_basis="auto"`` stands for.
 The errors are those of the same rows, so that what is chance in one is in the other too, and with few rows, where much
 is chance, the standard error asks for more vectors. Up to 5,000 rows all of them are held out in turn, a third at a
 time, until a trial is decided, and vectors of a later part begin at those of the first. Coefficients are those of the
-convex problem over the vectors at twice the price (pairs of classes: four times): few vectors need a longer w than many
-for the same function. Where that would take longer than the exact machine they are those of the nearest model
-(`bases.distance`). Where classes may have a score each instead of pairs, and that is quick, both are tried. Of several
-kinds tried with as many vectors, a later one is taken only if it errs less than the first beyond chance: each has its
-own chance to look good.
+convex problem over the vectors at twice the price (pairs of classes: four times, at most 10): few vectors need a longer
+w than many for the same function. Where that would take longer than the exact machine they are those of the nearest
+model (`bases.distance`). Where classes may have a score each instead of pairs, and that is quick, both are tried. Of
+several kinds tried with as many vectors, a later one is taken only if it errs less than the first beyond chance: each
+has its own chance to look good.
 
 With ``max_basis`` there is no search: the exact machine of all rows, so many vectors moved to be near to it, and their
 coefficients at the higher price.
@@ -128,18 +128,11 @@ class Compact(Solver):
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
-    <<<<<<< HEAD
     and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors".
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
     error beyond what is allowed, 0 if they are within. In the last record, ``search`` says what was tried and with what
     result; ``verbose`` prints it.
-    =======
-    and at the end "exact machine" and "all rows". With ``max_basis`` they are "exact machine" and "moved vectors".
-    Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
-    pairs of classes), ``error``, ``extra_error``, ``standard_error`` and ``allowed``. In the last record, ``search``
-    says what was tried and with what result; ``verbose`` prints it.
-    >>>>>>> d659f9c (Rows of blocks and clusters: few vectors of several classes have the bits of rows in memory)
 
     References
     ----------
