@@ -277,9 +277,8 @@ class _Search(SizeSearch):
         """The fit of a small model, with the status of an exact machine and its bound, where that is of its problem."""
         fit = Fit(small, exact.status, 0.0, None, [], {})
         rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
-        found = reported(
-            self.problem, rows, exact.status, small.n_basis, partial(exact_objective, problem, rows, small)
-        )
+        look = partial(exact_objective, problem, rows, small)
+        found = reported(self.problem, exact.status, small.n_basis, look)
         fit.objective = np.nan if found is None else found
         fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
         fit.lower_bound, fit.solved, fit.basis_rows = exact.lower_bound, problem, None
