@@ -272,7 +272,7 @@ def nearest(trials: list[Trial]) -> str:
 # take PAIR_COST multiply-adds for each of their n·k numbers and WHITEN_COST for each of n·k².
 NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 10, 250, 340, 2.3
 # An exact machine of pairs of classes, which share kernel values, takes this many times as long as these. What exact
-# machines take grows with this power of the rows.
+# machines take grows with this power of the rows (docs/experiments/automatic_choice.md, "What exact machines take").
 PAIRS_SHARE, WORK_GROWTH = 2, 1.2
 # How many times as long as an exact machine of a part Newton's method (beside pairs of classes, too), pairs of classes
 # and sweeps over the rows may take in a trial.
