@@ -1,4 +1,5 @@
-"""Rules that turn scores into labels and decision values, one for each kind of model, for arrays, nodes and C.
+"""Rules that turn scores into labels, decision values and probabilities, one for each kind of model, for arrays, nodes
+and C.
 
 The runtime (core/predict/outputs.cc) has the same rules as loops.
 """
@@ -17,6 +18,9 @@ Array = np.ndarray
 
 # One-class scores of at most this share of the offset are 0: free support vectors lie on the boundary but for rounding.
 ON_BOUNDARY = 1e-8
+# Two classes: log odds have the sign of the score. Up to RAMP their constant grows with the score, and they are at least
+# LEAST_ODDS times it.
+RAMP, LEAST_ODDS = 0.05, 1e-3
 
 
 class Decision:
@@ -52,6 +56,15 @@ class Decision:
         """The prediction, or its places among the labels."""
         return self.f.column(scores)
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the model was calibrated."""
+        return getattr(self.model, "calibration", None) is not None
+
+    def probabilities(self, scores: Any) -> Any:
+        """Probabilities (n, n_classes) of the classes, or (n, n_labels) that a row has the labels."""
+        raise ValueError("probabilities are those of a calibrated classifier")
+
 
 class Binary(Decision):
     """The second of two classes where the score is positive."""
@@ -59,6 +72,10 @@ class Binary(Decision):
     def codes(self, scores: Any) -> Any:
         """1, the second class, where the score is positive; else 0."""
         return self.f.column(self.f.above(scores))
+
+    def probabilities(self, scores: Any) -> Any:
+        """Of the first class and the second, which has more than 1/2 where its score is positive."""
+        return self.f.both_sides(self.f.log_odds(scores, self.model.calibration, keeps_sign=True))
 
 
 class Classes(Decision):
@@ -77,9 +94,22 @@ class Classes(Decision):
         """The class with the greatest score."""
         return self.f.greatest(scores)
 
+    def pair_scores(self, scores: Any) -> Any:
+        """A column for each pair of classes, positive for the first."""
+        return self.f.differences(scores, self.n_classes)
+
+    def probabilities(self, scores: Any) -> Any:
+        """Coupled from the odds of every pair of classes."""
+        log_odds = self.f.log_odds(self.pair_scores(scores), self.model.calibration, keeps_sign=False)
+        return self.f.coupled(log_odds, self.n_classes)
+
 
 class Pairs(Classes):
     """A score for each pair of classes, positive for the first: most votes, the lowest class of equals."""
+
+    def pair_scores(self, scores: Any) -> Any:
+        """The scores as they are."""
+        return scores
 
     def values(self, scores: Any) -> Any:
         """The scores of the pairs, or scikit-learn's confidence of each class."""
@@ -108,6 +138,10 @@ class Labels(Decision):
     def codes(self, scores: Any) -> Any:
         """1 for each label with a positive score, else 0."""
         return self.f.above(scores)
+
+    def probabilities(self, scores: Any) -> Any:
+        """Of each label, more than 1/2 where its score is positive."""
+        return self.f.logistic(self.f.log_odds(scores, self.model.calibration, keeps_sign=True))
 
 
 class OneClass(Decision):
@@ -146,6 +180,12 @@ class Ordinal(Decision):
         """The class with the greatest sum of score − threshold."""
         return self.f.greatest(self.f.running_sums(self.f.less(scores, self.model.plain), self.n_classes))
 
+    def probabilities(self, scores: Any) -> Any:
+        """Differences of the probabilities of a class above each threshold, which are calibrated alike."""
+        above = self.f.less(scores, np.sort(self.model.plain))
+        calibration = np.repeat(self.model.calibration, self.n_classes - 1, axis=0)
+        return self.f.between(self.f.logistic(self.f.log_odds(above, calibration, self.n_classes == 2)))
+
 
 DECISIONS: dict[str, type[Decision]] = {
     "binary": Binary,
@@ -158,6 +198,18 @@ DECISIONS: dict[str, type[Decision]] = {
     "ranking": Decision,
     "sequences": Decision,
 }
+
+
+def calibration_terms(scores: Array) -> Array:
+    """What log odds are linear in, shape (…, 4): log(1 + eˢ) − log 2, which is steep for positive scores s, the same of
+    −s with both signs changed, sign(s) log(1 + |s|), and 1.
+    """
+    size, sign = np.abs(scores), np.where(scores < 0, -1.0, 1.0)
+    steep = np.logaddexp(0.0, size) - np.log(2.0)
+    flat = size - steep
+    is_negative = scores < 0
+    up, down = np.where(is_negative, -flat, steep), np.where(is_negative, -steep, flat)
+    return np.stack([up, down, sign * np.log1p(size), np.ones_like(size)], axis=-1)
 
 
 class OfArrays:
@@ -194,6 +246,44 @@ class OfArrays:
     def running_sums(self, values: Array, n_classes: int) -> Array:
         """Sums of no column, the first, the first two, …"""
         return np.cumsum(np.column_stack([np.zeros(len(values)), values]), axis=1)
+
+    def log_odds(self, scores: Array, calibration: Array, keeps_sign: bool) -> Array:
+        """Log odds of columns of scores with their parameters (u, w, c, b), see `calibration_terms`; with
+        ``keeps_sign`` those have the sign of the score, and the constant counts as far as it leaves it.
+        """
+        u, w, c, b = calibration.T
+        if not keeps_sign:
+            up, down, log, _ = np.moveaxis(calibration_terms(scores), -1, 0)
+            return u * up + w * down + c * log + b
+        size, sign = np.abs(scores), np.where(scores < 0, -1.0, 1.0)
+        up, down, log, _ = np.moveaxis(calibration_terms(size), -1, 0)
+        far = np.where(scores < 0, w * up + u * down, u * up + w * down) + c * log
+        own = sign * b
+        far = far + np.maximum(own, 0.0) * np.minimum(size / RAMP, 1.0) + np.minimum(own, 0.0)
+        return sign * np.maximum(far, LEAST_ODDS * size)
+
+    def logistic(self, log_odds: Array) -> Array:
+        """Probabilities of log odds."""
+        return np.exp(-np.logaddexp(0.0, -log_odds))
+
+    def both_sides(self, log_odds: Array) -> Array:
+        """Two columns, of −z and of z, for the log odds z of one."""
+        return self.logistic(np.column_stack([-log_odds, log_odds]))
+
+    def coupled(self, log_odds: Array, n_classes: int) -> Array:
+        """p_i ∝ 1 / (1 + Σ_j e^{−z_ij}), z_ij the log odds of class i against j."""
+        against = np.zeros((len(log_odds), n_classes, n_classes))  # −z_ij, and 0 for the 1
+        for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
+            against[:, a, b], against[:, b, a] = -log_odds[:, column], log_odds[:, column]
+        most = against.max(axis=2)
+        cost = most + np.log(np.exp(against - most[:, :, None]).sum(axis=2))
+        share = np.exp(cost.min(axis=1, keepdims=True) - cost)
+        return share / share.sum(axis=1, keepdims=True)
+
+    def between(self, above: Array) -> Array:
+        """Differences of 1, the columns and 0."""
+        n = len(above)
+        return -np.diff(np.column_stack([np.ones(n), above, np.zeros(n)]), axis=1)
 
     def differences(self, scores: Array, n_classes: int) -> Array:
         """A column for each pair of classes."""

@@ -33,7 +33,7 @@ FAR = 1e7
 PARTS = [
     ("coef", "f", 2), ("intercept", "f", 1), ("plain", "f", 1), ("basis", "fiu", 2), ("basis_data", "f", 1),
     ("basis_indices", "iu", 1), ("basis_indptr", "iu", 1), ("features", "iu", 1), ("kernel_gamma", "f", 1),
-    ("classes", "biufU", 1), *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
+    ("classes", "biufU", 1), ("calibration", "f", 2), *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
 ]  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
 PROBES = 256
@@ -74,6 +74,9 @@ class PlainModel:
         What the features of a row are called, before any scaling.
     columns : (int64 ndarray, int) or None, default=None
         Of wide sparse rows: the columns that the features but the last are, and the number of all (`seen`).
+    calibration : float64 ndarray of shape (n_columns, 4) or None, default=None
+        What makes probabilities of scores: (u, w, c, b) of `slimsvm.deploy.decisions.OfArrays.log_odds` for the score of
+        two classes, each pair of several, each label, or all thresholds of ordered classes alike.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class PlainModel:
     examples: Array | None = None
     feature_names: list[str] | None = None
     columns: tuple[Array, int] | None = None
+    calibration: Array | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -276,6 +280,7 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         options={option: params[option] for option in names if option in params},
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
         feature_names=_feature_names(header),
+        calibration=np.asarray(arrays["calibration"], np.float64) if "calibration" in arrays else None,
     )
     if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
@@ -321,6 +326,12 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)
     n_plain = {"ordinal": k - 1, "sequences": k * (k + 2)}.get(model.kind, len(model.plain))
     found = model.coef.shape, model.intercept.shape, model.plain.shape
+    if model.calibration is not None:
+        n_pairs = k * (k - 1) // 2
+        shape = {"binary": 1, "classes": n_pairs, "pairs": n_pairs, "labels": k, "ordinal": 1}.get(model.kind, 0), 4
+        is_right = model.calibration.shape == shape and np.isfinite(model.calibration).all()
+        if not (is_right and (model.calibration[:, :3] >= 0).all()):
+            raise ValueError(f"calibration must be finite numbers of shape {shape}, the first three of a line >= 0")
     vectors_fit = model.vectors is None or model.vectors.shape[1] == width
     if not vectors_fit or found != ((n_vectors, n_outputs), (n_outputs,), (n_plain,)):
         raise ValueError(

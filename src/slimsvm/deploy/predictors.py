@@ -32,7 +32,8 @@ def load_predictor(path: Any) -> Predictor:
     Returns
     -------
     Predictor
-        It has ``predict`` and ``decision_function`` as the estimator has them, and ``classes_`` if there are any.
+        It has ``predict`` and ``decision_function`` as the estimator has them, ``predict_proba`` if it was fitted with
+        ``probability=True``, and ``classes_`` if there are any.
         Scores are computed in float64. A float32 estimator's scores differ by its rounding: by at most 5e-6 of
         the largest score, unless coefficients are so much larger than scores that they cancel.
 
@@ -55,7 +56,8 @@ def load_predictor(path: Any) -> Predictor:
     """
     model = read_plain_model(path, by_columns=True)
     with damage_named(f"{path}: not a model this version knows"):
-        predictor = PREDICTORS[model.kind](model)
+        kind = PREDICTORS[model.kind] if model.calibration is None else CalibratedPredictor
+        predictor = kind(model)
         if predictor.n_features_in_ <= TRIED_FEATURES:
             try_row(predictor.predict, np.zeros((1, predictor.n_features_in_)), model.kind == "sequences")
         return predictor
@@ -73,7 +75,7 @@ class Predictor:
     """A model without its training code; `load_predictor` returns one.
 
     Besides ``predict`` it has the estimator's ``decision_function``: (n,) or (n, n_outputs) numbers for the
-    same X. There is no ``predict_proba``, because the estimators have none.
+    same X, and ``predict_proba`` where the estimator was fitted with ``probability=True``.
 
     Attributes
     ----------
@@ -162,6 +164,23 @@ class ScoringPredictor(Predictor):
         """
         values = self._decision.values(self._scores(X))
         return values[:, 0] if values.shape[1] == 1 and self._model.kind != "labels" else values
+
+
+class CalibratedPredictor(ScoringPredictor):
+    """A classifier that was fitted with ``probability=True``."""
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities, as the estimator has them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse matrix
+
+        Returns
+        -------
+        float64 ndarray of shape (n_samples, n_classes), or (n_samples, n_labels) of an indicator matrix
+        """
+        return self._decision.probabilities(self._scores(X))
 
 
 class SequencesPredictor(ScoringPredictor):

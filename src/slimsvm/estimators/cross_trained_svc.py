@@ -14,6 +14,7 @@ from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.cross_training_stages import Clock
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.calibrating import Probabilities, wants_probability
 from slimsvm.estimators._shared.fitted import Trained
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
@@ -30,7 +31,7 @@ from slimsvm.tasks import Binary
 
 
 @with_shared_parameters
-class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
+class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
     Models are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
@@ -98,6 +99,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
     verbose
     random_state : int, RandomState, Generator or None, default=None
         For subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
+    probability
 
     Attributes
     ----------
@@ -122,6 +124,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         For the last model.
     n_kernel_evals_ : int
         For the whole fit.
+    calibration_
 
     References
     ----------
@@ -145,7 +148,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         self, *, C="validate", first_C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5,
         subset_size=None, validation_size=None, variances=0.0, balance=True, max_basis="auto", second_stage=True,
         rejoin=True, deviations=2.0, solver="exact", intercept="free", tol=1e-3, max_iter=-1, max_seconds=None,
-        precision="auto", memory_limit=2000, n_jobs=None, random_state=None, verbose=False,
+        precision="auto", memory_limit=2000, n_jobs=None, random_state=None, verbose=False, probability=False,
     ):  # fmt: skip
         self.C, self.first_C, self.kernel, self.degree, self.gamma = C, first_C, kernel, degree, gamma
         self.coef0, self.n_subsets, self.subset_size = coef0, n_subsets, subset_size
@@ -154,7 +157,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         self.deviations, self.solver = deviations, solver
         self.intercept, self.tol, self.max_iter, self.max_seconds = intercept, tol, max_iter, max_seconds
         self.precision, self.memory_limit, self.n_jobs = precision, memory_limit, n_jobs
-        self.random_state, self.verbose = random_state, verbose
+        self.random_state, self.verbose, self.probability = random_state, verbose, probability
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -173,6 +176,7 @@ class CrossTrainedSVC(ClassifierMixin, KernelEstimator):
         y
             Labels of two classes, numbers or strings; at least three rows of each.
         """
+        wants_probability(self)
         X, y, codes = self._check_data(X, y)
         task = Binary()
         self._solve(X, y, task.encode(codes), task, codes=codes)

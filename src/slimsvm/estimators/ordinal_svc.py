@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
+from slimsvm.estimators._shared.calibrating import Probabilities, wants_probability
 from slimsvm.estimators._shared.input_checks import class_codes
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.tasks import Ordinal
@@ -19,7 +20,7 @@ Array = np.ndarray
 
 
 @with_shared_parameters
-class OrdinalSVC(ClassifierMixin, KernelEstimator):
+class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
     """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
 
     Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 if the class of row i lies
@@ -37,13 +38,13 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
         "refine", "cpsp" and all kinds of cuts can train it. The thresholds take the place of an intercept.
     max_basis : int or None, default=None
         Largest number of learned vectors, for solvers that have such a limit.
-    max_seconds, precision, memory_limit, n_jobs, warm_start
+    max_seconds, precision, memory_limit, n_jobs, warm_start, probability
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_, calibration_
 
     References
     ----------
@@ -67,13 +68,13 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
     def __init__(
         self, *, classes=None, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, verbose=False,
         max_iter=-1, random_state=None, solver="auto", max_basis=None, max_seconds=None, precision="auto",
-        memory_limit=2000, n_jobs=None, warm_start=False,
+        memory_limit=2000, n_jobs=None, warm_start=False, probability=False,
     ):  # fmt: skip
         self.classes, self.C, self.kernel, self.degree, self.gamma = classes, C, kernel, degree, gamma
         self.coef0, self.tol, self.verbose, self.max_iter = coef0, tol, verbose, max_iter
         self.random_state, self.solver, self.max_basis = random_state, solver, max_basis
         self.max_seconds, self.precision, self.memory_limit = max_seconds, precision, memory_limit
-        self.n_jobs, self.warm_start = n_jobs, warm_start
+        self.n_jobs, self.warm_start, self.probability = n_jobs, warm_start, probability
 
     @with_callbacks
     @afresh
@@ -88,6 +89,7 @@ class OrdinalSVC(ClassifierMixin, KernelEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
         """
+        wants_probability(self)
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)

@@ -18,6 +18,7 @@ from slimsvm import editing, solvers, tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
+from slimsvm.estimators._shared.calibrating import Probabilities, wants_probability
 from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
 from slimsvm.estimators._shared.input_checks import (
     check_cost_matrix,
@@ -35,7 +36,7 @@ SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be r
 
 
 @with_shared_parameters
-class SVC(ClassifierMixin, KernelEstimator):
+class SVC(Probabilities, ClassifierMixin, KernelEstimator):
     """Kernel support vector classification, a drop-in replacement for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes it is
@@ -47,8 +48,7 @@ class SVC(ClassifierMixin, KernelEstimator):
     Parameters
     ----------
     C, kernel, degree, gamma, coef0, shrinking, cache_size
-    probability : False
-        True is refused: wrap the estimator in ``CalibratedClassifierCV(SVC(), ensemble=False)``.
+    probability
     tol
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. "balanced" gives every class the same total weight
@@ -92,7 +92,7 @@ class SVC(ClassifierMixin, KernelEstimator):
     fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_
     n_iter_ : ndarray of int32
         Iterations: one number, or for pairs of classes one for each pair.
-    n_kernel_evals_, model_, kernel_, solver_, C_, precision_, validation_
+    n_kernel_evals_, model_, kernel_, solver_, C_, precision_, validation_, calibration_
 
     References
     ----------
@@ -161,10 +161,7 @@ class SVC(ClassifierMixin, KernelEstimator):
             A limit ended the fit, or the model of ``max_basis`` vectors classifies the training rows no better than
             one class for all rows would.
         """
-        if self.probability and self.probability != "deprecated":  # the default of scikit-learn's SVC
-            raise ValueError(
-                "probability=True is not offered; use sklearn.calibration.CalibratedClassifierCV(SVC(), ensemble=False)"
-            )
+        wants_probability(self)  # an error for what it does not take
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         X, y = self._check_X(X, reset=True, y=y)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)

@@ -83,6 +83,8 @@ n_jobs : int or None
     Number of threads. None takes all cores (in a joblib worker, its share).
 warm_start : bool
     Start from the last fit's solution for the same rows, e.g. along a path over C or gamma.
+probability : bool
+    Whether to calibrate probabilities, for ``predict_proba``. The estimator is otherwise the same with and without.
 """
 
 ATTRIBUTES = """
@@ -127,6 +129,9 @@ C_ : float
     The C that was trained with.
 precision_ : str
     The type of the kernel values.
+calibration_ : ndarray of shape (n_columns, 4) or None
+    What makes probabilities of scores, with ``probability=True``: a line of numbers for the score of two classes, each
+    pair of several classes, each label, or all thresholds of ordered classes.
 validation_ : list of dict
     ``C``, ``n_rows`` that were trained on, ``error`` and ``seconds`` of every trial of ``C="validate"``, and
     ``gamma`` of ``gamma="validate"``.

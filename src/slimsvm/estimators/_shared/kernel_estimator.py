@@ -19,6 +19,7 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
 from slimsvm.estimators._shared.automatic import choose_solver
+from slimsvm.estimators._shared.calibrating import has_probability
 from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
 from slimsvm.estimators._shared.gamma_scale import scale_gamma, typical_gamma
 from slimsvm.estimators._shared.input_checks import (
@@ -94,6 +95,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             return own.__get__(self)
         if name == "partial_fit" and own is not None:
             has_partial_fit(self)
+        if name in ("predict_proba", "predict_log_proba") and own is not None:
+            has_probability(self)
         if name in ("predict_proba", "predict_log_proba") and is_classifier(self):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: its scores are not probabilities. For probabilities wrap it: "
@@ -403,6 +406,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
+        with under(limit):
+            self._calibrate(fit, problem)
         if problem.kept is not None:
             problem.kept.put("state", fit.state)
             fit.lower_bound = None  # no one has made sure of it
@@ -410,6 +415,9 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         if is_watched:
             context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
+
+    def _calibrate(self, fit: Fit, problem: Problem) -> None:
+        """Calibrate probabilities, where an estimator has them."""
 
     def _keep(self, fit: Fit, trained: Trained) -> None:
         """Set the attributes of a fit."""

@@ -100,6 +100,8 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
     }
     if hasattr(estimator, "feature_names_in_"):
         fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
+    if getattr(estimator, "calibration_", None) is not None:
+        arrays["calibration"] = estimator.calibration_
     if hasattr(estimator, "classes_"):
         classes = np.asarray(estimator.classes_)
         fitted["classes_are_objects"] = classes.dtype.kind == "O"
@@ -158,6 +160,8 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
+    if "calibration" in arrays:
+        estimator.calibration_ = np.asarray(arrays["calibration"], np.float64)
     unpack_support(estimator, header, later, arrays)
     if "stream" in header:
         unpack_stream(estimator, header["stream"], arrays)

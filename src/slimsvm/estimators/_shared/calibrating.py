@@ -1,0 +1,365 @@
+"""Probabilities of a classifier: what they are calibrated on, and the calibration.
+
+The exact solver's scores are those of rows that are left out in closed form (`parts.leave_one_out`). With another
+solver a fifth of the rows is held out of a second, earlier fit. A column of scores s has log odds of
+
+    z(s) = u (log(1 + eˢ) − log 2) + w (log 2 − log(1 + e⁻ˢ)) + c sign(s) log(1 + |s|) + b,    u, w, c ≥ 0,
+
+Platt's line for u = w and c = 0, other slopes on the two sides else. It minimises the weighted log loss against Platt's
+targets, pulled to his line. `slimsvm.deploy.decisions` makes probabilities of it: for two classes z has the sign of s,
+so that they agree with `predict`; pairs of classes are coupled. docs/experiments/probabilities.md has what else was
+tried.
+
+Platt, "Probabilistic Outputs for Support Vector Machines", 1999; Price, Knerr, Personnaz, Dreyfus, "Pairwise neural
+network classifiers with probabilistic outputs", NIPS 1994 (coupling).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.metaestimators import available_if
+
+from slimsvm.core.clock import OutOfTimeError, no_limit
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS, Decision, calibration_terms
+from slimsvm.parts.leave_one_out import LeaveOneOutSettings, leave_one_out
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit
+from slimsvm.parts.solver import Solver
+from slimsvm.rows import ChosenRows, as_rows
+from slimsvm.solvers import Exact
+from slimsvm.tasks import Ordinal
+
+Array = np.ndarray
+
+# Share of the rows that are held out where none are left out in closed form, and the most of them.
+HELD_SHARE, MOST_HELD = 0.2, 5000
+# Fewest rows of a class among those that are left out in turn.
+LEAST_OF_CLASS = 30
+# Rows that are left out where the time is over.
+FEW_ROWS = 200
+# How strongly u, w and c are pulled to Platt's slope, in units of its inverse square; pairs of classes: to the slope
+# that they share, and b to 0 (docs/experiments/probabilities.md).
+PULL, PULL_OF_BIAS = 4.0, 0.5
+# Newton's method: most iterations and halvings of a step, and the share of the weights that is left of the gradient.
+MOST_ITERATIONS, HALVINGS, LEFT = 50, 12, 1e-8
+# What is rounding's of a value, as a share of it.
+ROUNDING = 1e-12
+# Least slope, and what makes a problem without rows have a solution.
+LEAST_SLOPE, WEAK = 1e-6, 1e-8
+
+
+def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Array]:
+    """Rows, and their scores by about the machine that is trained without them."""
+    solved = problem if fit.solved is None else fit.solved
+    codes = class_numbers(solved.examples.labels)
+    is_exact = isinstance(solver, Exact) and fit.basis_rows is not None and solved.kernel.is_inner_product
+    if is_exact and not fit.is_too_coarse:
+        most = solved.settings_of(LeaveOneOutSettings).most_rows
+        with one_blas_thread():
+            try:
+                rows = some_of_each(codes, most)
+                return rows, leave_one_out(solved, fit, rows)
+            except OutOfTimeError:
+                with no_limit():
+                    rows = some_of_each(codes, FEW_ROWS)
+                    return rows, leave_one_out(solved, fit, rows)
+    return held_out(solver, problem, fit, codes)
+
+
+def class_numbers(labels: Array) -> Array:
+    """Numbers 0, 1, … of the labels, or of the rows of an indicator matrix that are alike."""
+    _, codes = np.unique(labels, axis=0, return_inverse=True)
+    return codes.reshape(-1)
+
+
+def some_of_each(codes: Array, most: int) -> Array:
+    """About ``most`` rows, of every class the same share, but at least LEAST_OF_CLASS where it has them; ascending."""
+    n = len(codes)
+    if n <= most:
+        return np.arange(n)
+    rng, order = np.random.default_rng(0), np.argsort(codes, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    return np.sort(np.concatenate([rng.permutation(p)[: max(LEAST_OF_CLASS, round(most * len(p) / n))] for p in parts]))
+
+
+def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[Array, Array]:
+    """Rows that a second fit of the same solver leaves out, and their scores by it."""
+    n, rng = len(codes), np.random.default_rng(0)
+    order = rng.permutation(n)
+    order = order[np.argsort(codes[order], kind="stable")]
+    n_held = max(1, min(round(HELD_SHARE * n), MOST_HELD))
+    place = np.arange(n)
+    is_held = (place + 1) * n_held // n > place * n_held // n
+    is_held[np.unique(codes[order], return_index=True)[1]] = False  # every class has a row to train on
+    train, held = np.sort(order[~is_held]), np.sort(order[is_held])
+    state = fit.state if type(solver).__name__ == "Compact" else None
+    rows = problem.rows
+    if rows.in_memory:
+        columns = slice(None) if problem.kernel.has_features else train  # a kernel matrix of the rows
+        own, others = (rows.take(index, rows.exact_dtype)[:, columns] for index in (train, held))
+    else:
+        own, others = ChosenRows(rows, train), ChosenRows(rows, held)
+    task, examples = problem.task, problem.examples
+    examples = examples.take(train) if task.decomposes else task.encode(examples.labels[train])
+    part = replace(problem, rows=as_rows(own), examples=examples, kept=None, verbose=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows has said it
+        found = solver.solve(part, state)
+    fit.counters["kernel_evals"] += found.counters["kernel_evals"]
+    scores = found.model.scores(others, problem.n_jobs)
+    return held, scores - np.sort(found.model.plain) if len(found.model.plain) else scores
+
+
+# -- the calibration ---------------------------------------------------------------------------------------------------
+
+
+def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | None = None) -> Array:
+    """Parameters (u, w, c, b) of every column of scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Of one column, or of several one after another.
+    is_first : bool ndarray of shape (n,)
+        Whether rows are of the class that positive scores stand for.
+    weights : ndarray of shape (n,)
+    starts : int64 ndarray of shape (n_columns + 1,) or None
+        Where columns of pairs of classes begin, which share what they are pulled to. None: one column.
+    """
+    weights = weights * (len(weights) / max(weights.sum(), np.finfo(float).tiny))
+    whole, unit = np.array([0, len(scores)]), float(np.abs(scores).mean()) if len(scores) else 1.0
+    unit = unit if unit > 0 else 1.0  # Newton's method has slopes for scores of about 1
+    line = np.stack([scores / unit, np.ones_like(scores)], axis=1)
+    if starts is None:
+        targets = smoothed_targets(is_first, weights)
+        a, b = newton(line, targets, weights, whole, np.array([[1.0, 0.0]]), [WEAK, WEAK], 1)[0]
+        terms = calibration_terms(scores) / [unit, unit, unit, 1.0]
+        pulls = np.array([PULL, PULL, PULL, 0.0]) / max(a, LEAST_SLOPE) ** 2 + WEAK
+        found = newton(terms, targets, weights, whole, np.array([[a, a, 0.0, b]]), pulls, 3)
+    else:
+        signed = np.where(is_first, scores, -scores)[:, None] / unit
+        targets = smoothed_targets(np.ones(len(scores), bool), weights)
+        a = float(newton(signed, targets, weights, whole, np.ones((1, 1)), [WEAK], 1)[0, 0])
+        pulls = [PULL / max(a, LEAST_SLOPE) ** 2, PULL_OF_BIAS]
+        lines = newton(line, is_first, weights, starts, np.tile([a, 0.0], (len(starts) - 1, 1)), pulls, 1)
+        found = np.column_stack([lines[:, 0], lines[:, 0], np.zeros(len(lines)), lines[:, 1]])
+    found[:, :2] = np.maximum(found[:, :2], LEAST_SLOPE)
+    found[:, :3] /= unit
+    return found
+
+
+def smoothed_targets(is_first: Array, weights: Array) -> Array:
+    """Platt's: what Laplace's rule says of as many rows, in place of 1 and 0."""
+    first = float(weights @ is_first)
+    others = float(weights.sum()) - first
+    return np.where(is_first, (first + 1.0) / (first + 2.0), 1.0 / (others + 2.0))
+
+
+def newton(
+    terms: Array, targets: Array, weights: Array, starts: Array, centre: Array, pulls: Any, n_bounded: int
+) -> Array:
+    """θ of min Σ ω_i [log(1 + e^{z_i}) − t_i z_i] + ½ Σ_j pull_j (θ_j − centre_j)², z = terms·θ, in each column.
+
+    The first ``n_bounded`` of θ are at least 0. Columns stand one after another, from ``starts`` on.
+    """
+    theta, pulls, d = centre.copy(), np.asarray(pulls, np.float64), terms.shape[1]
+    column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    bounded = np.arange(d) < n_bounded
+
+    def sums(values: Array) -> Array:
+        if not len(values):
+            return np.zeros((len(starts) - 1, *values.shape[1:]))
+        return np.add.reduceat(values, starts[:-1], axis=0)
+
+    def value(theta: Array) -> Array:
+        z = np.einsum("ij,ij->i", terms, theta[column])
+        losses = np.log1p(np.exp(-np.abs(z))) + np.maximum(z, 0.0) - targets * z
+        return sums(weights * losses) + 0.5 * ((theta - centre) ** 2 @ pulls)
+
+    now = value(theta)
+    for _ in range(MOST_ITERATIONS):
+        p = expit(np.einsum("ij,ij->i", terms, theta[column]))
+        gradient = sums((weights * (p - targets))[:, None] * terms) + pulls * (theta - centre)
+        stays = bounded & (theta <= 0.0) & (gradient >= 0.0)
+        gradient[stays] = 0.0
+        if np.abs(gradient).max(initial=0.0) <= LEFT * max(1.0, weights.sum()):
+            break
+        curved = terms * (weights * p * (1.0 - p))[:, None]
+        hessian = sums(curved[:, :, None] * terms[:, None, :]) + np.diag(pulls)
+        hessian[stays[:, :, None] | stays[:, None, :]] = 0.0
+        hessian[:, np.arange(d), np.arange(d)] += stays + 1e-12 * (1.0 + hessian[:, np.arange(d), np.arange(d)])
+        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        theta, now, is_better = shortened(theta, step, now, value, bounded)
+        if not is_better:
+            break
+    return theta
+
+
+def shortened(
+    theta: Array, step: Array, now: Array, value: Callable[[Array], Array], bounded: Array
+) -> tuple[Array, Array, bool]:
+    """Steps that lower the value of each column, halved until they do; whether any did."""
+    share = np.ones(len(theta))
+    for _ in range(HALVINGS):
+        tried = theta - share[:, None] * step
+        tried[:, bounded] = np.maximum(tried[:, bounded], 0.0)
+        found = value(tried)
+        worse = found > now + ROUNDING * np.abs(now)
+        if not worse.any():
+            break
+        share[worse] *= 0.5
+    gained = bool((found < now - ROUNDING * np.abs(now)).any())
+    return np.where(worse[:, None], theta, tried), np.where(worse, now, found), gained
+
+
+# -- the estimator -----------------------------------------------------------------------------------------------------
+
+
+def has_probability(estimator: Any) -> bool:
+    """Whether ``probability`` asks for probabilities; an AttributeError otherwise, so that `hasattr` is False."""
+    if not wants_probability(estimator):
+        name = type(estimator).__name__
+        raise AttributeError(f"{name} has probabilities with probability=True, found {estimator.probability!r}")
+    return True
+
+
+def wants_probability(estimator: Any) -> bool:
+    """Whether ``probability`` is true; "deprecated", scikit-learn's default, is not."""
+    value = estimator.probability
+    if isinstance(value, str) and value == "deprecated":
+        return False
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"probability must be True or False, found {value!r}")
+    return bool(value)
+
+
+class Probabilities:
+    """Mixin of classifiers with ``probability``."""
+
+    calibration_: Array | None = None
+
+    def _calibrate(self: Any, fit: Fit, problem: Problem) -> None:
+        """Calibrate the scores of a fit, where ``probability`` asks for it."""
+        self.calibration_ = None
+        if wants_probability(self):
+            solved = problem if fit.solved is None else fit.solved
+            rows, scores = out_of_sample(self.solver_, problem, fit)
+            labels, weights = solved.examples.labels[rows], solved.examples.weights
+            weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
+            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
+
+    def _decision(self: Any) -> Decision:
+        """What makes probabilities of scores."""
+        n_classes = len(self.classes_)
+        kind = "classes" if getattr(self, "multi_class_", None) == "crammer-singer" else "pairs"
+        if isinstance(self.model_.plain, np.ndarray) and len(self.model_.plain):
+            kind = "ordinal"
+        elif getattr(self, "multilabel_", False):
+            kind = "labels"
+        elif n_classes == 2:
+            kind = "binary"
+        parts = {"classes": self.classes_, "options": {}, "plain": self.model_.plain, "calibration": self.calibration_}
+        model: Any = SimpleNamespace(**parts)
+        return DECISIONS[kind](model, ARRAYS)
+
+    @available_if(has_probability)
+    def predict_proba(self: Any, X: Any) -> Array:
+        """Probabilities of the classes, calibrated on scores of rows that are not trained on.
+
+        With the exact solver (two classes, pairs of classes) these are scores by about the model without the row, in
+        closed form. With other solvers a fifth of the rows is held out of a second fit with the same C and kernel. Where
+        C, gamma or scales of features were chosen or learned, all rows were seen for that.
+
+        For two classes, and for each of several labels, the class that `predict` names is the one above 1/2. For more,
+        the odds of all pairs of classes are coupled, and the largest probability may be that of another class than the
+        one with most votes. Weights of rows and ``class_weight`` count as in the fit: probabilities are then those of
+        the population that is weighted so.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``. For an indicator matrix (n_samples, n_labels), each label's own.
+
+        Raises
+        ------
+        AttributeError
+            ``probability`` is False.
+        NotFittedError
+            Before ``fit``, or ``fit`` was without ``probability``.
+
+        References
+        ----------
+        Platt: Probabilistic Outputs for Support Vector Machines, 1999. Price, Knerr, Personnaz, Dreyfus: Pairwise
+        Neural Network Classifiers with Probabilistic Outputs, NIPS 1994.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from slimsvm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> SVC(probability=True).fit(X, y).predict_proba(X[:1]).round(2)
+        array([[0.99, 0.01, 0.  ]])
+        """
+        self._check_fitted()
+        if self.calibration_ is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted without probabilities: fit it again with probability=True"
+            )
+        return self._decision().probabilities(self._scores(X))
+
+    @available_if(has_probability)
+    def predict_log_proba(self: Any, X: Any) -> Array:
+        """Logarithms of `predict_proba`, at least that of the smallest number.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+        """
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+
+
+def calibration_of(task: Any, scores: Array, labels: Array, weights: Array) -> Array:
+    """Calibrate scores of a task's rows: parameters (u, w, c, b) for every column that is calibrated."""
+    if labels.ndim == 2:
+        return np.concatenate([calibrate(scores[:, j], labels[:, j] > 0, weights) for j in range(labels.shape[1])])
+    if isinstance(task, Ordinal):  # one calibration for all thresholds, so that they stay in order
+        above = labels[:, None] > np.arange(scores.shape[1])
+        return calibrate(scores.ravel(), above.ravel(), np.repeat(weights, scores.shape[1]))
+    if scores.shape[1] == 1:
+        return calibrate(scores[:, 0], labels > 0, weights)
+    if not task.class_pairs():
+        scores = ARRAYS.differences(scores, scores.shape[1])
+    found, is_first, index, starts = pair_columns(scores, labels, task.n_classes)
+    return calibrate(found, is_first, weights[index], starts)
+
+
+def pair_columns(scores: Array, codes: Array, n_classes: int) -> tuple[Array, Array, Array, Array]:
+    """The scores of each pair of classes for its own rows, one pair after another: scores, whether rows are of the first
+    class, numbers of the rows, and where pairs begin.
+    """
+    found, first, index = [], [], []
+    for column, pair in enumerate(combinations(range(n_classes), 2)):
+        rows = np.flatnonzero((codes == pair[0]) | (codes == pair[1]))
+        found.append(scores[rows, column])
+        first.append(codes[rows] == pair[0])
+        index.append(rows)
+    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in index])])
+    return np.concatenate(found), np.concatenate(first), np.concatenate(index), starts

@@ -1,0 +1,230 @@
+r"""Scores of training rows by the exact machine without them, in closed form.
+
+With v the dual variables, F the rows whose loss has curvature, and K̃ the kernel matrix with what the intercept adds,
+leaving out row i changes its score by
+
+    f^{−i}(x_i) = f(x_i) − v_i S_i²,      S_i² = K̃_ii − K̃_iF (K̃_FF + (2δ/C) I)⁻¹ K̃_Fi,
+
+the squared distance of row i from the span of the others in F (for a row of F, 1/[(…)⁻¹]_ii − 2δ/C). A free intercept
+borders K̃_FF by ones. With δ = 0 F is the set of free support vectors, and this is the span rule. There a row that is
+left out moves the score of its neighbours while none of them becomes free, which overstates the move where C is large
+and few vectors are free. So the loss is smoothed over the band |1 − y f(x)| ≤ δ, with δ a share of how far bounded
+support vectors move by the span rule.
+
+Chapelle, Vapnik, "Model selection for support vector machines", NIPS 1999 (the span rule); Wang, Zhou, Lu, Maleki,
+Mirrokni, "Approximate leave-one-out for fast parameter tuning in high dimensions", ICML 2018 (smoothed losses).
+docs/experiments/probabilities.md compares it with five folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dtrtri
+
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit
+
+Array = np.ndarray
+
+# A dual variable this close to its bound, as a share of it, is there.
+AT_BOUND = 1e-9
+# Added to the diagonal of a kernel matrix, as a share of its largest entry: copies of a row make it singular.
+RIDGE = 1e-10
+
+
+@dataclass(frozen=True)
+class LeaveOneOutSettings:
+    """What bounds the work; docs/experiments/probabilities.md settles ``band``, the others were chosen."""
+
+    # Most rows that are left out, in turn, and rows of F.
+    most_rows: int = 3000
+    most_free: int = 2000
+    # δ, as a share of the median move of bounded support vectors. So many of them tell it, in so many pairs of classes.
+    band: float = 0.5
+    sample: int = 64
+    pairs: int = 3
+    # Pairs of classes share kernel values where there are at most so many: calls for each take longer than few values.
+    most_values: int = 1 << 22
+
+
+class Values:
+    """Kernel values between training rows, with what a regularised intercept adds; of rows that are named they are kept.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    added : float
+    kept : int64 ndarray or None
+        Ascending numbers of rows.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, added: float, kept: Array | None) -> None:
+        self.kernel_rows, self.added, self.K = kernel_rows, added, None
+        if kept is not None:
+            self.places = np.zeros(kernel_rows.n_rows, np.int64)
+            self.places[kept] = np.arange(len(kept))
+            self.K = kernel_rows.block(kernel_rows.points(kept), rows=kept)
+            self.K += added
+
+    def between(self, left: Array, right: Array) -> Array:
+        """Kernel values of rows with others."""
+        if self.K is not None:
+            return self.K[self.places[left][:, None], self.places[right]]
+        values = self.kernel_rows.block(self.kernel_rows.points(right), rows=left)
+        values += self.added
+        return values
+
+    def diagonal(self, rows: Array) -> Array:
+        """Kernel values of rows with themselves."""
+        if self.K is not None:
+            return self.K.diagonal()[self.places[rows]]
+        return self.kernel_rows.diag(rows) + self.added
+
+
+@dataclass(frozen=True)
+class OneProblem:
+    """One column of scores: a two-class problem, a pair of classes or a regression.
+
+    Parameters
+    ----------
+    values : Values
+    has_border : bool
+        Whether the intercept is free.
+    rows : int64 ndarray
+        Support vectors and rows that are left out, ascending.
+    v, size, off : ndarrays
+        Their dual variables, the largest that these may be, and how far scores are from where the loss has its kink
+        (support vectors that are not left out: infinite).
+    """
+
+    values: Values
+    has_border: bool
+    rows: Array
+    v: Array
+    size: Array
+    off: Array
+
+    def spans(self, places: Array, free: Array, softness: float) -> Array:
+        """S² of the rows at ``places``, with those at ``free`` as F and ``softness`` for 2δ/C."""
+        rows, n = self.rows[free], len(free)
+        K = self.values.between(rows, rows)
+        K.ravel()[:: n + 1] += softness + RIDGE * float(K.diagonal().max())
+        L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+        border = solve_triangular(L, np.ones(n), lower=True, check_finite=False) if self.has_border else None
+        place_in_free = np.full(len(self.rows), -1)
+        place_in_free[free] = np.arange(n)
+        own = place_in_free[places]
+        others, found = self.rows[places[own < 0]], np.empty(len(places))
+        if len(others):
+            across = solve_triangular(
+                L, self.values.between(rows, others), lower=True, overwrite_b=True, check_finite=False
+            )
+            rest = self.values.diagonal(others) - np.einsum("ij,ij->j", across, across)
+            if border is not None:
+                rest += (1.0 - border @ across) ** 2 / (border @ border)
+            found[own < 0] = rest
+        if len(others) < len(places):  # the diagonal of the inverse, L⁻ᵀ L⁻¹
+            half, _ = dtrtri(L, lower=1, overwrite_c=1)
+            diagonal = np.einsum("ij,ij->j", half, half)
+            if border is not None:
+                diagonal -= (border @ half) ** 2 / (border @ border)
+            found[own >= 0] = 1.0 / np.maximum(diagonal[own[own >= 0]], np.finfo(float).tiny) - softness
+        return np.maximum(found, 0.0)
+
+    def sorted_out(self) -> tuple[Array, Array]:
+        """Places of free support vectors, at least two, and of bounded ones."""
+        at_bound = np.abs(self.v) >= (1.0 - AT_BOUND) * self.size
+        free = np.flatnonzero((self.v != 0) & ~at_bound)
+        if len(free) < 2:  # a free intercept needs one, and a machine at its bounds has none
+            free = np.union1d(free, np.argsort(self.off, kind="stable")[:2])
+        return free, np.flatnonzero(at_bound)
+
+    def band(self, own: LeaveOneOutSettings, rng: np.random.Generator) -> tuple[float, float] | None:
+        """δ and 2δ/C, by some of the bounded support vectors; None where there are none."""
+        free, bounded = self.sorted_out()
+        if not len(bounded):
+            return None
+        some = thinned(bounded, own.sample, rng)
+        spans = self.spans(some, thinned(free, own.most_free, rng), 0.0)
+        delta = own.band * float(np.median(np.abs(self.v[some]) * spans))
+        return delta, 2.0 * delta / float(np.median(self.size[some]))
+
+    def moves(self, places: Array, delta: float, softness: float, most_free: int, rng: np.random.Generator) -> Array:
+        """v_i S_i² of the rows at ``places``."""
+        moves, moved = np.zeros(len(places)), np.flatnonzero(self.v[places])
+        if not len(moved):
+            return moves
+        free, _ = self.sorted_out()
+        if softness:
+            is_near = self.off <= delta
+            is_near[free] = True
+            free = np.flatnonzero(is_near)
+        found = places[moved]
+        moves[moved] = self.v[found] * self.spans(found, thinned(free, most_free, rng), softness)
+        return moves
+
+
+def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
+    """At most so many of the places, ascending."""
+    return places if len(places) <= most else np.sort(rng.choice(places, most, replace=False))
+
+
+def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
+    """Scores (len(rows), n_outputs) of training rows, each by about the machine that was trained without it. For a pair of
+    classes only those of their own rows are told.
+
+    Parameters
+    ----------
+    problem : Problem
+        What ``fit`` solved exactly: two classes, pairs of classes or a regression.
+    fit : Fit
+        With its ``basis_rows``. Its kernel evaluations are counted on.
+    rows : int64 ndarray
+        Ascending numbers of rows.
+    """
+    task, labels, basis = problem.task, problem.examples.labels, fit.basis_rows
+    assert basis is not None
+    kernel_rows = replace(problem, precision="float64", kept=None).bind()
+    own, rng = problem.settings_of(LeaveOneOutSettings), np.random.default_rng(0)
+    pairs, known = task.class_pairs(), np.union1d(rows, basis)
+    is_kept = bool(pairs) and len(known) ** 2 <= own.most_values
+    values = Values(kernel_rows, float(problem.intercept == "regularized"), known if is_kept else None)
+    coef = np.zeros((problem.rows.n_rows, fit.model.coef.shape[1]))
+    coef[basis] = fit.model.coef
+    if is_kept:
+        scores = np.full((len(rows), coef.shape[1]), np.nan)
+    else:
+        scores = kernel_rows.scores(kernel_rows.points(basis), fit.model.coef, rows=rows) + fit.model.intercept
+    price = problem.C * problem.examples.weights
+    place_in_rows = np.full(len(coef), -1)
+    place_in_rows[rows] = np.arange(len(rows))
+    problems, targets = [], []
+    for column, pair in enumerate(pairs or [None]):
+        if pair is None:
+            members, dual = known, task.row_dual(problem.examples, price)
+            target, size = dual.target[known], np.maximum(dual.hi, -dual.lo)[known]
+            epsilon = dual.epsilon
+        else:
+            members = known[(labels[known] == pair[0]) | (labels[known] == pair[1])]
+            target, size, epsilon = np.where(labels[members] == pair[0], 1.0, -1.0), price[members], 0.0
+        place = place_in_rows[members]
+        if is_kept:
+            own_basis = members[coef[members, column] != 0]
+            found = values.between(members[place >= 0], own_basis) @ coef[own_basis, column]
+            scores[place[place >= 0], column] = (
+                found + fit.model.intercept[column] - values.added * coef[:, column].sum()
+            )
+        off = np.where(place < 0, np.inf, np.abs(np.abs(scores[place, column] - target) - epsilon))
+        problems.append(OneProblem(values, problem.intercept == "free", members, coef[members, column], size, off))
+        targets.append(place)
+    bands = [found for one in problems[: own.pairs] if own.band and (found := one.band(own, rng)) is not None]
+    delta, softness = np.median(bands, axis=0) if bands else (0.0, 0.0)
+    for column, (one, place) in enumerate(zip(problems, targets, strict=True)):
+        is_out = np.flatnonzero(place >= 0)
+        scores[place[is_out], column] -= one.moves(is_out, delta, softness, own.most_free, rng)
+    fit.counters["kernel_evals"] += kernel_rows.counter.n
+    return scores
