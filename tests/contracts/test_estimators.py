@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
@@ -263,14 +262,6 @@ def test_ties_go_to_the_lowest_label():
     np.testing.assert_array_equal(clf.predict(X), 0)
     clf = SVC(intercept="none", kernel="linear").fit(X[:4], ["b", "a", "b", "a"])
     np.testing.assert_array_equal(clf.predict(X), "a")
-
-
-def test_probability_is_refused_with_a_recipe():
-    with pytest.raises(ValueError, match=r"probability=True is not offered; use .*CalibratedClassifierCV\(SVC\(\)"):
-        SVC(probability=True).fit(*problem())
-    X, y = problem()
-    probabilities = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y).predict_proba(X)
-    assert np.mean(probabilities.argmax(axis=1) == y) > 0.8
 
 
 @pytest.mark.parametrize("labels", [["x", "y"], ["z", "x", "y"]], ids=len)

@@ -75,8 +75,8 @@ class PlainModel:
     columns : (int64 ndarray, int) or None, default=None
         Of wide sparse rows: the columns that the features but the last are, and the number of all (`seen`).
     calibration : float64 ndarray of shape (n_columns, 4) or None, default=None
-        What makes probabilities of scores: (u, w, c, b) of `slimsvm.deploy.decisions.OfArrays.log_odds` for the score of
-        two classes, each pair of several, each label, or all thresholds of ordered classes alike.
+        What makes probabilities of scores: (u, w, c, b) of `slimsvm.deploy.decisions.OfArrays.log_odds` for the score
+        of two classes, each pair of several, each label, or all thresholds of ordered classes alike.
 
     Examples
     --------

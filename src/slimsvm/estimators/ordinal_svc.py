@@ -44,7 +44,8 @@ class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
-    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_, calibration_
+    n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_
+    calibration_
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Probabilities of a classifier: what they are calibrated on, and the calibration.
 
-The exact solver's scores are those of rows that are left out in closed form (`parts.leave_one_out`). With another
-solver a fifth of the rows is held out of a second, earlier fit. A column of scores s has log odds of
+The exact solver's scores are those of rows that are left out in closed form (`parts.dual_ascent.leave_one_out`). With
+another solver a fifth of the rows is held out of a second fit. A column of scores s has log odds of
 
     z(s) = u (log(1 + eˢ) − log 2) + w (log 2 − log(1 + e⁻ˢ)) + c sign(s) log(1 + |s|) + b,    u, w, c ≥ 0,
 
@@ -31,7 +31,8 @@ from sklearn.utils.metaestimators import available_if
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS, Decision, calibration_terms
-from slimsvm.parts.leave_one_out import LeaveOneOutSettings, leave_one_out
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.dual_ascent.leave_one_out import LeaveOneOutSettings, leave_one_out
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
 from slimsvm.parts.solver import Solver
@@ -104,9 +105,12 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
     train, held = np.sort(order[~is_held]), np.sort(order[is_held])
     state = fit.state if type(solver).__name__ == "Compact" else None
     rows = problem.rows
+    own: Any
+    others: Any
     if rows.in_memory:
-        columns = slice(None) if problem.kernel.has_features else train  # a kernel matrix of the rows
-        own, others = (rows.take(index, rows.exact_dtype)[:, columns] for index in (train, held))
+        columns: Any = slice(None) if problem.kernel.has_features else train  # a kernel matrix of the rows
+        taken: list[Any] = [rows.take(index, rows.exact_dtype) for index in (train, held)]
+        own, others = (part[:, columns] for part in taken)
     else:
         own, others = ChosenRows(rows, train), ChosenRows(rows, held)
     task, examples = problem.task, problem.examples
@@ -174,12 +178,13 @@ def newton(
     """
     theta, pulls, d = centre.copy(), np.asarray(pulls, np.float64), terms.shape[1]
     column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    bounded = np.arange(d) < n_bounded
+    bounded, has_rows = np.arange(d) < n_bounded, np.diff(starts) > 0
 
     def sums(values: Array) -> Array:
-        if not len(values):
-            return np.zeros((len(starts) - 1, *values.shape[1:]))
-        return np.add.reduceat(values, starts[:-1], axis=0)
+        total = np.zeros((len(starts) - 1, *values.shape[1:]))
+        if has_rows.any():
+            total[has_rows] = np.add.reduceat(values, starts[:-1][has_rows], axis=0)
+        return total
 
     def value(theta: Array) -> Array:
         z = np.einsum("ij,ij->i", terms, theta[column])
@@ -258,6 +263,15 @@ class Probabilities:
             weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
             self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
 
+    def _calibrate_on(self: Any, model: KernelExpansion, problem: Problem) -> None:
+        """Calibrate on the rows of a chunk, by a model that was not trained on them."""
+        self.calibration_ = None
+        if wants_probability(self):
+            rows = problem.rows
+            scores = model.scores(rows.slice(0, rows.n_rows, rows.exact_dtype), problem.n_jobs)
+            labels, weights = problem.examples.labels, problem.examples.weights
+            self.calibration_ = calibration_of(problem.task, scores, labels, weights)
+
     def _decision(self: Any) -> Decision:
         """What makes probabilities of scores."""
         n_classes = len(self.classes_)
@@ -277,8 +291,9 @@ class Probabilities:
         """Probabilities of the classes, calibrated on scores of rows that are not trained on.
 
         With the exact solver (two classes, pairs of classes) these are scores by about the model without the row, in
-        closed form. With other solvers a fifth of the rows is held out of a second fit with the same C and kernel. Where
-        C, gamma or scales of features were chosen or learned, all rows were seen for that.
+        closed form. With other solvers a fifth of the rows is held out of a second fit with the same C and kernel.
+        Where C, gamma or scales of features were chosen or learned, all rows were seen for that. `partial_fit`
+        calibrates on each chunk before it learns from it, and on the first one after that.
 
         For two classes, and for each of several labels, the class that `predict` names is the one above 1/2. For more,
         the odds of all pairs of classes are coupled, and the largest probability may be that of another class than the
@@ -311,13 +326,13 @@ class Probabilities:
         >>> from sklearn.datasets import load_iris
         >>> from slimsvm import SVC
         >>> X, y = load_iris(return_X_y=True)
-        >>> SVC(probability=True).fit(X, y).predict_proba(X[:1]).round(2)
-        array([[0.99, 0.01, 0.  ]])
+        >>> SVC(probability=True).fit(X, y).predict_proba(X[:1]).round(1)
+        array([[1., 0., 0.]])
         """
         self._check_fitted()
         if self.calibration_ is None:
             raise NotFittedError(
-                f"this {type(self).__name__} was fitted without probabilities: fit it again with probability=True"
+                "predict_proba is not available when fitted with probability=False: fit again with probability=True"
             )
         return self._decision().probabilities(self._scores(X))
 
@@ -352,8 +367,8 @@ def calibration_of(task: Any, scores: Array, labels: Array, weights: Array) -> A
 
 
 def pair_columns(scores: Array, codes: Array, n_classes: int) -> tuple[Array, Array, Array, Array]:
-    """The scores of each pair of classes for its own rows, one pair after another: scores, whether rows are of the first
-    class, numbers of the rows, and where pairs begin.
+    """Collect the scores of each pair of classes for its own rows, one pair after another: scores, whether rows are of
+    the first class, numbers of the rows, and where pairs begin.
     """
     found, first, index = [], [], []
     for column, pair in enumerate(combinations(range(n_classes), 2)):

@@ -419,6 +419,9 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     def _calibrate(self, fit: Fit, problem: Problem) -> None:
         """Calibrate probabilities, where an estimator has them."""
 
+    def _calibrate_on(self, model: KernelExpansion, problem: Problem) -> None:
+        """Calibrate probabilities on the rows of a chunk, where an estimator has them."""
+
     def _keep(self, fit: Fit, trained: Trained) -> None:
         """Set the attributes of a fit."""
         index, codes = trained
@@ -616,7 +619,9 @@ def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task
     generator = problem.generator() if generator is None else generator
     estimator._stream_parts = estimator.kernel_, estimator.solver_, generator
     problem = replace(problem, kernel=estimator.kernel_, random_state=generator)
+    before = getattr(estimator, "model_", None)
     fit = estimator.solver_.partial_solve(problem, estimator._stream)
+    estimator._calibrate_on(fit.model if before is None else before, problem)
     estimator._stream, estimator.C_ = fit.state, problem.C
     estimator.__dict__.pop("shape_fit_", None)  # of one chunk
     estimator._keep(fit, Trained(None))

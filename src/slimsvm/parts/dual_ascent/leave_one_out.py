@@ -52,7 +52,7 @@ class LeaveOneOutSettings:
 
 
 class Values:
-    """Kernel values between training rows, with what a regularised intercept adds; of rows that are named they are kept.
+    """Kernel values between training rows, with what a regularised intercept adds; those of named rows are kept.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ class Values:
     def between(self, left: Array, right: Array) -> Array:
         """Kernel values of rows with others."""
         if self.K is not None:
-            return self.K[self.places[left][:, None], self.places[right]]
+            kept: Array = self.K[self.places[left][:, None], self.places[right]]
+            return kept
         values = self.kernel_rows.block(self.kernel_rows.points(right), rows=left)
         values += self.added
         return values
@@ -81,7 +82,8 @@ class Values:
     def diagonal(self, rows: Array) -> Array:
         """Kernel values of rows with themselves."""
         if self.K is not None:
-            return self.K.diagonal()[self.places[rows]]
+            kept: Array = self.K.diagonal()[self.places[rows]]
+            return kept
         return self.kernel_rows.diag(rows) + self.added
 
 
@@ -173,9 +175,66 @@ def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
     return places if len(places) <= most else np.sort(rng.choice(places, most, replace=False))
 
 
+class Columns:
+    """The columns of scores of a fit, each a problem of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+    fit : Fit
+    rows : int64 ndarray
+        Those to leave out, ascending.
+    """
+
+    def __init__(self, problem: Problem, fit: Fit, rows: Array) -> None:
+        basis, self.problem, self.model = fit.basis_rows, problem, fit.model
+        assert basis is not None
+        self.own, self.pairs = problem.settings_of(LeaveOneOutSettings), problem.task.class_pairs()
+        self.kernel_rows = replace(problem, precision="float64", kept=None).bind()
+        self.known = np.union1d(rows, basis)
+        self.is_kept = bool(self.pairs) and len(self.known) ** 2 <= self.own.most_values
+        added = float(problem.intercept == "regularized")
+        self.values = Values(self.kernel_rows, added, self.known if self.is_kept else None)
+        self.coef = np.zeros((problem.rows.n_rows, self.model.coef.shape[1]))
+        self.coef[basis] = self.model.coef
+        self.place = np.full(problem.rows.n_rows, -1)
+        self.place[rows] = np.arange(len(rows))
+        if self.is_kept:
+            self.scores = np.full((len(rows), self.coef.shape[1]), np.nan)
+        else:
+            points = self.kernel_rows.points(basis)
+            self.scores = self.kernel_rows.scores(points, self.model.coef, rows=rows) + self.model.intercept
+
+    def score(self, column: int, members: Array) -> None:
+        """Set the scores of a pair's own rows, from values that are kept."""
+        rows, basis = members[self.place[members] >= 0], members[self.coef[members, column] != 0]
+        found = self.values.between(rows, basis) @ self.coef[basis, column]
+        constant = self.model.intercept[column] - self.values.added * self.coef[:, column].sum()
+        self.scores[self.place[rows], column] = found + constant
+
+    def problem_of(self, column: int) -> OneProblem:
+        """The problem of a column."""
+        labels, price = self.problem.examples.labels, self.problem.C * self.problem.examples.weights
+        if self.pairs:
+            a, b = self.pairs[column]
+            members = self.known[(labels[self.known] == a) | (labels[self.known] == b)]
+            target, size, epsilon = np.where(labels[members] == a, 1.0, -1.0), price[members], 0.0
+        else:
+            members, dual = self.known, self.problem.task.row_dual(self.problem.examples, price)
+            target, size = dual.target[members], np.maximum(dual.hi, -dual.lo)[members]
+            epsilon = dual.epsilon
+        if self.is_kept:
+            self.score(column, members)
+        place = self.place[members]
+        off = np.where(place < 0, np.inf, np.abs(np.abs(self.scores[place, column] - target) - epsilon))
+        is_free = self.problem.intercept == "free"
+        return OneProblem(self.values, is_free, members, self.coef[members, column], size, off)
+
+
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
-    """Scores (len(rows), n_outputs) of training rows, each by about the machine that was trained without it. For a pair of
-    classes only those of their own rows are told.
+    """Scores (len(rows), n_outputs) of training rows, each by about the machine that was trained without it.
+
+    In the column of a pair of classes only rows of these are sure to have one; others may have NaN.
 
     Parameters
     ----------
@@ -186,45 +245,14 @@ def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     rows : int64 ndarray
         Ascending numbers of rows.
     """
-    task, labels, basis = problem.task, problem.examples.labels, fit.basis_rows
-    assert basis is not None
-    kernel_rows = replace(problem, precision="float64", kept=None).bind()
-    own, rng = problem.settings_of(LeaveOneOutSettings), np.random.default_rng(0)
-    pairs, known = task.class_pairs(), np.union1d(rows, basis)
-    is_kept = bool(pairs) and len(known) ** 2 <= own.most_values
-    values = Values(kernel_rows, float(problem.intercept == "regularized"), known if is_kept else None)
-    coef = np.zeros((problem.rows.n_rows, fit.model.coef.shape[1]))
-    coef[basis] = fit.model.coef
-    if is_kept:
-        scores = np.full((len(rows), coef.shape[1]), np.nan)
-    else:
-        scores = kernel_rows.scores(kernel_rows.points(basis), fit.model.coef, rows=rows) + fit.model.intercept
-    price = problem.C * problem.examples.weights
-    place_in_rows = np.full(len(coef), -1)
-    place_in_rows[rows] = np.arange(len(rows))
-    problems, targets = [], []
-    for column, pair in enumerate(pairs or [None]):
-        if pair is None:
-            members, dual = known, task.row_dual(problem.examples, price)
-            target, size = dual.target[known], np.maximum(dual.hi, -dual.lo)[known]
-            epsilon = dual.epsilon
-        else:
-            members = known[(labels[known] == pair[0]) | (labels[known] == pair[1])]
-            target, size, epsilon = np.where(labels[members] == pair[0], 1.0, -1.0), price[members], 0.0
-        place = place_in_rows[members]
-        if is_kept:
-            own_basis = members[coef[members, column] != 0]
-            found = values.between(members[place >= 0], own_basis) @ coef[own_basis, column]
-            scores[place[place >= 0], column] = (
-                found + fit.model.intercept[column] - values.added * coef[:, column].sum()
-            )
-        off = np.where(place < 0, np.inf, np.abs(np.abs(scores[place, column] - target) - epsilon))
-        problems.append(OneProblem(values, problem.intercept == "free", members, coef[members, column], size, off))
-        targets.append(place)
+    columns, rng = Columns(problem, fit, rows), np.random.default_rng(0)
+    own, scores = columns.own, columns.scores
+    problems = [columns.problem_of(column) for column in range(scores.shape[1])]
     bands = [found for one in problems[: own.pairs] if own.band and (found := one.band(own, rng)) is not None]
     delta, softness = np.median(bands, axis=0) if bands else (0.0, 0.0)
-    for column, (one, place) in enumerate(zip(problems, targets, strict=True)):
+    for column, one in enumerate(problems):
+        place = columns.place[one.rows]
         is_out = np.flatnonzero(place >= 0)
         scores[place[is_out], column] -= one.moves(is_out, delta, softness, own.most_free, rng)
-    fit.counters["kernel_evals"] += kernel_rows.counter.n
+    fit.counters["kernel_evals"] += columns.kernel_rows.counter.n
     return scores
