@@ -6,10 +6,11 @@ leaving out row i changes its score by
     f^{−i}(x_i) = f(x_i) − v_i S_i²,      S_i² = K̃_ii − K̃_iF (K̃_FF + (2δ/C) I)⁻¹ K̃_Fi,
 
 the squared distance of row i from the span of the others in F (for a row of F, 1/[(…)⁻¹]_ii − 2δ/C). A free intercept
-borders K̃_FF by ones. With δ = 0 F is the set of free support vectors, and this is the span rule. There a row that is
-left out moves the score of its neighbours while none of them becomes free, which overstates the move where C is large
-and few vectors are free. So the loss is smoothed over the band |1 − y f(x)| ≤ δ, with δ a share of how far bounded
-support vectors move by the span rule.
+borders K̃_FF by ones.
+
+With δ = 0 F is the set of free support vectors, and this is the span rule. It lets no other row become free, which
+overstates the move where more support vectors are bounded than free. There the loss is smoothed over the band
+|1 − y f(x)| ≤ δ, with δ a share of how far bounded support vectors move by the span rule.
 
 Chapelle, Vapnik, "Model selection for support vector machines", NIPS 1999 (the span rule); Wang, Zhou, Lu, Maleki,
 Mirrokni, "Approximate leave-one-out for fast parameter tuning in high dimensions", ICML 2018 (smoothed losses).
@@ -43,10 +44,10 @@ class LeaveOneOutSettings:
     # Most rows that are left out, in turn, and rows of F.
     most_rows: int = 3000
     most_free: int = 2000
-    # δ, as a share of the median move of bounded support vectors. So many of them tell it, in so many pairs of classes.
+    # δ, as a share of the median move of bounded support vectors, and how many of them tell it; the first pair of
+    # classes that has a band tells it for all. 0: the span rule alone.
     band: float = 0.5
     sample: int = 64
-    pairs: int = 3
     # Pairs of classes share kernel values where there are at most so many: calls for each take longer than few values.
     most_values: int = 1 << 22
 
@@ -87,6 +88,57 @@ class Values:
         return self.kernel_rows.diag(rows) + self.added
 
 
+class Span:
+    """The span of some rows, from which others have a distance.
+
+    Parameters
+    ----------
+    values : Values
+    rows : int64 ndarray
+        F, ascending.
+    softness : float
+        2δ/C.
+    has_border : bool
+        Whether the intercept is free.
+    """
+
+    def __init__(self, values: Values, rows: Array, softness: float, has_border: bool) -> None:
+        self.values, self.rows, self.softness = values, rows, softness
+        K = values.between(rows, rows)
+        K.ravel()[:: len(rows) + 1] += softness + RIDGE * float(K.diagonal().max())
+        self.L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+        self.border = None
+        if has_border:
+            self.border = solve_triangular(self.L, np.ones(len(rows)), lower=True, check_finite=False)
+
+    def squares(self, rows: Array) -> Array:
+        """S² of ascending rows, in F or not."""
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        is_own = self.rows[at] == rows
+        found = np.empty(len(rows))
+        if not is_own.all():
+            found[~is_own] = self._of_others(rows[~is_own])
+        if is_own.any():
+            found[is_own] = self._of_own()[at[is_own]]
+        return np.maximum(found, 0.0)
+
+    def _of_others(self, rows: Array) -> Array:
+        across = self.values.between(self.rows, rows)
+        across = solve_triangular(self.L, across, lower=True, overwrite_b=True, check_finite=False)
+        rest = self.values.diagonal(rows) - np.einsum("ij,ij->j", across, across)
+        if self.border is not None:
+            rest += (1.0 - self.border @ across) ** 2 / (self.border @ self.border)
+        return rest
+
+    def _of_own(self) -> Array:
+        half, _ = dtrtri(self.L, lower=1)
+        diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse, L⁻ᵀ L⁻¹
+        if self.border is not None:
+            diagonal -= (self.border @ half) ** 2 / (self.border @ self.border)
+        found: Array = 1.0 / np.maximum(diagonal, np.finfo(float).tiny) - self.softness
+        return found
+
+
 @dataclass(frozen=True)
 class OneProblem:
     """One column of scores: a two-class problem, a pair of classes or a regression.
@@ -110,64 +162,34 @@ class OneProblem:
     size: Array
     off: Array
 
-    def spans(self, places: Array, free: Array, softness: float) -> Array:
-        """S² of the rows at ``places``, with those at ``free`` as F and ``softness`` for 2δ/C."""
-        rows, n = self.rows[free], len(free)
-        K = self.values.between(rows, rows)
-        K.ravel()[:: n + 1] += softness + RIDGE * float(K.diagonal().max())
-        L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
-        border = solve_triangular(L, np.ones(n), lower=True, check_finite=False) if self.has_border else None
-        place_in_free = np.full(len(self.rows), -1)
-        place_in_free[free] = np.arange(n)
-        own = place_in_free[places]
-        others, found = self.rows[places[own < 0]], np.empty(len(places))
-        if len(others):
-            across = solve_triangular(
-                L, self.values.between(rows, others), lower=True, overwrite_b=True, check_finite=False
-            )
-            rest = self.values.diagonal(others) - np.einsum("ij,ij->j", across, across)
-            if border is not None:
-                rest += (1.0 - border @ across) ** 2 / (border @ border)
-            found[own < 0] = rest
-        if len(others) < len(places):  # the diagonal of the inverse, L⁻ᵀ L⁻¹
-            half, _ = dtrtri(L, lower=1, overwrite_c=1)
-            diagonal = np.einsum("ij,ij->j", half, half)
-            if border is not None:
-                diagonal -= (border @ half) ** 2 / (border @ border)
-            found[own >= 0] = 1.0 / np.maximum(diagonal[own[own >= 0]], np.finfo(float).tiny) - softness
-        return np.maximum(found, 0.0)
-
-    def sorted_out(self) -> tuple[Array, Array]:
-        """Places of free support vectors, at least two, and of bounded ones."""
-        at_bound = np.abs(self.v) >= (1.0 - AT_BOUND) * self.size
-        free = np.flatnonzero((self.v != 0) & ~at_bound)
-        if len(free) < 2:  # a free intercept needs one, and a machine at its bounds has none
-            free = np.union1d(free, np.argsort(self.off, kind="stable")[:2])
-        return free, np.flatnonzero(at_bound)
-
-    def band(self, own: LeaveOneOutSettings, rng: np.random.Generator) -> tuple[float, float] | None:
-        """δ and 2δ/C, by some of the bounded support vectors; None where there are none."""
-        free, bounded = self.sorted_out()
-        if not len(bounded):
-            return None
-        some = thinned(bounded, own.sample, rng)
-        spans = self.spans(some, thinned(free, own.most_free, rng), 0.0)
-        delta = own.band * float(np.median(np.abs(self.v[some]) * spans))
-        return delta, 2.0 * delta / float(np.median(self.size[some]))
-
-    def moves(self, places: Array, delta: float, softness: float, most_free: int, rng: np.random.Generator) -> Array:
-        """v_i S_i² of the rows at ``places``."""
+    def moves(
+        self, places: Array, band: tuple[float, float] | None, own: LeaveOneOutSettings, rng: np.random.Generator
+    ) -> tuple[Array, tuple[float, float] | None]:
+        """v_i S_i² of the rows at ``places``, and the band (δ, 2δ/C) that was found or given."""
         moves, moved = np.zeros(len(places)), np.flatnonzero(self.v[places])
         if not len(moved):
-            return moves
-        free, _ = self.sorted_out()
-        if softness:
-            is_near = self.off <= delta
+            return moves, band
+        at_bound = np.abs(self.v) >= (1.0 - AT_BOUND) * self.size
+        free, bounded = np.flatnonzero((self.v != 0) & ~at_bound), np.flatnonzero(at_bound)
+        is_soft = own.band > 0 and len(bounded) > len(free)
+        if len(free) < 2:  # a free intercept needs one, and a machine at its bounds has none
+            free = np.union1d(free, np.argsort(self.off, kind="stable")[:2])
+        span = None
+        if not is_soft or band is None:
+            span = Span(self.values, self.rows[thinned(free, own.most_free, rng)], 0.0, self.has_border)
+        if is_soft and band is None and span is not None:
+            some = thinned(bounded, own.sample, rng)
+            found = np.abs(self.v[some]) * span.squares(self.rows[some])
+            delta = own.band * float(np.median(found))
+            band = delta, 2.0 * delta / float(np.median(self.size[some]))
+        if is_soft and band is not None:
+            is_near = self.off <= band[0]
             is_near[free] = True
-            free = np.flatnonzero(is_near)
-        found = places[moved]
-        moves[moved] = self.v[found] * self.spans(found, thinned(free, most_free, rng), softness)
-        return moves
+            near = thinned(np.flatnonzero(is_near), own.most_free, rng)
+            span = Span(self.values, self.rows[near], band[1], self.has_border)
+        assert span is not None
+        moves[moved] = self.v[places[moved]] * span.squares(self.rows[places[moved]])
+        return moves, band
 
 
 def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
@@ -246,13 +268,12 @@ def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
         Ascending numbers of rows.
     """
     columns, rng = Columns(problem, fit, rows), np.random.default_rng(0)
-    own, scores = columns.own, columns.scores
-    problems = [columns.problem_of(column) for column in range(scores.shape[1])]
-    bands = [found for one in problems[: own.pairs] if own.band and (found := one.band(own, rng)) is not None]
-    delta, softness = np.median(bands, axis=0) if bands else (0.0, 0.0)
-    for column, one in enumerate(problems):
+    scores, band = columns.scores, None
+    for column in range(scores.shape[1]):
+        one = columns.problem_of(column)
         place = columns.place[one.rows]
         is_out = np.flatnonzero(place >= 0)
-        scores[place[is_out], column] -= one.moves(is_out, delta, softness, own.most_free, rng)
+        moves, band = one.moves(is_out, band, columns.own, rng)
+        scores[place[is_out], column] -= moves
     fit.counters["kernel_evals"] += columns.kernel_rows.counter.n
     return scores
