@@ -105,8 +105,8 @@ def test_categories_that_are_numbers_are_numbers():
 
 @pytest.mark.parametrize("machine", [SVC(), OrdinalSVC(), CrossTrainedSVC()], ids=repr)
 def test_probabilities_are_said_to_need_calibration(machine):
-    words = f"CalibratedClassifierCV({type(machine).__name__}(...), ensemble=False)"
-    refused(lambda: machine.predict_proba([[1.0]]), "no predict_proba", words, error=AttributeError)
+    words = f"{type(machine).__name__} has no predict_proba", "without probability=True"
+    refused(lambda: machine.predict_proba([[1.0]]), *words, error=AttributeError)
     assert not hasattr(machine, "predict_log_proba")
     refused(lambda: machine.predict_probability, "object has no attribute 'predict_probability'", error=AttributeError)
     refused(lambda: SVR().predict_proba, "'SVR' object has no attribute 'predict_proba'", error=AttributeError)

@@ -190,7 +190,7 @@ def test_ordinary_tolerances_are_shares_of_the_objective():
 
 def test_few_vectors_that_tell_many_classes_apart_no_better_than_one_class_would_are_warned_of():
     X, y = make_classification(1500, 20, n_informative=10, n_redundant=0, n_classes=30, random_state=11)
-    few = SVC(C=10.0, max_basis=10, random_state=0)
+    few = SVC(C=10.0, max_basis=10, multi_class="crammer-singer", random_state=0)
     with pytest.warns(
         ConvergenceWarning, match=r"10 vectors is right on \d\.\d % .* 30 classes need more vectors"
     ) as said:

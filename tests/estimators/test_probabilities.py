@@ -318,8 +318,8 @@ def test_there_are_none_where_nobody_asked():
         clf = SVC(probability=probability).fit(X, y)
         assert not hasattr(clf, "predict_proba")
         assert not hasattr(clf, "predict_log_proba")
-        assert clf.calibration_ is None
-    with pytest.raises(AttributeError, match="SVC has probabilities with probability=True, found False"):
+        assert not hasattr(clf, "calibration_")
+    with pytest.raises(AttributeError, match="SVC has no predict_proba without probability=True, found False"):
         SVC().predict_proba(X)
     clf = SVC().fit(X, y).set_params(probability=True)
     with pytest.raises(NotFittedError, match="fitted with probability=False"):

@@ -243,14 +243,14 @@ def test_vectors_of_many_features_move_along_directions(has_directions):
     problem = Problem(as_rows(X), task.encode(labels, None), task, kernel)
     exact = Exact().solve(problem).model
     mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
-    assert (mover.directions is not None) == has_directions
+    assert (mover.along is not None) == has_directions
     moved, plain = mover.moved(mover.distance(exact), None, 10, 1e12), Distance(exact, None, 1, EvalCounter())
     distances = [plain.value_and_gradient(np.float64(basis))[0] for basis in (exact.basis[:10], moved)]
     assert moved.shape == (10, 240)
     assert distances[1] < 0.8 * distances[0]
     if has_directions:
-        seen = mover.directions.of_vectors(moved)
-        np.testing.assert_allclose(mover.directions.lifted(seen), moved, atol=1e-4)
+        seen = mover.along[0].of_vectors(moved)
+        np.testing.assert_allclose(mover.along[0].lifted(seen), moved, atol=1e-4)
         value, gradient = mover.distance(exact).value_and_gradient(seen)
         assert value == pytest.approx(distances[1], rel=0.01)
         assert not gradient[:, -1].any()

@@ -270,7 +270,7 @@ def test_same_bits_for_any_number_of_threads(precision, longest):
 @pytest.mark.filterwarnings("ignore:Refine had less time")
 def test_a_time_limit_ends_the_cuts(monkeypatch):
     looks = itertools.count()
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.01 * next(looks))
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.003 * next(looks))
     with pytest.warns(UserWarning, match="larger max_seconds may bring it down"):
         fit = Refine(8, epochs=2, tol_relative=1e-12).solve(words_problem(300, max_seconds=0.5))
     assert fit.counters["bound_in_basis"] < fit.objective

@@ -14,7 +14,7 @@ from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.cross_training_stages import Clock
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
-from slimsvm.estimators._shared.calibrating import Probabilities, wants_probability
+from slimsvm.estimators._shared.calibrating import Probabilities
 from slimsvm.estimators._shared.fitted import Trained
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
@@ -176,7 +176,6 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         y
             Labels of two classes, numbers or strings; at least three rows of each.
         """
-        wants_probability(self)
         X, y, codes = self._check_data(X, y)
         task = Binary()
         self._solve(X, y, task.encode(codes), task, codes=codes)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
-from slimsvm.estimators._shared.calibrating import Probabilities, wants_probability
+from slimsvm.estimators._shared.calibrating import Probabilities
 from slimsvm.estimators._shared.input_checks import class_codes
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.tasks import Ordinal
@@ -90,7 +90,6 @@ class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
         """
-        wants_probability(self)
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)

@@ -18,7 +18,7 @@ from slimsvm import editing, solvers, tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
-from slimsvm.estimators._shared.calibrating import Probabilities, wants_probability
+from slimsvm.estimators._shared.calibrating import Probabilities
 from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
 from slimsvm.estimators._shared.input_checks import (
     check_cost_matrix,
@@ -161,7 +161,6 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
             A limit ended the fit, or the model of ``max_basis`` vectors classifies the training rows no better than
             one class for all rows would.
         """
-        wants_probability(self)  # an error for what it does not take
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         X, y = self._check_X(X, reset=True, y=y)
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)

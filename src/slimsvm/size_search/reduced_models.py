@@ -18,8 +18,9 @@ from slimsvm.bases.distance import Distance, descend
 from slimsvm.bases.preimage import get_preimage
 from slimsvm.bases.reduced_set import greedy
 from slimsvm.kernels import RBF, EvalCounter, KernelRows
+from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.principal_directions import search_for
+from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import is_sparse, is_text
 from slimsvm.solvers.exact import Exact
@@ -134,14 +135,24 @@ class Mover:
     def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter):
         self.problem, self.rng, self.counter = problem, rng, counter
         self.work, self.settings = 0.0, problem.settings_of(MoveSettings)
-        rows = problem.bind()
-        search = search_for("auto", 0, problem)
-        self.directions, self.centre = None if search is None else search.find(rows, rng), rows.centre
-        # Kernel values along directions take so much of the time of others.
-        self.share = 1.0
-        if self.directions is not None:
-            cost = self.settings.value_cost
-            self.share = (cost + self.directions.V.shape[1]) / (cost + rows.n_features)
+
+    @made_once
+    def along(self) -> tuple[Directions, Array] | None:
+        """Directions that vectors are moved along, where rows have many features, and the centre of the rows."""
+        search = search_for("auto", 0, self.problem)
+        if search is None:
+            return None
+        rows = self.problem.bind()
+        found = search.find(rows, self.rng)
+        return None if found is None else (found, rows.centre)
+
+    @property
+    def share(self) -> float:
+        """Time of kernel values along directions, as a share of that of others."""
+        if self.along is None:
+            return 1.0
+        cost = self.settings.value_cost
+        return (cost + self.along[0].V.shape[1]) / (cost + self.problem.rows.n_features)
 
     def distance(self, exact: KernelExpansion) -> Distance:
         """How far models are from an exact one, or from some random sums of its functions."""
@@ -149,10 +160,11 @@ class Mover:
         if m > n_sums:
             mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, n_sums)) / np.sqrt(n_sums))
             exact = replace(exact, coef=mixed, intercept=np.zeros(n_sums))
-        if self.directions is None:
+        if self.along is None:
             return self._distance(exact, np.float32)
-        rows = KernelRows(exact.kernel, exact.basis, dtype=np.float32, n_jobs=self.problem.n_jobs, centre=self.centre)
-        exact = replace(exact, basis=self.directions.seen(rows), kernel=RBF(1.0))
+        directions, centre = self.along
+        rows = KernelRows(exact.kernel, exact.basis, dtype=np.float32, n_jobs=self.problem.n_jobs, centre=centre)
+        exact = replace(exact, basis=directions.seen(rows), kernel=RBF(1.0))
         return DistanceAlong(exact, None, self.problem.n_jobs, self.counter, np.float32)
 
     def near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
@@ -179,7 +191,7 @@ class Mover:
         steps, work = self._steps(V, have, k, room)
         more: Any = V[np.sort(self.rng.choice(V.shape[0], max(0, min(k, V.shape[0]) - have), replace=False))]
         more = more.toarray() if is_sparse(more) else more
-        along = self.directions
+        along = None if self.along is None else self.along[0]
         if along is not None:
             more[:, -1] = 0.0
             basis = None if basis is None else along.of_vectors(basis)

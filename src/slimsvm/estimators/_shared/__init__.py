@@ -129,9 +129,9 @@ C_ : float
     The C that was trained with.
 precision_ : str
     The type of the kernel values.
-calibration_ : ndarray of shape (n_columns, 4) or None
-    What makes probabilities of scores, with ``probability=True``: a line of numbers for the score of two classes, each
-    pair of several classes, each label, or all thresholds of ordered classes.
+calibration_ : ndarray of shape (n_columns, 4)
+    What makes probabilities of scores, only with ``probability=True``: a line of numbers for the score of two classes,
+    each pair of several classes, each label, or all thresholds of ordered classes.
 validation_ : list of dict
     ``C``, ``n_rows`` that were trained on, ``error`` and ``seconds`` of every trial of ``C="validate"``, and
     ``gamma`` of ``gamma="validate"``.

@@ -31,6 +31,7 @@ from sklearn.utils.metaestimators import available_if
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS, Decision, calibration_terms
+from slimsvm.estimators._shared.input_checks import wants_probability
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.leave_one_out import LeaveOneOutSettings, leave_one_out
 from slimsvm.parts.problem import Problem
@@ -234,43 +235,27 @@ def has_probability(estimator: Any) -> bool:
     """Whether ``probability`` asks for probabilities; an AttributeError otherwise, so that `hasattr` is False."""
     if not wants_probability(estimator):
         name = type(estimator).__name__
-        raise AttributeError(f"{name} has probabilities with probability=True, found {estimator.probability!r}")
+        raise AttributeError(f"{name} has no predict_proba without probability=True, found {estimator.probability!r}")
     return True
-
-
-def wants_probability(estimator: Any) -> bool:
-    """Whether ``probability`` is true; "deprecated", scikit-learn's default, is not."""
-    value = estimator.probability
-    if isinstance(value, str) and value == "deprecated":
-        return False
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"probability must be True or False, found {value!r}")
-    return bool(value)
 
 
 class Probabilities:
     """Mixin of classifiers with ``probability``."""
 
-    calibration_: Array | None = None
-
     def _calibrate(self: Any, fit: Fit, problem: Problem) -> None:
-        """Calibrate the scores of a fit, where ``probability`` asks for it."""
-        self.calibration_ = None
-        if wants_probability(self):
-            solved = problem if fit.solved is None else fit.solved
-            rows, scores = out_of_sample(self.solver_, problem, fit)
-            labels, weights = solved.examples.labels[rows], solved.examples.weights
-            weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
-            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
+        """Calibrate the scores of a fit."""
+        solved = problem if fit.solved is None else fit.solved
+        rows, scores = out_of_sample(self.solver_, problem, fit)
+        labels, weights = solved.examples.labels[rows], solved.examples.weights
+        weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
+        self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
 
     def _calibrate_on(self: Any, model: KernelExpansion, problem: Problem) -> None:
         """Calibrate on the rows of a chunk, by a model that was not trained on them."""
-        self.calibration_ = None
-        if wants_probability(self):
-            rows = problem.rows
-            scores = model.scores(rows.slice(0, rows.n_rows, rows.exact_dtype), problem.n_jobs)
-            labels, weights = problem.examples.labels, problem.examples.weights
-            self.calibration_ = calibration_of(problem.task, scores, labels, weights)
+        rows = problem.rows
+        scores = model.scores(rows.slice(0, rows.n_rows, rows.exact_dtype), problem.n_jobs)
+        labels, weights = problem.examples.labels, problem.examples.weights
+        self.calibration_ = calibration_of(problem.task, scores, labels, weights)
 
     def _decision(self: Any) -> Decision:
         """What makes probabilities of scores."""
@@ -330,7 +315,7 @@ class Probabilities:
         array([[1., 0., 0.]])
         """
         self._check_fitted()
-        if self.calibration_ is None:
+        if getattr(self, "calibration_", None) is None:
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False: fit again with probability=True"
             )

@@ -349,6 +349,16 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
     ), lengths
 
 
+def wants_probability(estimator: Any) -> bool:
+    """Whether an estimator has ``probability`` and it is true; "deprecated", scikit-learn's default, is not."""
+    value = getattr(estimator, "probability", False)
+    if isinstance(value, str) and value == "deprecated":
+        return False
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"probability must be True or False, found {value!r}")
+    return bool(value)
+
+
 def check_one_array(X: Any, noun: str) -> None:
     """Refuse a list of arrays: with lengths, X is one array of all rows."""
     if isinstance(X, (list, tuple)) and len(X) and (sp.issparse(X[0]) or getattr(X[0], "ndim", 1) == 2):

@@ -42,6 +42,7 @@ from slimsvm.estimators._shared.input_checks import (
     naming_columns_of,
     naming_rows_of,
     target_of,
+    wants_probability,
 )
 from slimsvm.estimators._shared.learned_scales import learning_metric, learns_with_vectors, with_learned_scales
 from slimsvm.estimators._shared.trials import choose, kernels_tried
@@ -374,7 +375,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         ``index`` has the rows' positions in the X given (None: all), ``codes`` their classes; ``shift`` is added to
         the scores.
         """
-        trained = Trained(index, codes)
+        trained, is_calibrated = Trained(index, codes), wants_probability(self)
         with reading(X, self.verbose):
             problem, state, limit = self._prepare(X, examples, task, weights)
             has_callbacks = bool(vars(self).get("_skl_callbacks"))
@@ -406,8 +407,9 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
-        with under(limit):
-            self._calibrate(fit, problem)
+        if is_calibrated:
+            with under(limit):
+                self._calibrate(fit, problem)
         if problem.kept is not None:
             problem.kept.put("state", fit.state)
             fit.lower_bound = None  # no one has made sure of it
@@ -417,10 +419,10 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         return fit
 
     def _calibrate(self, fit: Fit, problem: Problem) -> None:
-        """Calibrate probabilities, where an estimator has them."""
+        """Calibrate the scores of a fit; estimators that have ``probability`` say how."""
 
     def _calibrate_on(self, model: KernelExpansion, problem: Problem) -> None:
-        """Calibrate probabilities on the rows of a chunk, where an estimator has them."""
+        """Calibrate on the rows of a chunk."""
 
     def _keep(self, fit: Fit, trained: Trained) -> None:
         """Set the attributes of a fit."""
@@ -621,7 +623,8 @@ def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task
     problem = replace(problem, kernel=estimator.kernel_, random_state=generator)
     before = getattr(estimator, "model_", None)
     fit = estimator.solver_.partial_solve(problem, estimator._stream)
-    estimator._calibrate_on(fit.model if before is None else before, problem)
+    if wants_probability(estimator):
+        estimator._calibrate_on(fit.model if before is None else before, problem)
     estimator._stream, estimator.C_ = fit.state, problem.C
     estimator.__dict__.pop("shape_fit_", None)  # of one chunk
     estimator._keep(fit, Trained(None))

@@ -125,7 +125,7 @@ class Span:
     def _of_others(self, rows: Array) -> Array:
         across = self.values.between(self.rows, rows)
         across = solve_triangular(self.L, across, lower=True, overwrite_b=True, check_finite=False)
-        rest = self.values.diagonal(rows) - np.einsum("ij,ij->j", across, across)
+        rest: Array = self.values.diagonal(rows) - np.einsum("ij,ij->j", across, across)
         if self.border is not None:
             rest += (1.0 - self.border @ across) ** 2 / (self.border @ self.border)
         return rest
