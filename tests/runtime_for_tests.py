@@ -30,14 +30,14 @@ def library(path):
     found.slimsvm_load_memory.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     found.slimsvm_last_error.restype = found.slimsvm_label_text.restype = ctypes.c_char_p
     found.slimsvm_label_number.restype = ctypes.c_double
-    for name in ("features", "vectors", "scores", "predictions", "labels"):
+    for name in ("features", "vectors", "scores", "predictions", "probabilities", "labels"):
         function = getattr(found, f"slimsvm_n_{name}")
         function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_void_p]
     for name in ("free", "kind"):
         getattr(found, f"slimsvm_{name}").argtypes = [ctypes.c_void_p]
     for name in ("label_text", "label_number"):
         getattr(found, f"slimsvm_{name}").argtypes = [ctypes.c_void_p, ctypes.c_int64]
-    for name in ("scores", "predict"):
+    for name in ("scores", "predict", "probabilities"):
         getattr(found, f"slimsvm_{name}").argtypes = [
             ctypes.c_void_p, ctypes.POINTER(Rows), ctypes.c_int32, ctypes.c_void_p
         ]  # fmt: skip
@@ -61,7 +61,7 @@ class Model:
             self.address = lib.slimsvm_load(str(source).encode())
         if not self.address:
             raise RefusedError(lib.slimsvm_last_error().decode(errors="replace"))
-        for name in ("features", "vectors", "scores", "predictions", "labels"):
+        for name in ("features", "vectors", "scores", "predictions", "probabilities", "labels"):
             setattr(self, f"n_{name}", getattr(lib, f"slimsvm_n_{name}")(self.address))
         self.kind = KINDS[lib.slimsvm_kind(self.address)]
 
@@ -81,6 +81,9 @@ class Model:
 
     def predict(self, X, **options):
         return self._answer("predict", self.n_predictions, X, **options)
+
+    def probabilities(self, X, **options):
+        return self._answer("probabilities", self.n_probabilities, X, **options)
 
     def _answer(self, name, width, X, lengths=None, n_threads=1, sort=True, columns=None):
         kept = []

@@ -55,6 +55,7 @@ struct Model {
     int64_t n_outputs = 0;
     Array<double> coef;  // (n_vectors, n_outputs), laid out (n_outputs, n_padded)
     Array<double> intercept, plain;
+    Array<double> calibration;  // (n_columns, 4) or nothing, see write_probabilities
 
     int64_t n_labels = 0;
     Array<char> texts;
@@ -70,6 +71,7 @@ struct Model {
         return n_outputs;
     }
     SLIMSVM_ALWAYS_INLINE int64_t n_predictions() const { return kind == Kind::LABELS ? n_outputs : 1; }
+    SLIMSVM_ALWAYS_INLINE int64_t n_probabilities() const { return calibration.size() == 0 ? 0 : n_labels; }
 };
 
 // Rows of a caller, checked.
@@ -86,12 +88,16 @@ struct Rows {
 
 enum class Fault : int32_t { NONE, ROW, SCORES };
 
+// What is asked of a row.
+enum class Answer : int32_t { SCORES, PREDICTION, PROBABILITIES };
+
 // The rows that one call scores. `workspaces` has `n_workspace` bytes for each worker.
 struct Job {
     const Model* model;
     const Rows* rows;
-    bool wants_predictions;
-    double* out;
+    Answer answer;
+    double* out;  // (n_rows, n_numbers)
+    int64_t n_numbers;
     uint8_t* workspaces;
     int64_t n_workspace;
     // (workers): the first row that has no scores, and why.
@@ -119,9 +125,8 @@ bool lay_out(Model& model);
 // False, with a message, where the bytes are no model.
 bool read_model(const uint8_t* bytes, size_t n_bytes, Model& model);
 
-// Scores as the estimator's decision_function has them, or the prediction, of the n_outputs scores of a row. `scratch`
-// has 2 n_labels numbers. For all but sequences, whose scores these are.
-void write_scores(const Model& model, const double* raw, double* scratch, double* out);
-void write_prediction(const Model& model, const double* raw, double* scratch, double* out);
+// Scores as the estimator's decision_function has them, the prediction, or probabilities, of the n_outputs scores of a
+// row. `scratch` has 2 n_labels numbers. For all but sequences, whose scores these are.
+void write_answer(const Model& model, Answer answer, const double* raw, double* scratch, double* out);
 
 }  // namespace slimsvm::predict

@@ -96,7 +96,12 @@ bool has_all_scores(const Job& job, int64_t n_workers) {
     return false;
 }
 
-bool run(const Model& model, const Rows& rows, int64_t n_threads, bool wants_predictions, double* out) {
+int64_t n_numbers_of(const Model& model, Answer answer) {
+    if (answer == Answer::PREDICTION) return model.n_predictions();
+    return answer == Answer::SCORES ? model.n_scores() : model.n_probabilities();
+}
+
+bool run(const Model& model, const Rows& rows, int64_t n_threads, Answer answer, double* out) {
     const int64_t n_workers = n_threads < 1 ? 1 : n_threads < MOST_THREADS ? n_threads : MOST_THREADS;
     const int64_t n_tiles = rows.n_rows / ROWS_PER_TILE + (rows.n_rows % ROWS_PER_TILE != 0);
     Array<uint8_t> workspaces;
@@ -107,7 +112,14 @@ bool run(const Model& model, const Rows& rows, int64_t n_threads, bool wants_pre
     if (__builtin_mul_overflow(n_workers, n_workspace, &size) || !workspaces.make(size) ||
         !fault_rows.make(n_workers) || !faults.make(n_workers))
         return fails("there is no memory to score rows in");
-    const Job job = {&model,       &rows, wants_predictions, out, workspaces.data(), n_workspace, fault_rows.data(),
+    const Job job = {&model,
+                     &rows,
+                     answer,
+                     out,
+                     n_numbers_of(model, answer),
+                     workspaces.data(),
+                     n_workspace,
+                     fault_rows.data(),
                      faults.data()};
 #if defined(SLIMSVM_PREDICT_ONE_THREAD)
     score_tiles(&job, 0, n_tiles, 0);
@@ -130,20 +142,23 @@ bool label_sequences(const Model& model, const Rows& rows, int64_t n_threads, do
     if (__builtin_mul_overflow(rows.n_rows, model.n_outputs, &size) || !scores.make(size) ||
         !workspace.make(model.functions->path_workspace(model, longest)))
         return fails("there is no memory to label sequences in");
-    if (!run(model, rows, n_threads, false, scores.data())) return false;
+    if (!run(model, rows, n_threads, Answer::SCORES, scores.data())) return false;
     model.functions->best_paths(model, rows, scores.data(), workspace.data(), longest, labels);
     return true;
 }
 
-bool answer(const Model& model, const slimsvm_rows* given, int64_t n_threads, bool wants_predictions, double* out) {
+bool answer_rows(const Model& model, const slimsvm_rows* given, int64_t n_threads, Answer answer, double* out) {
     Array<int64_t> offsets;
     Rows rows;
     if (!given || !out) return fails("rows and the array for what comes of them must not be NULL");
     if (!take_rows(model, *given, offsets, rows)) return false;
-    if (wants_predictions && model.kind == Kind::PAIRS && model.breaks_ties && model.wants_pairs)
+    if (answer == Answer::PROBABILITIES && model.n_probabilities() == 0)
+        return fails("the model has no probabilities: a classifier fitted with probability=True has them");
+    if (answer == Answer::PREDICTION && model.kind == Kind::PAIRS && model.breaks_ties && model.wants_pairs)
         return fails("break_ties must be False when decision_function_shape is 'ovo'");
-    if (wants_predictions && model.kind == Kind::SEQUENCES) return label_sequences(model, rows, n_threads, out);
-    return run(model, rows, n_threads, wants_predictions, out);
+    if (answer == Answer::PREDICTION && model.kind == Kind::SEQUENCES)
+        return label_sequences(model, rows, n_threads, out);
+    return run(model, rows, n_threads, answer, out);
 }
 
 }  // namespace
@@ -180,6 +195,7 @@ int64_t slimsvm_n_features(const slimsvm_model* model) { return model->model.n_f
 int64_t slimsvm_n_vectors(const slimsvm_model* model) { return model->model.n_vectors; }
 int64_t slimsvm_n_scores(const slimsvm_model* model) { return model->model.n_scores(); }
 int64_t slimsvm_n_predictions(const slimsvm_model* model) { return model->model.n_predictions(); }
+int64_t slimsvm_n_probabilities(const slimsvm_model* model) { return model->model.n_probabilities(); }
 int64_t slimsvm_n_labels(const slimsvm_model* model) { return model->model.n_labels; }
 
 const char* slimsvm_label_text(const slimsvm_model* model, int64_t place) {
@@ -193,10 +209,18 @@ double slimsvm_label_number(const slimsvm_model* model, int64_t place) {
 }
 
 int slimsvm_scores(const slimsvm_model* model, const slimsvm_rows* rows, int32_t n_threads, double* scores) {
-    return slimsvm::predict::answer(model->model, rows, n_threads, false, scores) ? 0 : 1;
+    using namespace slimsvm::predict;
+    return answer_rows(model->model, rows, n_threads, Answer::SCORES, scores) ? 0 : 1;
 }
 
 int slimsvm_predict(const slimsvm_model* model, const slimsvm_rows* rows, int32_t n_threads, double* predictions) {
-    return slimsvm::predict::answer(model->model, rows, n_threads, true, predictions) ? 0 : 1;
+    using namespace slimsvm::predict;
+    return answer_rows(model->model, rows, n_threads, Answer::PREDICTION, predictions) ? 0 : 1;
+}
+
+int slimsvm_probabilities(const slimsvm_model* model, const slimsvm_rows* rows, int32_t n_threads,
+                          double* probabilities) {
+    using namespace slimsvm::predict;
+    return answer_rows(model->model, rows, n_threads, Answer::PROBABILITIES, probabilities) ? 0 : 1;
 }
 }

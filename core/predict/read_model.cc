@@ -214,6 +214,23 @@ bool shapes_fit(const Model& model) {
     return true;
 }
 
+// What makes probabilities of scores: a line for the score of two classes, each pair, each label, or all thresholds.
+bool read_calibration(const ModelFile& file, Model& model) {
+    FileArray array;
+    if (!file.find("calibration", array)) return false;
+    if (!array) return true;
+    if (!read_numbers(file, "calibration", 2, array, model.calibration)) return false;
+    const int64_t k = model.n_labels;
+    int64_t n_lines = 0;
+    if (model.kind == Kind::BINARY || model.kind == Kind::ORDINAL) n_lines = 1;
+    if (model.kind == Kind::CLASSES || model.kind == Kind::PAIRS) n_lines = k * (k - 1) / 2;
+    if (model.kind == Kind::LABELS) n_lines = k;
+    bool fits = k > 0 && n_lines > 0 && array.shape[0] == n_lines && array.shape[1] == 4;
+    for (int64_t i = 0; fits && i < array.n_items; ++i) fits = i % 4 == 3 || model.calibration[i] >= 0.0;
+    if (!fits) error() << "calibration must have " << n_lines << " lines of 4 numbers, the first three not below 0";
+    return fits;
+}
+
 bool read(const ModelFile& file, Model& model) {
     FileArray coef, other;
     double factor = 1.0;
@@ -225,7 +242,7 @@ bool read(const ModelFile& file, Model& model) {
         return false;
     model.n_outputs = coef.shape[1];
     if (model.intercept.size() != model.n_outputs) return fails("intercept must have a number for each column of coef");
-    return shapes_fit(model) && read_vectors(file, coef.shape[0], factor, model);
+    return shapes_fit(model) && read_calibration(file, model) && read_vectors(file, coef.shape[0], factor, model);
 }
 
 }  // namespace

@@ -161,10 +161,7 @@ void finish(const Job& job, Memory<T>& memory, const Folded<T>& folded, const T*
         }
         return;
     }
-    if (job.wants_predictions)
-        predict::write_prediction(model, memory.raw, memory.scratch, job.out + folded.index * model.n_predictions());
-    else
-        predict::write_scores(model, memory.raw, memory.scratch, job.out + folded.index * model.n_scores());
+    predict::write_answer(model, job.answer, memory.raw, memory.scratch, job.out + folded.index * job.n_numbers);
 }
 
 // The rows first, ..., first + n - 1 of the folded ones.

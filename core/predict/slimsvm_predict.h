@@ -76,10 +76,11 @@ SLIMSVM_PREDICT_API void slimsvm_free(slimsvm_model* model); /* NULL is allowed 
 SLIMSVM_PREDICT_API const char* slimsvm_last_error(void);
 
 SLIMSVM_PREDICT_API int32_t slimsvm_kind(const slimsvm_model* model);
-SLIMSVM_PREDICT_API int64_t slimsvm_n_features(const slimsvm_model* model);    /* of a row */
-SLIMSVM_PREDICT_API int64_t slimsvm_n_vectors(const slimsvm_model* model);     /* 0: a product with weights */
-SLIMSVM_PREDICT_API int64_t slimsvm_n_scores(const slimsvm_model* model);      /* of a row */
-SLIMSVM_PREDICT_API int64_t slimsvm_n_predictions(const slimsvm_model* model); /* of a row: 1, or that of labels */
+SLIMSVM_PREDICT_API int64_t slimsvm_n_features(const slimsvm_model* model);      /* of a row */
+SLIMSVM_PREDICT_API int64_t slimsvm_n_vectors(const slimsvm_model* model);       /* 0: a product with weights */
+SLIMSVM_PREDICT_API int64_t slimsvm_n_scores(const slimsvm_model* model);        /* of a row */
+SLIMSVM_PREDICT_API int64_t slimsvm_n_predictions(const slimsvm_model* model);   /* of a row: 1, or that of labels */
+SLIMSVM_PREDICT_API int64_t slimsvm_n_probabilities(const slimsvm_model* model); /* of a row; 0: not calibrated */
 
 /* Labels of classes: texts or numbers, 0 of them where predictions are no places of labels. Of numbers the text is
  * NULL, of texts and other places the number NaN. Truth values are 0 and 1. */
@@ -96,6 +97,12 @@ SLIMSVM_PREDICT_API int slimsvm_scores(const slimsvm_model* model, const slimsvm
 /* Predictions (n_rows, n_predictions), as the kinds above say; otherwise as slimsvm_scores. */
 SLIMSVM_PREDICT_API int slimsvm_predict(const slimsvm_model* model, const slimsvm_rows* rows, int32_t n_threads,
                                         double* predictions);
+
+/* Probabilities (n_rows, n_probabilities) of the classes in the order of their labels, or for SLIMSVM_LABELS of each
+ * label, as the estimator's predict_proba has them; a failure for a model that was not fitted with probability=True.
+ * Otherwise as slimsvm_scores. */
+SLIMSVM_PREDICT_API int slimsvm_probabilities(const slimsvm_model* model, const slimsvm_rows* rows, int32_t n_threads,
+                                              double* probabilities);
 
 #ifdef __cplusplus
 }

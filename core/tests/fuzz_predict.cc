@@ -210,16 +210,23 @@ void mend(Bytes& bytes) {
 
 double random_value() { return draw(3) ? (double(draw(2001)) - 1000.0) / 250.0 : 0.0; }
 
+int ask_rows(const slimsvm_model* model, const slimsvm_rows& rows, double* out) {
+    return slimsvm_scores(model, &rows, 1, out) + slimsvm_predict(model, &rows, 1, out) +
+           slimsvm_probabilities(model, &rows, 1, out);
+}
+
 void ask(const slimsvm_model* model) {
     const int64_t d = slimsvm_n_features(model), m = slimsvm_n_scores(model), n = 1 + int64_t(draw(MOST_ROWS));
-    const int64_t n_predictions = slimsvm_n_predictions(model);
+    const int64_t n_predictions = slimsvm_n_predictions(model), n_probabilities = slimsvm_n_probabilities(model);
     for (int64_t i = 0; i < slimsvm_n_labels(model) && i < 100; ++i) {
         const char* text = slimsvm_label_text(model, i);
         if (text) check(strlen(text) < MOST_BYTES, "a label without an end");
         slimsvm_label_number(model, i);
     }
     if (m > MOST_SCORES || m < 0) return;
-    double* out = static_cast<double*>(malloc(size_t(n * (m > n_predictions ? m : n_predictions)) * sizeof(double)));
+    int64_t most = m > n_predictions ? m : n_predictions;
+    if (n_probabilities > most) most = n_probabilities;
+    double* out = static_cast<double*>(malloc(size_t(n * most) * sizeof(double)));
     slimsvm_rows rows = {};
     rows.n_rows = n;
     rows.n_features = d;
@@ -239,7 +246,7 @@ void ask(const slimsvm_model* model) {
                 reinterpret_cast<float*>(values)[i] = float(random_value());
         }
         rows.values = values;
-        failed = slimsvm_scores(model, &rows, 1, out) + slimsvm_predict(model, &rows, 1, out);
+        failed = ask_rows(model, rows, out);
         free(values);
     } else {  // of each row some features that rise
         float values[4 * MOST_ROWS];
@@ -255,7 +262,7 @@ void ask(const slimsvm_model* model) {
         rows.columns = columns;
         rows.starts = starts;
         rows.form = SLIMSVM_CSR64;
-        failed = slimsvm_scores(model, &rows, 1, out) + slimsvm_predict(model, &rows, 1, out);
+        failed = ask_rows(model, rows, out);
     }
     check(!failed || *slimsvm_last_error(), "no scores, and no message");
     free(out);

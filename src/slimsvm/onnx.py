@@ -24,8 +24,9 @@ def register() -> None:
     """Tell skl2onnx how to convert the estimators of this library, and `LearnedAxes` before one.
 
     Then ``skl2onnx.to_onnx(pipeline, X)`` and ``convert_sklearn`` take pipelines, column transformers and calibrated
-    classifiers that contain one. The outputs are ``prediction`` and, for classifiers and outlier detectors,
-    ``scores``, as in `SVC.to_onnx`. A regressor's ``prediction`` has one column.
+    classifiers that contain one. The outputs are ``prediction``, for classifiers and outlier detectors ``scores``, and
+    for classifiers that were fitted with ``probability=True`` ``probabilities``, as in `SVC.to_onnx`. A regressor's
+    ``prediction`` has one column.
 
     Raises
     ------
@@ -42,8 +43,8 @@ def register() -> None:
     except ImportError as error:
         raise ImportError("pipelines are converted by skl2onnx: pip install 'slimsvm[onnx]'") from error
     for estimator in (ESTIMATORS | STRUCTURED | EDITING).values():
-        # Calibrated classifiers ask for raw scores, which of two classes have a column each; skl2onnx asks all
-        # classifiers about maps of probabilities, which these models do not have.
+        # Others ask for raw scores, which of two classes have a column each, or else for probabilities; skl2onnx asks
+        # all classifiers about maps of probabilities, which these are not.
         known = {"raw_scores": [True, False], "zipmap": [True, False, "columns"]}
         options = known if hasattr(estimator, "decision_function") else {}
         update_registered_converter(
@@ -75,21 +76,24 @@ def _types(model: PlainModel, rows: Any) -> dict[str, Any]:
     number = types.DoubleTensorType if isinstance(rows, types.DoubleTensorType) else types.FloatTensorType
     if model.kind in ("regression", "ranking"):
         return {"prediction": number([None, 1])}
+    values = {"scores": number([None, None])}
+    if model.calibration is not None:
+        values["probabilities"] = number([None, None])
     if model.kind == "labels":
-        return {"prediction": types.Int64TensorType([None, model.n_outputs]), "scores": number([None, None])}
+        return {"prediction": types.Int64TensorType([None, model.n_outputs])} | values
     kinds = {"b": types.BooleanTensorType, "f": types.DoubleTensorType, "i": types.Int64TensorType,
              "u": types.Int64TensorType}  # fmt: skip
     code = "i" if model.classes is None else model.classes.dtype.kind
     label = kinds.get(code, types.StringTensorType)
     if code == "f" and model.classes is not None and model.classes.dtype == np.float32:
         label = types.FloatTensorType
-    return {"prediction": label([None]), "scores": number([None, None])}
+    return {"prediction": label([None])} | values
 
 
 def _check_types(operator: Any) -> None:
-    """Shapes and types of the outputs; a calibrated classifier declares them otherwise."""
+    """Shapes and types of the outputs; classifiers that contain this one declare them otherwise."""
     kinds = _types(plain_model_of(operator.raw_operator), operator.inputs[0].type)
-    for output, kind in zip(operator.outputs, kinds.values(), strict=True):
+    for output, kind in zip(operator.outputs, kinds.values(), strict=False):
         output.type = kind
 
 
@@ -111,25 +115,40 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         numbers = DOUBLE if is_double else numbers_for(model, rows_type(model))
     graph = Graph(numbers, np.float64 if is_double else np.float32, opset, scope.get_unique_variable_name)
     outputs = add_prediction(graph, model, rows.full_name, rows_type=None)
-    names = dict(zip(outputs, (output.full_name for output in operator.outputs), strict=True))
+    asked = _asked_for(operator, list(outputs), scope, container)
+    names = dict(zip(asked, (output.full_name for output in operator.outputs), strict=True))
+    plain = {name: scope.get_unique_variable_name(f"{names.get(name, name)}_plain") for name in outputs}
     for constant in graph.constants:
         content = constant if constant.data_type != onnx.TensorProto.STRING else list(constant.string_data)
         container.add_initializer(constant.name, constant.data_type, list(constant.dims), content)
     for node in graph.nodes:
         attributes = {part.name: onnx.helper.get_attribute_value(part) for part in node.attribute}
-        made = [f"{names[name]}_plain" if name in names else name for name in node.output]
+        made = [plain.get(name, name) for name in node.output]
         container.add_node(node.op_type, list(node.input), made, name=scope.get_unique_operator_name(node.op_type),
                            **attributes)  # fmt: skip
     for name, target in names.items():
-        _finish(container, model, f"{target}_plain", target, _form(scope, estimator, model, name))
+        _finish(container, model, plain[name], target, _form(scope, estimator, model, name))
+
+
+def _asked_for(operator: Any, names: list[str], scope: Any, container: Any) -> list[str]:
+    """The outputs that an operator has: all, or for a classifier around this one the prediction and one other."""
+    if len(operator.outputs) == len(names):
+        return names
+    is_raw = any(_is_raw(options, operator.raw_operator) for options in (scope, container))
+    return ["prediction", "scores" if is_raw else "probabilities"]
+
+
+def _is_raw(options: Any, estimator: Any) -> bool:
+    """Whether the options of a scope or a container ask for raw scores."""
+    return options.get_options(estimator, {"raw_scores": False})["raw_scores"]
 
 
 def _form(scope: Any, estimator: Any, model: PlainModel, name: str) -> str:
     """Declare an output to skl2onnx."""
     if name == "prediction":
         return "column" if model.kind in ("regression", "ranking") else "same"
-    is_raw = scope.get_options(estimator, {"raw_scores": False})["raw_scores"]
-    return "both signs" if is_raw and model.classes is not None and len(model.classes) == 2 else "same"
+    is_of_two = name == "scores" and model.classes is not None and len(model.classes) == 2
+    return "both signs" if is_of_two and _is_raw(scope, estimator) else "same"
 
 
 def _finish(container: Any, model: PlainModel, found: str, target: str, form: str) -> None:

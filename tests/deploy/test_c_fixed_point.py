@@ -8,11 +8,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
-from deploy.test_c_header import form_of, run_header
+from calibrated_for_tests import assert_agree, calibrated, some_rows
+from deploy.test_c_header import form_of, probabilities_of_header, run_header
 from fixtures.make_models import MODELS, dense_queries
 from slimsvm.cli import main
 from slimsvm.deploy.c_fixed_point import EXP2, fixed_point
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.deploy.predictors import CalibratedPredictor
 from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.kernels import RBF
 
@@ -51,6 +53,21 @@ def test_every_kind_of_model(name, tmp_path):
         assert clear.sum() > 1
         for i in np.flatnonzero(clear):
             assert found[i] == str(expected[i]) or float(found[i]) == float(expected[i])
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["binary", "binary-laplacian", "pairs", "classes", "labels", "ordinal", "scaled"])
+def test_probabilities(name, tmp_path):
+    """Those of the header's own scores, whose rounding is said of probabilities, too."""
+    estimator = calibrated(name)
+    slimsvm.export(estimator, tmp_path / "model.h", to="c", dtype="int16", rows=some_rows())
+    fixed = fixed_point(plain_model_of(estimator))
+    _, found, predicted = probabilities_of_header(tmp_path, fixed)
+    by_numpy, exact = CalibratedPredictor(fixed).predict_proba(some_rows()), estimator.predict_proba(some_rows())
+    assert_agree(found, by_numpy, predicted if fixed.kind in ("binary", "labels") else None)
+    said = f"probabilities by at most {np.abs(by_numpy - exact).max():.1e}"
+    assert said in (tmp_path / "model.h").read_text()
+    np.testing.assert_allclose(found, exact, rtol=0, atol=0.05)
 
 
 @needs_compiler

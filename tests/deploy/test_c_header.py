@@ -3,16 +3,22 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import slimsvm
+from calibrated_for_tests import NAMES as NAMES_OF_CALIBRATED
+from calibrated_for_tests import assert_agree, calibrated, some_rows, steep_models
 from fixtures.make_models import MODELS, dense_queries
 from kernel_cases import OF_DISTANCES
 from slimsvm.cli import main
 from slimsvm.deploy.c_header import COMMENTS, c_header, write_c
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.deploy.predictors import CalibratedPredictor
+from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.kernels import RBF, Linear
 
 FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c99", "-pedantic"]
@@ -42,6 +48,12 @@ int main(void)
 }
 """
 PRINT = {
+    "probabilities": "REAL p[MODEL_N_CLASSES]; model_probabilities(x, p);"
+    "for (f = 0; f < MODEL_N_CLASSES; ++f) printf(\"%.17g \", (double)p[f]); printf(\"%d\\n\", (int)model_predict(x));",
+    "probabilities of labels": "REAL p[MODEL_N_OUTPUTS]; uint8_t labels[MODEL_N_OUTPUTS];"
+    "model_probabilities(x, p); model_predict(x, labels);"
+    "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%.17g \", (double)p[f]);"
+    "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%d \", labels[f]); printf(\"\\n\");",
     "labels": "uint8_t labels[MODEL_N_OUTPUTS]; model_predict(x, labels);"
     "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%d \", labels[f]); printf(\"\\n\");",
     "numbers": 'printf("%.17g\\n", (double)model_predict(x));',
@@ -86,6 +98,74 @@ def test_every_kind_of_model_is_the_same_in_c(name, dtype, tolerance, tmp_path):
             assert line[m] == label
         else:
             assert float(line[m]) == pytest.approx(float(label), rel=1e-5)
+
+
+def probabilities_of_header(folder, model, is_double=False):
+    """Scores, probabilities, and predictions as numbers, of `some_rows`."""
+    form = "probabilities of labels" if model.kind == "labels" else "probabilities"
+    table, m = np.array(run_header(folder, some_rows(), form, is_double), float), model.n_outputs
+    n = m if model.kind == "labels" else len(model.classes)
+    predicted = table[:, m + n :] if model.kind == "labels" else table[:, -1]
+    return table[:, :m], table[:, m : m + n], predicted
+
+
+@needs_compiler
+@pytest.mark.turns("dtype")
+@pytest.mark.parametrize("dtype", ["auto", "float64"])
+@pytest.mark.parametrize("name", NAMES_OF_CALIBRATED)
+def test_probabilities(name, dtype, tmp_path):
+    estimator = calibrated(name)
+    slimsvm.export(estimator, tmp_path / "model.h", to="c", dtype=dtype)
+    is_double = "C99, float64" in (tmp_path / "model.h").read_text()
+    model = plain_model_of(estimator)
+    _, found, predicted = probabilities_of_header(tmp_path, model, is_double)
+    is_of_two = model.kind in ("binary", "labels") or name == "ordinal-two"
+    tolerance = 1e-9 if dtype == "float64" else 1e-5
+    assert_agree(found, estimator.predict_proba(some_rows()), predicted if is_of_two else None, tolerance)
+
+
+@needs_compiler
+def test_thresholds_that_do_not_rise(tmp_path):
+    """Predictions take them as they are, probabilities sorted."""
+    model = replace(plain_model_of(calibrated("ordinal")), plain=np.array([0.5, -0.5, 1.0]))
+    write_c(model, tmp_path / "model.h", dtype="float64")
+    predictor = CalibratedPredictor(model)
+    _, found, predicted = probabilities_of_header(tmp_path, model, is_double=True)
+    assert_agree(found, predictor.predict_proba(some_rows()), tolerance=1e-12)
+    np.testing.assert_array_equal(predicted, predictor.predict(some_rows()))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_probabilities_of_scores_from_tiny_to_huge(dtype, tmp_path):
+    """Two classes, and differences of classes."""
+    values = np.logspace(-30, 30, 121)
+    X = np.concatenate([-values[::-1], [0.0], values]).astype(np.float32).astype(float)[:, None]
+    for model in steep_models():
+        write_c(model, tmp_path / "model.h", dtype=dtype)
+        lines = np.array(run_header(tmp_path, X, "probabilities", dtype == "float64"), float)
+        expected = DECISIONS[model.kind](model, ARRAYS).probabilities(model.scores(X))
+        found, tolerance = lines[:, model.n_outputs : -1], 1e-6 if dtype == "float32" else 1e-8
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("line", "dtype"), [([1, 1, 0, 0], "float32"), ([1e4, 1e4, 0, 0], "float64"), ([1, 1, 0, 100], "float64")]
+)
+def test_probabilities_are_part_of_what_the_type_is_chosen_by(line, dtype, tmp_path):
+    """Scores whose rounding moves probabilities by more than 1e-5 are float64, also where no row of `probes` is."""
+    X = np.concatenate([np.arange(50) / 100, 3.0 + np.arange(50) / 100]).astype(np.float32)[:, None]
+    model = plain_model_of(slimsvm.SVC(gamma=1.0).fit(X, X[:, 0] > 2))
+    write_c(replace(model, calibration=np.array([line], np.float64)), tmp_path / "model.h")
+    assert f"C99, {dtype}, no allocation" in (tmp_path / "model.h").read_text()
+
+
+@pytest.mark.parametrize(("slope", "dtype"), [(1.0, "float32"), (1e4, "float64")])
+def test_the_type_keeps_probabilities_that_are_steep_at_the_vectors_alone(slope, dtype, tmp_path):
+    """Pairs of classes with even odds where scores are −1."""
+    model = plain_model_of(slimsvm.SVC(gamma=1.0).fit(np.arange(9.0)[:, None], np.arange(9) // 3))
+    write_c(replace(model, calibration=np.array([[slope, slope, 0.0, slope]] * 3)), tmp_path / "model.h")
+    assert f"C99, {dtype}, no allocation" in (tmp_path / "model.h").read_text()
 
 
 def test_every_kind_of_labels_is_among_them():

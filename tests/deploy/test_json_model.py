@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import slimsvm
+from calibrated_for_tests import NAMES, assert_agree, calibrated, some_rows
 from fixtures.make_models import MODELS, SHIPPED, data_of, dense_queries
 from slimsvm.cli import main
+from slimsvm.estimators._shared.saving import plain_model_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "json.md"
 
@@ -70,6 +72,44 @@ def prediction(model, scores):
     return classes[points.index(max(points))]
 
 
+def log_odds(parameters, s, keeps_sign):
+    u, w, c, b = parameters
+
+    def rising(s):
+        return math.log((1 + math.exp(s)) / 2)
+
+    curve = u * rising(s) - w * rising(-s)
+    sign = -1 if s < 0 else 1
+    if not keeps_sign:
+        return curve + c * sign * math.log(1 + abs(s)) + b
+    own = sign * b
+    v = sign * curve + c * math.log(1 + abs(s)) + max(own, 0) * min(abs(s) / 0.05, 1) + min(own, 0)
+    return sign * max(v, 0.001 * abs(s))
+
+
+def probabilities(model, scores):
+    def share(z):
+        return 1 / (1 + math.exp(-z))
+
+    kind, lines = model["kind"], model["calibration"]
+    if kind == "binary":
+        z = log_odds(lines[0], scores[0], keeps_sign=True)
+        return [share(-z), share(z)]
+    if kind == "labels":
+        return [share(log_odds(line, s, keeps_sign=True)) for line, s in zip(lines, scores, strict=True)]
+    k = len(model["classes"])
+    if kind == "ordinal":
+        above = [share(log_odds(lines[0], scores[0] - t, keeps_sign=k == 2)) for t in sorted(model["thresholds"])]
+        return [a - b for a, b in pairwise([1, *above, 0])]
+    sums = [1.0] * k
+    for at, (i, j) in enumerate(combinations(range(k), 2)):
+        s = scores[at] if kind == "pairs" else scores[i] - scores[j]
+        z = log_odds(lines[at], s, keeps_sign=False)
+        sums[i], sums[j] = sums[i] + math.exp(-z), sums[j] + math.exp(z)
+    shares = [1 / total for total in sums]
+    return [p / math.fsum(shares) for p in shares]
+
+
 def sequence_prediction(model, rows):
     """All labellings are tried."""
     w, width = model["window"], len(rows[0])
@@ -104,14 +144,24 @@ def test_the_page_is_enough_to_predict(name, tmp_path):
         assert found == expected
 
 
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"scaled"}))
+def test_the_page_is_enough_for_probabilities(name, tmp_path):
+    estimator, queries = calibrated(name), some_rows()[10:60]
+    estimator.to_json(tmp_path / "model.json")
+    model = json.loads((tmp_path / "model.json").read_text(encoding="ascii"))
+    found = np.array([probabilities(model, row_scores(model, x)) for x in queries.tolist()])
+    assert_agree(found, estimator.predict_proba(queries), tolerance=1e-9)
+
+
 def test_the_page_names_every_entry():
     rows = re.findall(r"^\| (`.*?) \|", PAGE.read_text(encoding="utf-8"), flags=re.M)
     named = {name for row in rows for name in re.findall(r'`"?([\w. ]+)"?`', row)}
     from slimsvm.deploy.json_model import json_parts
     from slimsvm.deploy.plain_model import KERNELS, read_plain_model
 
-    for name in SHIPPED:
-        parts = json_parts(read_plain_model(MODELS / f"{name}.slim"))
+    models = [read_plain_model(MODELS / f"{name}.slim") for name in SHIPPED]
+    for model in [*models, plain_model_of(calibrated("binary"))]:
+        parts = json_parts(model)
         assert {*parts, parts["kind"]} <= named
     assert set(KERNELS) <= named
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import slimsvm
+from calibrated_for_tests import NAMES, assert_agree, calibrated, some_rows, steep_models
 from fixtures.make_models import CASES, MODELS, dense_queries
 from kernel_cases import OF_DISTANCES, WITH_FORMULA
 from slimsvm.cli import main
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.onnx_graph import OPSET, write_onnx
 from slimsvm.deploy.onnx_numbers import (
     DOUBLE,
@@ -21,6 +23,7 @@ from slimsvm.deploy.onnx_numbers import (
     numbers_for,
 )
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.kernels import RBF, Linear
 
 onnx = pytest.importorskip("onnx")
@@ -56,6 +59,34 @@ def test_every_model_is_the_same_in_onnx(name, tmp_path):
         assert_near(found["prediction"], expected)
     opsets = onnx.load(tmp_path / "model.onnx").opset_import
     assert [(opset.domain, opset.version) for opset in opsets] == [("", OPSET)]
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float64"])
+@pytest.mark.parametrize("name", NAMES)
+def test_probabilities(name, dtype, tmp_path):
+    estimator = calibrated(name)
+    slimsvm.export(estimator, tmp_path / "model.onnx", to="onnx", dtype=dtype)
+    found, kind = run(tmp_path / "model.onnx", some_rows()), plain_model_of(estimator).kind
+    predicted = None
+    if kind in ("binary", "labels") or name == "ordinal-two":
+        predicted = found["prediction"] if kind == "labels" else found["prediction"] == estimator.classes_[1]
+    assert_agree(
+        found["probabilities"], estimator.predict_proba(some_rows()), predicted, 1e-5 if dtype == "auto" else 1e-9
+    )
+    empty = run(tmp_path / "model.onnx", some_rows()[:0])
+    assert empty["probabilities"].shape == (0, found["probabilities"].shape[1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_probabilities_of_scores_from_tiny_to_huge(dtype, tmp_path):
+    """Two classes, and differences of classes."""
+    values = np.logspace(-30, 30, 121)
+    X = np.concatenate([-values[::-1], [0.0], values]).astype(np.float32).astype(float)[:, None]
+    for model in steep_models():
+        write_onnx(model, tmp_path / "model.onnx", dtype)
+        expected = DECISIONS[model.kind](model, ARRAYS).probabilities(model.scores(X))
+        found = run(tmp_path / "model.onnx", X)["probabilities"]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 if dtype == "float32" else 1e-8)
 
 
 @pytest.mark.turns("n")

@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,17 +20,32 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import naive
 import slimsvm
+from calibrated_for_tests import NAMES as NAMES_OF_CALIBRATED
+from calibrated_for_tests import assert_agree, calibrated, some_rows, steep_models
 from elf_for_tests import Elf
 from fixtures.fuzz_models import write_models
 from fixtures.make_models import MODELS, SHIPPED, data_of, stored_arrays
 from kernel_cases import WITH_FORMULA
 from runtime_for_tests import BUILT, Model, RefusedError, built_library, library
 from slimsvm import modelfile
+from slimsvm.deploy.predictors import CalibratedPredictor
+from slimsvm.deploy.wasm_module import slim_bytes
+from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.kernels import RBF, Laplacian
 
 OBJECTS = Path(__file__).parents[2] / "build" / "core" / "predict" / "CMakeFiles"
 MOST_BYTES = 200_000
 KERNELS = {"rbf": RBF, "laplacian": Laplacian}
+DAMAGED_CALIBRATIONS = [
+    lambda a: a[:, :3],
+    lambda a: np.concatenate([a, a]),
+    lambda a: a[:0],
+    lambda a: a[0],
+    lambda a: np.where(np.arange(4) == 3, np.nan, a),
+    lambda a: np.where(np.arange(4) == 0, np.inf, a),
+    lambda a: np.where(np.arange(4) == 2, -1.0, a),
+    lambda a: a.astype(np.int64),
+]
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +105,47 @@ def test_every_kind_is_among_them(runtime):
         "ranking",
         "sequences",
     }
+
+
+@pytest.mark.parametrize("name", NAMES_OF_CALIBRATED)
+def test_probabilities(name, runtime, tmp_path):
+    estimator, X = calibrated(name), sp.csr_array(some_rows())
+    slimsvm.save(estimator, tmp_path / "model.slim")
+    with Model(runtime, tmp_path / "model.slim") as model:
+        is_of_two = model.kind in ("binary", "labels") or name == "ordinal-two"
+        for each in both_forms(X):
+            predicted = model.predict(each) if model.kind == "labels" else model.predict(each)[:, 0]
+            found = model.probabilities(each)
+            assert_agree(found, estimator.predict_proba(some_rows()), predicted if is_of_two else None)
+        np.testing.assert_array_equal(model.probabilities(X, n_threads=3), model.probabilities(X))
+        np.testing.assert_array_equal(model.probabilities(X[5:7]), model.probabilities(X)[5:7])
+
+
+def test_probabilities_of_thresholds_that_do_not_rise(runtime, tmp_path):
+    plain = replace(plain_model_of(calibrated("ordinal")), plain=np.array([0.5, -0.5, 1.0]))
+    (tmp_path / "model.slim").write_bytes(slim_bytes(plain))
+    with Model(runtime, tmp_path / "model.slim") as model:
+        assert_agree(
+            model.probabilities(some_rows()), CalibratedPredictor(plain).predict_proba(some_rows()), tolerance=1e-9
+        )
+
+
+def test_probabilities_of_scores_from_tiny_to_huge(runtime, tmp_path):
+    values = np.logspace(-300, 300, 121)
+    X = np.concatenate([-values[::-1], [0.0], values])[:, None]
+    for plain in steep_models():
+        (tmp_path / "model.slim").write_bytes(slim_bytes(plain))
+        with Model(runtime, tmp_path / "model.slim") as model:
+            expected = CalibratedPredictor(plain).predict_proba(X)
+            np.testing.assert_allclose(model.probabilities(X), expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["svc-exact", "svr-refine", "one-class", "sequence"])
+def test_a_model_without_probabilities_says_so(name, runtime):
+    with Model(runtime, MODELS / f"{name}.slim") as model:
+        assert model.n_probabilities == 0
+        with pytest.raises(RefusedError, match="no probabilities: a classifier fitted with probability=True"):
+            model.probabilities(np.zeros((2, model.n_features)))
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
@@ -340,6 +397,30 @@ def test_parts_that_do_not_fit_are_refused(name, part, change, runtime, tmp_path
     modelfile.write_model(tmp_path / "other.slim", header, arrays | {part: change(arrays[part])})
     with pytest.raises(RefusedError):
         Model(runtime, tmp_path / "other.slim")
+
+
+@pytest.mark.parametrize("name", ["binary", "pairs", "classes", "labels", "ordinal"])
+@pytest.mark.parametrize("change", DAMAGED_CALIBRATIONS)
+def test_damaged_calibrations_are_refused(name, change, runtime, tmp_path):
+    calibrated(name).save(tmp_path / "model.slim")
+    header, arrays = modelfile.read_model(tmp_path / "model.slim")
+    modelfile.write_model(tmp_path / "other.slim", header, arrays | {"calibration": change(arrays["calibration"])})
+    with pytest.raises(RefusedError, match="calibration"):
+        Model(runtime, tmp_path / "other.slim")
+    for load in (slimsvm.load_predictor, slimsvm.load):
+        with pytest.raises(slimsvm.ModelFileError, match="calibration"):
+            load(tmp_path / "other.slim")
+
+
+@pytest.mark.parametrize("name", ["svr-refine", "one-class", "sequence", "rank-swaps"])
+def test_calibrations_of_other_models_are_refused(name, runtime, tmp_path):
+    header, arrays = modelfile.read_model(MODELS / f"{name}.slim")
+    modelfile.write_model(tmp_path / "other.slim", header, arrays | {"calibration": np.ones((1, 4))})
+    with pytest.raises(RefusedError, match="calibration"):
+        Model(runtime, tmp_path / "other.slim")
+    for load in (slimsvm.load_predictor, slimsvm.load):
+        with pytest.raises(slimsvm.ModelFileError, match="calibration"):
+            load(tmp_path / "other.slim")
 
 
 @pytest.mark.parametrize("change", [lambda a: -a, lambda a: 0 * a, lambda a: a[:-1], lambda a: a > 0])

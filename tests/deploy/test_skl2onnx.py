@@ -7,7 +7,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import StackingRegressor
+from sklearn.ensemble import StackingClassifier, StackingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -116,6 +116,24 @@ def test_probabilities_of_a_calibrated_classifier(n_classes):
     clear = second - first > 1e-4
     assert clear.mean() > 0.9
     assert found["label"][clear].tolist() == clf.predict(X)[clear].tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_a_machine_itself(n_classes):
+    """Alone an output of their own; in a stack they are what it asks for."""
+    X, y = problem(n_classes)
+    pipeline = make_pipeline(StandardScaler(), SVC(probability=True)).fit(X, y)
+    found = converted(pipeline, X)
+    assert list(found) == ["prediction", "scores", "probabilities"]
+    np.testing.assert_allclose(found["probabilities"], pipeline.predict_proba(X), rtol=0, atol=1e-5)
+    assert_near(found["scores"], pipeline.decision_function(X).reshape(len(X), -1))
+    stacked = StackingClassifier([("a", SVC(probability=True)), ("b", SVC(gamma=0.1, probability=True))], cv=2)
+    stacked.fit(X, np.searchsorted(list("ABC"), y))
+    found = converted(stacked, X, options={"zipmap": False})
+    np.testing.assert_allclose(found["probabilities"], stacked.predict_proba(X), rtol=0, atol=2e-5)
+    again = CalibratedClassifierCV(SVC(probability=True), ensemble=False, cv=2).fit(X, np.searchsorted(list("ABC"), y))
+    found = converted(again, X, options={"zipmap": False})
+    np.testing.assert_allclose(found["probabilities"], again.predict_proba(X), rtol=0, atol=1e-5)
 
 
 def test_numbers_are_a_column():

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
+from calibrated_for_tests import NAMES, assert_agree, calibrated, some_rows
 from fixtures.make_models import MODELS, SHIPPED, data_of, dense_queries
 from kernel_cases import WITH_FORMULA
 from node_for_tests import NODE
@@ -19,7 +20,7 @@ from slimsvm.deploy.plain_model import read_plain_model
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.estimators._shared.saving import plain_model_of
 
-MOST_BYTES, MOST_LINES = 60_000, 100
+MOST_BYTES, MOST_LINES = 64_000, 100
 needs_runtime = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
 needs_node = pytest.mark.skipif(NODE is None, reason="no Node")
 # Loads each model beside it, answers for its rows, and says what was thrown.
@@ -31,7 +32,8 @@ for (const [name, { rows, lengths }] of Object.entries(JSON.parse(readFileSync("
   const caught = (call) => { try { return call(); } catch (error) { return error.message; } };
   const { nFeatures, kind } = model, flat = Float64Array.from(rows.flat());
   answers[name] = { nFeatures, kind, scores: caught(() => model.scores(rows, lengths)),
-    labels: caught(() => model.predict(rows, lengths)), typed: caught(() => model.scores(flat, lengths)) };
+    labels: caught(() => model.predict(rows, lengths)), typed: caught(() => model.scores(flat, lengths)),
+    probabilities: caught(() => model.probabilities(rows)) };
 }
 console.log(JSON.stringify(answers));
 """
@@ -104,6 +106,23 @@ def test_every_model_predicts_as_in_python(tmp_path):
         else:
             assert found[name]["labels"] == labels
         assert (found[name]["nFeatures"], found[name]["kind"]) == (predictor.n_features_in_, model.kind)
+
+
+@needs_runtime
+@needs_node
+def test_probabilities(tmp_path):
+    models = {name: plain_model_of(calibrated(name)) for name in NAMES}
+    models["without"] = read_plain_model(MODELS / "svc-exact.slim")
+    found = answers(tmp_path, models, {name: {"rows": some_rows()[:50].tolist(), "lengths": None} for name in models})
+    assert "the model has no probabilities" in found.pop("without")["probabilities"]
+    for name, answer in found.items():
+        predicted, kind = np.array(answer["labels"]), models[name].kind
+        if kind not in ("binary", "labels") and name != "ordinal-two":
+            predicted = None
+        elif kind != "labels":
+            predicted = predicted == models[name].classes[1]
+        expected = calibrated(name).predict_proba(some_rows()[:50])
+        assert_agree(np.array(answer["probabilities"]), expected, predicted, 1e-9)
 
 
 @needs_runtime

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array, random_array
 from sklearn.pipeline import make_pipeline
@@ -336,6 +337,35 @@ def test_predict_with_scores(capsys, tmp_path, files, board):
     )
 
 
+@pytest.mark.parametrize("labels", [["no", "yes"], ["high", "low", "middle"]])
+def test_predict_with_probabilities(capsys, tmp_path, board, labels):
+    """Below a line of names; the model is that without them, and `info` knows them."""
+    X, table, model = board[0], tmp_path / "table.csv", tmp_path / "m.slim"
+    write_csv(table, X, np.array(labels)[np.digitize(X[:, 0], [0.8, 1.2][: len(labels) - 1])])
+    command = ["train", str(table), str(model), "--quiet", "--gamma", "5", "--scale", "minmax"]
+    assert main([*command, "--probabilities"]) == 0
+    pipeline = slimsvm.load(model)
+    X = pd.DataFrame(X, columns=pipeline[0].feature_names_in_)
+    probabilities = pipeline.predict_proba(X)
+    capsys.readouterr()
+    first, *rows = predictions(capsys, model, table, "--probabilities")
+    assert first == "\t".join(["label", *labels])
+    found = [row.split("\t") for row in rows]
+    assert [row[0] for row in found] == pipeline.predict(X).tolist()
+    np.testing.assert_array_equal([[float(cell) for cell in row[1:]] for row in found], probabilities)
+    report = run_json(capsys, "predict", model, table, "--probabilities")
+    np.testing.assert_array_equal(report["probabilities"], probabilities)
+    assert main(["predict", str(model), str(table), "--probabilities", "--output", str(tmp_path / "p.txt")]) == 0
+    assert (tmp_path / "p.txt").read_text().splitlines() == [first, *rows]
+    capsys.readouterr()
+    assert run_json(capsys, "info", model)["has_probabilities"]
+    assert main(["info", str(model)]) == 0
+    assert fields(capsys.readouterr().out)["probabilities"] == "calibrated"
+    assert main([*command[:2], str(tmp_path / "plain.slim"), *command[3:]]) == 0
+    plain = slimsvm.load(tmp_path / "plain.slim")
+    np.testing.assert_array_equal(plain.decision_function(X), pipeline.decision_function(X))
+
+
 def test_labels_that_mean_nothing_to_the_model_give_no_error_rate(capsys, tmp_path, files, board):
     write_svmlight(tmp_path / "zeros.txt", board[0], np.zeros(300, dtype=int))
     assert main(["predict", str(files / "board.slim"), str(tmp_path / "zeros.txt"), "--json"]) == 0
@@ -380,6 +410,7 @@ def test_info(capsys, files):
     assert main(["info", str(files / "board.slim")]) == 0
     shown = fields(capsys.readouterr().out)
     assert shown["classes"] == "2: -1, 1"
+    assert (shown["probabilities"], report["has_probabilities"]) == ("none", False)
     assert shown["parameters"] == "C=2.0, gamma=5.0, random_state=0, others as by default"
 
 

@@ -146,6 +146,17 @@ def test_scores_of_a_regression_are_its_predictions(capsys, here):
     assert fail(capsys, "predict numbers.slim good.txt --scores") == said
 
 
+def test_probabilities_that_a_model_does_not_have(capsys, here):
+    found = fail(capsys, "predict good.slim good.txt --probabilities")
+    assert found.startswith("good.slim: the model has no probabilities: train it with `slimsvm train --probabilities`")
+    said = "numbers.slim: --probabilities is for classification, found SVR"
+    assert fail(capsys, "predict numbers.slim good.txt --probabilities") == said
+    said = "--probabilities is for --task classification only"
+    assert fail(capsys, "train good.txt m.slim --task regression --probabilities", code=2).endswith(said)
+    said = "argument --probabilities: not allowed with argument --scores"
+    assert fail(capsys, "predict good.slim good.txt --scores --probabilities", code=2).endswith(said)
+
+
 def test_predictions_that_cannot_be_written(capsys, here):
     found = fail(capsys, "predict good.slim good.txt --quiet --output nowhere/labels.txt")
     assert found == "nowhere/labels.txt: the predictions could not be written: No such file or directory"

@@ -2,14 +2,16 @@
 
 DATA is a file in a format of `slimsvm train`, with or without labels (LIBSVM text always has a label at the start of a
 line; give --unlabelled for sequences without labels), or the name of a benchmark set, whose test part is used. For a
-ranking each line is a score: sort the rows of a query by falling score. Sequences have an empty line between them. If
-DATA has labels, the error is reported too, on standard error or in the JSON object.
+ranking each line is a score: sort the rows of a query by falling score. Sequences have an empty line between them. With
+--probabilities the first line has the names of the columns. If DATA has labels, the error is reported too, on standard
+error or in the JSON object.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -29,11 +31,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train` saved")
     parser.add_argument("data", metavar="DATA", help="data file, or name of a benchmark set")
     parser.add_argument("--output", metavar="FILE", help="write the lines to this file instead of standard output")
-    parser.add_argument(
+    values = parser.add_mutually_exclusive_group()
+    values.add_argument(
         "--scores",
         action="store_true",
         help="classification: add the scores after each label, separated by tabs: one score for two classes "
         "(positive for the second), else one per class",
+    )
+    values.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="classification: add the probability of each class after each label, separated by tabs, below a line with "
+        "their names; for models of train --probabilities",
     )
     parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
@@ -49,32 +58,48 @@ def run(args: argparse.Namespace) -> int:
     estimator.set_params(n_jobs=args.n_jobs)
     if args.scores and not hasattr(estimator, "classes_"):
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
+    if args.probabilities:
+        check_probabilities(estimator, args.model)
     part = read_form(form_of(estimator), args.data, args, trained, labels_needed=False, test=True)
     part = scaled(part, scalers)
     if part.y is not None and not hasattr(estimator, "classes_"):
         part = replace(part, y=as_numbers(part.y))
-    scores, lengths = None, part.extra.get("lengths")
+    values, lengths = None, part.extra.get("lengths")
     with reading(part.X, not args.quiet):
         predicted = predict(estimator, part)
         if args.scores:
             keywords = {} if lengths is None else {"lengths": lengths}
-            scores = estimator.decision_function(part.X, **keywords).reshape(part.n_rows, -1)
+            values = estimator.decision_function(part.X, **keywords).reshape(part.n_rows, -1)
+        elif args.probabilities:
+            values = estimator.predict_proba(part.X)
+    head = ["label", *estimator.classes_.tolist()] if args.probabilities else None
     report: dict[str, Any] = {"model": args.model, "data": part.name, "n_rows": part.n_rows}
     report |= measure(estimator, part, predicted)
     if not args.quiet and not args.json and len(report) > 3:
         say(f"{part.name}: {describe_quality(report)}")
     if args.output is not None:
-        write_lines(args.output, predicted, scores, lengths)
+        write_lines(args.output, lines(predicted, values, lengths, head))
         report["output"] = args.output
     elif args.json:
         report["predictions"] = predicted
-        if scores is not None:
-            report["scores"] = scores
+        if values is not None:
+            report["probabilities" if args.probabilities else "scores"] = values
     else:
-        sys.stdout.writelines(lines(predicted, scores, lengths))
+        sys.stdout.writelines(lines(predicted, values, lengths, head))
     if args.json:
         print_json(report)
     return 0
+
+
+def check_probabilities(estimator: Any, path: str) -> None:
+    """Refuse models without probabilities; say which have them."""
+    if not hasattr(estimator, "probability"):
+        raise CommandError(f"{path}: --probabilities is for classification, found {type(estimator).__name__}")
+    if estimator.calibration_ is None:
+        raise CommandError(
+            f"{path}: the model has no probabilities: train it with `slimsvm train --probabilities`, or in Python with "
+            "probability=True"
+        )
 
 
 def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
@@ -99,22 +124,30 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     return quality(estimator, part, predicted)
 
 
-def lines(predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None = None) -> Any:
-    """One line per row: the label, without control characters, and its scores behind it; numbers in full. Empty ones
-    between sequences.
+def lines(
+    predicted: np.ndarray, values: np.ndarray | None, lengths: np.ndarray | None = None, head: list | None = None
+) -> Any:
+    """One line per row: the label, without control characters, and its scores or probabilities behind it; numbers in
+    full. Empty ones between sequences; first the names of the columns, if there are any.
     """
+    if head is not None:
+        yield joined(head)
     breaks = set() if lengths is None else set(np.cumsum(lengths)[:-1].tolist())
     for at, label in enumerate(predicted.tolist()):
         if at in breaks:
             yield "\n"
-        fields = [label, *(scores[at].tolist() if scores is not None else [])]
-        yield "\t".join(escaped(str(field)) for field in fields) + "\n"
+        yield joined([label, *(values[at].tolist() if values is not None else [])])
 
 
-def write_lines(path: str, predicted: np.ndarray, scores: np.ndarray | None, lengths: np.ndarray | None) -> None:
+def joined(fields: list) -> str:
+    """A line of these fields."""
+    return "\t".join(escaped(str(field)) for field in fields) + "\n"
+
+
+def write_lines(path: str, written: Iterable[str]) -> None:
     """Write the lines to a file."""
     try:
-        write_whole(path, lines(predicted, scores, lengths))
+        write_whole(path, written)
     except OSError as error:
         raise CommandError(f"{path}: the predictions could not be written: {error.strerror or error}") from error
 

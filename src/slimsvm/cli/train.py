@@ -50,11 +50,13 @@ EPSILON = SVR().epsilon
 ESTIMATOR_OF: dict[str, Any] = {"classification": SVC, "regression": SVR, "ranking": RankSVM, "sequence": SequenceSVM}
 # Options that are for some tasks only.
 TAKEN = {
-    "classification": ("class_weight", "loss"),
+    "classification": ("class_weight", "loss", "probability"),
     "regression": ("epsilon",),
     "ranking": ("loss",),
     "sequence": ("loss", "window"),
 }
+# Options that are called otherwise than the parameter.
+FLAGS = {"probability": "probabilities"}
 
 
 def solver_help() -> str:
@@ -98,6 +100,13 @@ def _add_task_options(group: Any) -> None:
         "--loss",
         help="classification: hinge, or for two classes f1, roc_auc, prbep, precision_at_k, recall_at_k; ranking: "
         "swaps or average_precision; sequence: hamming or zero-one (default: the first of each)",
+    )
+    group.add_argument(
+        "--probabilities",
+        dest="probability",
+        action="store_true",
+        default=None,
+        help="classification: calibrate probabilities, for predict --probabilities and exports; scores stay the same",
     )
     group.add_argument(
         "--window",
@@ -301,6 +310,7 @@ def make_estimator(args: argparse.Namespace) -> Any:
     if args.solver == "auto":
         params["max_basis"] = getattr(args, "max_basis", None)
     given = {"class_weight": args.class_weight, "epsilon": args.epsilon, "loss": args.loss, "window": args.window}
+    given["probability"] = args.probability
     if args.scale is not None and args.task == "sequence":
         args.parser.error("--scale is for rows of numbers, --task sequence has words")
     taken = TAKEN[args.task]
@@ -309,7 +319,7 @@ def make_estimator(args: argparse.Namespace) -> Any:
             continue
         if name not in taken:
             tasks = " and ".join(task for task, names in TAKEN.items() if name in names)
-            args.parser.error(f"--{name.replace('_', '-')} is for --task {tasks} only")
+            args.parser.error(f"--{FLAGS.get(name, name).replace('_', '-')} is for --task {tasks} only")
         params[name] = value
     if args.task == "ranking":
         del params["intercept"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.c_text import array
+from slimsvm.deploy.c_text import array, n_numbers_of_decision
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.kernels.shift_invariant import LOG2_E
 
@@ -220,4 +220,4 @@ def fixed_point_text(fixed: FixedPointModel) -> str:
 def fixed_point_bytes(fixed: FixedPointModel) -> int:
     """Bytes of constants, classes not counted."""
     parts = fixed.points, fixed.weights, fixed.low, fixed.high, fixed.centre, fixed.step, fixed.output_unit
-    return sum(part.nbytes for part in parts if part is not None) + 4 * (fixed.n_outputs + fixed.plain.size)
+    return sum(part.nbytes for part in parts if part is not None) + 4 * (fixed.n_outputs + n_numbers_of_decision(fixed))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import operator
-import re
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -12,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.c_text import array, number
+from slimsvm.deploy.c_functions import exp2, in_type, sqrt
+from slimsvm.deploy.c_text import array, n_numbers_of_decision, number
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.rows import Scaling
 from slimsvm.kernels.kernel_form import Expression
@@ -25,59 +24,6 @@ LARGE_OFFSET = 4.0
 # Terms that are added up one after another.
 PART = 16
 
-# Polynomial of degree 6 on [-1/2, 1/2], interpolated at Chebyshev's points: off by 3e-9 of the value.
-EXP2 = """
-/* 2^t, to 2e-7 of the value; 0 below 2^-126. */
-static inline float NAME_exp2(float t)
-{
-    union { uint32_t bits; float value; } power;
-    int32_t whole;
-    float rest;
-    if (t < -126.0f) return 0.0f;
-    if (t > 126.0f) t = 126.0f;
-    whole = (int32_t)(t + (t < 0.0f ? -0.5f : 0.5f));
-    rest = t - (float)whole;
-    power.bits = (uint32_t)(whole + 127) << 23;
-    rest = 1.0f + rest * (0.6931472f + rest * (0.24022651f + rest * (0.05550327f + rest * (0.009618057f
-         + rest * (0.0013400428f + rest * 0.00015461445f)))));
-    return power.value * rest;
-}
-"""
-# The terms of exp(r log 2) up to the 13th: off by 1e-17 of the value.
-EXP2_DOUBLE = """
-/* 2^t, to 4e-16 of the value; 0 below 2^-1022. */
-static inline double NAME_exp2(double t)
-{
-    static const double terms[] = {TERMS};
-    union { uint64_t bits; double value; } power;
-    int32_t whole, n;
-    double rest, value = 0.0;
-    if (t < -1022.0) return 0.0;
-    if (t > 1022.0) t = 1022.0;
-    whole = (int32_t)(t + (t < 0.0 ? -0.5 : 0.5));
-    rest = t - (double)whole;
-    power.bits = (uint64_t)(whole + 1023) << 52;
-    for (n = 13; n >= 0; --n) value = value * rest + terms[n];
-    return power.value * value;
-}
-"""
-SQRT = """
-/* The square root, by {steps} steps of Newton's method from half the exponent. */
-static inline float NAME_sqrt(float square)
-{{
-    union {{ uint{bits}_t bits; float value; }} root;
-    int step;
-    if (square < {least}f) return 0.0f;
-    root.value = square;
-    root.bits = (root.bits >> 1) + {guess}u;
-    for (step = 0; step < {steps}; ++step) root.value = 0.5f * (root.value + square / root.value);
-    return root.value;
-}}
-"""
-SQRTS = {
-    "float32": {"bits": 32, "guess": "0x1fbd1df5", "least": "1.0e-30", "steps": 3},
-    "float64": {"bits": 64, "guess": "0x1ff7a3bea91d9b1b", "least": "1.0e-300", "steps": 5},
-}
 # Of a large offset float32 loses digits that x has: what it lost is taken off after it.
 SCALE = """
 /* Scales the features as in training. */
@@ -150,18 +96,13 @@ def floating_point_text(model: PlainModel, dtype: str) -> str:
         scale = SCALE.format(rest=" - NAME_rest[f]" if "rest" in names else "", bounds=BOUNDS if "low" in names else "")
         scaled = SCALED
     functions = scale + _functions(model, dtype).replace("SCALED", scaled).replace("PART", str(PART))
-    return text + (in_doubles(functions) if dtype == "float64" else functions)
+    return text + in_type(functions, dtype)
 
 
 def floating_point_bytes(model: PlainModel, dtype: str) -> int:
     """Bytes of constants, classes not counted."""
-    n_numbers = sum(np.size(values) for values, _ in _arrays(model, dtype).values()) + model.plain.size
+    n_numbers = sum(np.size(values) for values, _ in _arrays(model, dtype).values()) + n_numbers_of_decision(model)
     return n_numbers * np.dtype(dtype).itemsize
-
-
-def in_doubles(text: str) -> str:
-    """The same code with double for float."""
-    return re.sub(r"\b(\d+\.\d*(?:e[-+]?\d+)?)f\b", r"\1", re.sub(r"\bfloat\b", "double", text))
 
 
 def _arrays(model: PlainModel, dtype: str) -> dict[str, tuple[Array, str]]:
@@ -266,12 +207,11 @@ class _CFunctions:
         return _CNumber(value, factor, self.dtype)
 
     def exp(self, z: _CNumber) -> _CNumber:
-        terms = ", ".join(repr(float(np.log(2.0) ** n / math.factorial(n))) for n in range(14))
-        self.helpers["exp2"] = EXP2_DOUBLE.replace("TERMS", terms) if self.dtype == "float64" else EXP2
+        self.helpers["exp2"] = exp2(self.dtype)
         return self.number(f"NAME_exp2({z.times(LOG2_E).text})")
 
     def sqrt(self, z: _CNumber) -> _CNumber:
-        self.helpers["sqrt"] = SQRT.format(**SQRTS[self.dtype])
+        self.helpers["sqrt"] = sqrt(self.dtype)
         return self._named("root", f"NAME_sqrt({z.text})")
 
     def tanh(self, z: _CNumber) -> _CNumber:

@@ -1,8 +1,9 @@
 """A model as one C99 header: no allocation, no library.
 
-The header has the constants of the model and two functions, ``NAME_scores`` and ``NAME_predict``, in float32 or float64
-(c_floating_point.py) or int16 fixed point (c_fixed_point.py). Exponentials, square roots and powers are its own, of
-additions and products: it compiles where there is no ``math.h``.
+The header has the constants of the model and the functions ``NAME_scores`` and ``NAME_predict``, of a calibrated model
+``NAME_probabilities``, too, in float32 or float64 (c_floating_point.py) or int16 fixed point (c_fixed_point.py), where
+probabilities are float32. Exponentials, logarithms, square roots and powers are its own (c_functions.py): it compiles
+where there is no ``math.h``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
-from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text, in_doubles
+from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
+from slimsvm.deploy.c_functions import in_type
 from slimsvm.deploy.c_text import OfC, Values, array, classes_array
 from slimsvm.deploy.decisions import DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, describe
@@ -64,6 +66,11 @@ COMMENTS = {
     "regression": "The number itself.",
     "ranking": "The score, by which the rows of a query are sorted, falling.",
 }
+# What it says of ``NAME_probabilities``, of classes and of labels.
+CALIBRATED = "calibrated on rows that\n * the model was not trained on"
+PROBABILITIES = f"Writes the probabilities of the NAME_N_CLASSES classes, {CALIBRATED}."
+PROBABILITIES_OF_LABELS = f"Writes the probability of each of the NAME_N_OUTPUTS labels, {CALIBRATED}."
+SCORES = Values(lambda column: f"scores[{column}]", "NAME_N_OUTPUTS")
 
 
 def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
@@ -124,7 +131,7 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
     if rows is None:
         return True
     (found,) = errors_on(model, header.scores, [_given(model, rows)], np.float64)
-    return found.error <= PROMISED_SHARE * found.largest
+    return max(found.error / found.largest, found.share_of_probabilities) <= PROMISED_SHARE
 
 
 def _check_says(model: PlainModel) -> None:
@@ -137,37 +144,50 @@ def _check_says(model: PlainModel) -> None:
 def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> str:
     """The text with what is the same for all types of numbers around it."""
     reals = "float64" if dtype == "float64" else "float32"
-    predict = _predict(model, reals)
+    c = OfC(reals)
+    functions = f"/* {COMMENTS[model.kind]} */\n{_predict(model, c)}"
+    usage = [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
+    if model.calibration is not None:
+        comment = PROBABILITIES_OF_LABELS if model.kind == "labels" else PROBABILITIES
+        functions += f"\n/* {comment} */\n{_probabilities(model, c)}"
+        n = "OUTPUTS" if model.kind == "labels" else "CLASSES"
+        usage += [f" *     float probabilities[NAME_N_{n}];", " *     NAME_probabilities(x, probabilities);"]
     numbers = f"{dtype}, no allocation, no library." + (f"\n * In this arithmetic, {error}." if error else "")
-    usage = "\n".join(
-        [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
-    )
-    usage = in_doubles(usage) if dtype == "float64" else usage
-    head = HEAD.format(text=describe(model), numbers=numbers, usage=usage, NAME=name.upper(),
+    head = HEAD.format(text=describe(model), numbers=numbers, usage=in_type("\n".join(usage), reals), NAME=name.upper(),
                        n_features=model.n_features, n_outputs=model.n_outputs)  # fmt: skip
     if model.classes is not None:
         head += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{classes_array(model.classes)}"
-    if model.kind == "ordinal":
-        text = array("thresholds", model.plain, "[NAME_N_CLASSES - 1]", reals) + text
-    text = f"{head}{text}\n/* {COMMENTS[model.kind]} */\n{predict}\n#endif\n"
+    head += "".join(array(part, values, shape, reals) for part, (values, shape) in c.arrays.items())
+    helpers = (in_type(function, reals) for function in c.functions.values())
+    text += "".join(function for function in helpers if function not in text)  # the kernel may have some, too
+    text = f"{head}{text}\n{in_type(functions, reals)}\n#endif\n"
     return re.sub(r"\bNAME(?=_[A-Z])", name.upper(), text).replace("NAME_", f"{name}_")
 
 
-def _predict(model: PlainModel, reals: str) -> str:
+def _predict(model: PlainModel, c: OfC) -> str:
     """The function that predicts, by the rule of `slimsvm.deploy.decisions`."""
-    c = OfC(reals)
     decision = DECISIONS[model.kind](model, c)
-    codes = decision.codes(Values(lambda column: f"scores[{column}]", "NAME_N_OUTPUTS"))
+    codes = decision.codes(SCORES)
     returned, arguments, code = "int" if decision.labels is not None else "float", "const float *x", codes.at("0")
     if model.kind == "labels":
         returned, arguments = "void", "const float *x, uint8_t *labels"
         last = f"for (int c = 0; c < NAME_N_OUTPUTS; ++c) labels[c] = (uint8_t)({codes.at('c')});"
     else:
         last = f"return {code} ? 1 : -1;" if model.kind == "one class" else f"return {code};"
-    lines = ["float scores[NAME_N_OUTPUTS];", "NAME_scores(x, scores);", *c.lines, last]
-    body = "".join(f"    {line}\n" for line in lines)
-    text = f"static inline {returned} NAME_predict({arguments})\n{{\n{body}}}\n"
-    return in_doubles(text) if reals == "float64" else text
+    return _function(f"{returned} NAME_predict({arguments})", [*c.take_lines(), last])
+
+
+def _probabilities(model: PlainModel, c: OfC) -> str:
+    """The function that writes probabilities, by the rule of `slimsvm.deploy.decisions`."""
+    found = DECISIONS[model.kind](model, c).probabilities(SCORES)
+    last = f"for (int c = 0; c < {found.n}; ++c) probabilities[c] = {found.at('c')};"
+    return _function("void NAME_probabilities(const float *x, float *probabilities)", [*c.take_lines(), last])
+
+
+def _function(declared: str, lines: list[str]) -> str:
+    """A function of a row whose scores the lines take."""
+    body = "".join(f"    {line}\n" for line in ["float scores[NAME_N_OUTPUTS];", "NAME_scores(x, scores);", *lines])
+    return f"static inline {declared}\n{{\n{body}}}\n"
 
 
 def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
@@ -186,7 +206,8 @@ def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
         return text
     before, after = (np.asarray(PREDICTORS[each.kind](each).predict(rows)) for each in (model, header))
     n_other = int((before != after).reshape(len(rows), -1).any(axis=1).sum())
-    return f"{text}, predictions of {n_other}"
+    text = f"{text}, predictions of {n_other}"
+    return text if model.calibration is None else f"{text}, probabilities by at most {worst.of_probabilities:.1e}"
 
 
 def _given(model: PlainModel, rows: Any) -> Array:

@@ -7,12 +7,54 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slimsvm.deploy.plain_model import texts, whole_numbers
+from slimsvm.deploy.c_functions import exp2, log1p
+from slimsvm.deploy.decisions import LEAST_ODDS, RAMP, are_lines
+from slimsvm.deploy.plain_model import PlainModel, texts, whole_numbers
+from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray
 
 LINE_WIDTH = 110
 
+LOG_ODDS = """
+/* Log odds of a score by their parameters; near 0 log(2 / (1 + e^-size)) comes from its series. */
+static inline float NAME_log_odds(float score, const float *p)
+{{
+    const int is_negative = score < 0.0f;
+    const float size = is_negative ? -score : score;
+    const float flat = size < 0.0625f ? size * (0.5f - size * (0.125f - size * size / 192.0f))
+                                      : {log2} - NAME_log1p(NAME_exp2(size * {minus_log2_e}));
+    float odds = p[is_negative] * (size - flat) + p[!is_negative] * flat + p[2] * NAME_log1p(size);{end}
+}}
+"""
+ANY_SIGN = """
+    return (is_negative ? -odds : odds) + p[3];"""
+SIGN_OF_SCORE = """
+    const float own = is_negative ? -p[3] : p[3];
+    odds += own < 0.0f || size > {ramp} ? own : own * (size / {ramp});
+    if (odds < {least} * size) odds = {least} * size;
+    return is_negative ? -odds : odds;"""
+LOGISTIC = """
+/* The probability that log odds stand for. */
+static inline float NAME_logistic(float odds)
+{{
+    const float smaller = NAME_exp2((odds < 0.0f ? odds : -odds) * {log2_e});
+    return (odds < 0.0f ? smaller : 1.0f) / (1.0f + smaller);
+}}
+"""
+ADD_POWER = """
+/* Adds e^exponent to sum * e^most, where most is the greatest exponent so far. */
+static inline void NAME_add_power(float exponent, float *most, float *sum)
+{{
+    const float difference = (exponent - *most) * {log2_e};
+    if (difference <= 0.0f) {{
+        *sum += NAME_exp2(difference);
+    }} else {{
+        *sum = *sum * NAME_exp2(-difference) + 1.0f;
+        *most = exponent;
+    }}
+}}
+"""
 
 TYPES = {"float32": "float", "float64": "double", "int16": "int16_t"}
 
@@ -67,6 +109,11 @@ def string(text: str) -> str:
     return '"' + "".join(plain) + '"'
 
 
+def n_numbers_of_decision(model: PlainModel) -> int:
+    """Numbers that labels and probabilities come of."""
+    return model.plain.size + (0 if model.calibration is None else model.calibration.size)
+
+
 class Values(NamedTuple):
     """Numbers of one row: the C expression of the number at an index, and the number of them."""
 
@@ -75,11 +122,20 @@ class Values(NamedTuple):
 
 
 class OfC:
-    """Functions of a row's scores for `slimsvm.deploy.decisions`, which write C: `lines` compute what they return."""
+    """Functions of a row's scores for `slimsvm.deploy.decisions`, which write C: `lines` compute what they return, by
+    the `functions` and of the `arrays` (values and shape by name) that a header must have.
+    """
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.lines: list[str] = []
+        self.functions: dict[str, str] = {}
+        self.arrays: dict[str, tuple[Array, str]] = {}
+
+    def take_lines(self) -> list[str]:
+        """Return the lines, which are then of a function that has ended."""
+        lines, self.lines = self.lines, []
+        return lines
 
     def column(self, scores: Values) -> Values:
         """The only number."""
@@ -95,7 +151,11 @@ class OfC:
 
     def less(self, scores: Values, thresholds: Array) -> Values:
         """The score minus each threshold."""
-        return Values(lambda c: f"({scores.at('0')} - NAME_thresholds[{c}])", "NAME_N_CLASSES - 1")
+        name, shape = "thresholds", "[NAME_N_CLASSES - 1]"
+        if not np.array_equal(self.arrays.setdefault(name, (thresholds, shape))[0], thresholds):
+            name = "sorted_thresholds"
+            self.arrays[name] = thresholds, shape
+        return Values(lambda c: f"({scores.at('0')} - NAME_{name}[{c}])", "NAME_N_CLASSES - 1")
 
     def running_sums(self, values: Values, n_classes: int) -> Values:
         """Sums of no number, the first, the first two, …"""
@@ -121,3 +181,65 @@ class OfC:
             f"for (int c = 1; c < {values.n}; ++c) if ({values.at('c')} > {values.at('best')}) best = c;",
         ]
         return Values(lambda _: "best", "1")
+
+    def differences(self, scores: Values, n_classes: int) -> Values:
+        """The differences of pairs, for a loop over the pairs (a, b)."""
+        return Values(lambda _: f"{scores.at('a')} - {scores.at('b')}", "NAME_N_CLASSES * (NAME_N_CLASSES - 1) / 2")
+
+    def log_odds(self, scores: Values, calibration: Array, keeps_sign: bool) -> Values:
+        """Log odds of scores with their parameters, or all with the same."""
+        self.arrays["calibration"] = calibration, f"[{len(calibration)}][4]"
+
+        def line(c: str) -> str:
+            return f"NAME_calibration[{c if len(calibration) > 1 else '0'}]"
+
+        if not keeps_sign and are_lines(calibration):
+            return Values(lambda c: f"({line(c)}[0] * ({scores.at(c)}) + {line(c)}[3])", scores.n)
+        numbers = {"log2": np.log(2.0), "minus_log2_e": -LOG2_E, "ramp": RAMP, "least": LEAST_ODDS}
+        written = {name: number(value, self.dtype) for name, value in numbers.items()}
+        end = SIGN_OF_SCORE.format(**written) if keeps_sign else ANY_SIGN
+        functions = {"log1p": log1p(self.dtype), "log_odds": LOG_ODDS.format(**written, end=end)}
+        self.functions |= {"exp2": exp2(self.dtype)} | functions
+        return Values(lambda c: f"NAME_log_odds({scores.at(c)}, {line(c)})", scores.n)
+
+    def logistic(self, log_odds: Values) -> Values:
+        """Probabilities of log odds."""
+        logistic = LOGISTIC.format(log2_e=number(LOG2_E, self.dtype))
+        self.functions |= {"exp2": exp2(self.dtype), "logistic": logistic}
+        return Values(lambda c: f"NAME_logistic({log_odds.at(c)})", log_odds.n)
+
+    def both_sides(self, log_odds: Values) -> Values:
+        """Of −z and of z, for log odds z."""
+        self.lines.append(f"const float odds = {log_odds.at('0')};")
+        return self.logistic(Values(lambda c: f"{c} ? odds : -odds", "NAME_N_CLASSES"))
+
+    def between(self, above: Values, n_classes: int) -> Values:
+        """Differences of 1, the numbers and 0."""
+        self.lines += [
+            "float above[NAME_N_CLASSES + 1] = {1.0f};",
+            f"for (int c = 1; c < NAME_N_CLASSES; ++c) above[c] = {above.at('c - 1')};",
+        ]
+        return Values(lambda c: f"above[{c}] > above[{c} + 1] ? above[{c}] - above[{c} + 1] : 0.0f", "NAME_N_CLASSES")
+
+    def coupled(self, log_odds: Values, n_classes: int) -> Values:
+        """p_i ∝ 1 / (1 + Σ_j e^{−z_ij}), the sums over their greatest terms."""
+        log2_e = number(LOG2_E, self.dtype)
+        self.functions |= {"exp2": exp2(self.dtype), "add_power": ADD_POWER.format(log2_e=log2_e)}
+        self.lines += [
+            "float most[NAME_N_CLASSES] = {0.0f}, sums[NAME_N_CLASSES], least, total = 0.0f;",
+            "int pair = 0;",
+            "for (int c = 0; c < NAME_N_CLASSES; ++c) sums[c] = 1.0f;",
+            "for (int a = 0; a < NAME_N_CLASSES; ++a)",
+            "    for (int b = a + 1; b < NAME_N_CLASSES; ++b, ++pair) {",
+            f"        const float odds = {log_odds.at('pair')};",
+            "        NAME_add_power(-odds, &most[a], &sums[a]);",
+            "        NAME_add_power(odds, &most[b], &sums[b]);",
+            "    }",
+            "least = most[0];",
+            "for (int c = 1; c < NAME_N_CLASSES; ++c) if (most[c] < least) least = most[c];",
+            "for (int c = 0; c < NAME_N_CLASSES; ++c) {",
+            f"    sums[c] = NAME_exp2((least - most[c]) * {log2_e}) / sums[c];",
+            "    total += sums[c];",
+            "}",
+        ]
+        return Values(lambda c: f"sums[{c}] / total", "NAME_N_CLASSES")

@@ -183,8 +183,8 @@ class Ordinal(Decision):
     def probabilities(self, scores: Any) -> Any:
         """Differences of the probabilities of a class above each threshold, which are calibrated alike."""
         above = self.f.less(scores, np.sort(self.model.plain))
-        calibration = np.repeat(np.asarray(self.model.calibration), self.n_classes - 1, axis=0)
-        return self.f.between(self.f.logistic(self.f.log_odds(above, calibration, self.n_classes == 2)))
+        log_odds = self.f.log_odds(above, self.model.calibration, keeps_sign=self.n_classes == 2)
+        return self.f.between(self.f.logistic(log_odds), self.n_classes)
 
 
 DECISIONS: dict[str, type[Decision]] = {
@@ -198,6 +198,12 @@ DECISIONS: dict[str, type[Decision]] = {
     "ranking": Decision,
     "sequences": Decision,
 }
+
+
+def are_lines(calibration: Array) -> bool:
+    """Whether log odds are u s + b, Platt's lines, as those of pairs of classes are."""
+    u, w, c, _ = calibration.T
+    return bool((u == w).all() and not c.any())
 
 
 def calibration_terms(scores: Array) -> Array:
@@ -252,6 +258,8 @@ class OfArrays:
         ``keeps_sign`` those have the sign of the score, and the constant counts as far as it leaves it.
         """
         u, w, c, b = calibration.T
+        if not keeps_sign and are_lines(calibration):
+            return u * scores + b
         if not keeps_sign:
             up, down, log, _ = np.moveaxis(calibration_terms(scores), -1, 0)
             return u * up + w * down + c * log + b
@@ -280,10 +288,10 @@ class OfArrays:
         share = np.exp(cost.min(axis=1, keepdims=True) - cost)
         return share / share.sum(axis=1, keepdims=True)
 
-    def between(self, above: Array) -> Array:
+    def between(self, above: Array, n_classes: int) -> Array:
         """Differences of 1, the columns and 0."""
         n = len(above)
-        return -np.diff(np.column_stack([np.ones(n), above, np.zeros(n)]), axis=1)
+        return np.maximum(-np.diff(np.column_stack([np.ones(n), above, np.zeros(n)]), axis=1), 0.0)
 
     def differences(self, scores: Array, n_classes: int) -> Array:
         """A column for each pair of classes."""

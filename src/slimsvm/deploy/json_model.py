@@ -41,6 +41,8 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
         parts["classes"] = model.classes.tolist()
     if model.kind == "ordinal":
         parts["thresholds"] = model.plain.tolist()
+    if model.calibration is not None:
+        parts["calibration"] = model.calibration.tolist()
     if model.kind == "sequences":
         k, plain = model.n_outputs, model.plain
         parts |= {"transitions": plain[: k * k].reshape(k, k).tolist(), "start": plain[k * k : k * k + k].tolist(),

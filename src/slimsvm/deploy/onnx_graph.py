@@ -1,6 +1,6 @@
 """A model as an ONNX graph of standard operators: products, exponentials and sums, none of ``ai.onnx.ml``.
 
-    X (n, d) -> kernel values (n, n_vectors) -> scores (n, n_outputs) -> prediction, decision values
+    X (n, d) -> kernel values (n, n_vectors) -> scores (n, n_outputs) -> prediction, decision values, probabilities
 
 Opset 13: the first where ``ReduceSum`` takes its axes as an input, as all later ones have it; ONNX Runtime reads it
 since 1.7 (2021), and every release for Python 3.11 does. Kernels of x − z centre the rows and use |x − z|² =
@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slimsvm.deploy.decisions import DECISIONS
+from slimsvm.deploy.decisions import DECISIONS, LEAST_ODDS, RAMP, are_lines
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
@@ -93,7 +93,9 @@ def check_rows(model: PlainModel) -> None:
 def add_prediction(
     graph: Graph, model: PlainModel, rows: str, rows_type: Any = np.float32
 ) -> dict[str, tuple[Any, list]]:
-    """Add the outputs "prediction" and "scores" of rows of a type, None for any; their types and shapes."""
+    """Add the outputs of rows of a type, None for any; their types and shapes by name: "prediction", "scores" of
+    decisions, "probabilities" of a calibrated model.
+    """
     scores = ""
     for part, numbers in parts_of(model, graph.types):
         own = graph.in_numbers(numbers)
@@ -157,6 +159,12 @@ class Graph:
     def cast(self, name: str, dtype: Any) -> str:
         """Add what makes another type of it."""
         return self.op("Cast", name, to=self.type_of(dtype))
+
+    def reduced(self, kind: str, name: str, axis: int) -> str:
+        """Add what makes one number of an axis, which stays; the axis is an input from opset 18 on, of sums always."""
+        if self.opset < 18 and kind != "ReduceSum":
+            return self.op(kind, name, axes=[axis])
+        return self.op(kind, name, self.constant(np.array([axis])))
 
     def constant(self, values: Any, as_it_is: bool = False) -> str:
         """Add a constant, with floats in the type of distances unless it is to stay as it is, and return its name."""
@@ -257,10 +265,8 @@ def _minus_half_squares(graph: Graph, rows: str, form: Distances) -> str:
 
 
 def _square_sums(graph: Graph, rows: str) -> str:
-    """|x_i|², shape (n, 1); the axes are an input from opset 18 on."""
-    if graph.opset < 18:
-        return graph.op("ReduceSumSquare", rows, axes=[1])
-    return graph.op("ReduceSumSquare", rows, graph.constant(np.array([1])))
+    """|x_i|², shape (n, 1)."""
+    return graph.reduced("ReduceSumSquare", rows, 1)
 
 
 def _minus_magnitudes(graph: Graph, rows: str, form: Distances) -> str:
@@ -315,7 +321,7 @@ def _sums(graph: Graph, model: PlainModel, values: str) -> str:
 
 
 def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[Any, list]]:
-    """Add the outputs "prediction" and "scores", by the model's decision; their types and shapes."""
+    """Add the outputs by the model's decision; their types and shapes."""
     rule, found = DECISIONS[model.kind](model, NODES), Node(graph, scores, graph.numbers)
     codes = rule.codes(found).name
     if model.kind in ("regression", "ranking"):
@@ -330,7 +336,12 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
         graph.op("Gather", graph.constant(labels, as_it_is=True), codes, named="prediction")
         outputs = {"prediction": ("str" if labels.dtype.kind == "O" else labels.dtype, ["n"])}
     graph.op("Cast", rule.values(found).name, to=graph.type_of(graph.results), named="scores")
-    return outputs | {"scores": (graph.results, ["n", rule.n_values])}
+    outputs |= {"scores": (graph.results, ["n", rule.n_values])}
+    if rule.has_probabilities:
+        graph.op("Cast", rule.probabilities(found).name, to=graph.type_of(graph.results), named="probabilities")
+        n_columns = model.n_outputs if rule.labels is None else rule.n_classes
+        outputs |= {"probabilities": (graph.results, ["n", n_columns])}
+    return outputs
 
 
 def _plain_labels(labels: Array) -> Array:
@@ -359,7 +370,54 @@ NODES: Any = SimpleNamespace(
     differences=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k)).T),
     votes=lambda is_first, k: is_first.op("MatMul", is_first, np.subtract(*_pairs(k))) + _pairs(k)[1].sum(axis=0),
     pair_sums=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k))),
+    log_odds=lambda scores, calibration, keeps_sign: _log_odds(scores, calibration, keeps_sign),
+    logistic=lambda log_odds: log_odds.op("Sigmoid", log_odds),
+    both_sides=lambda log_odds: log_odds.op("Sigmoid", log_odds.op("Concat", -log_odds, log_odds, axis=1)),
+    coupled=lambda log_odds, k: _coupled(log_odds, k),
+    between=lambda above, k: above.op(
+        "Max", above.op("MatMul", above, np.eye(k - 1, k, 1) - np.eye(k - 1, k)) + np.eye(1, k), 0.0
+    ),
 )
+
+
+def _log_odds(scores: Node, calibration: Array, keeps_sign: bool) -> Node:
+    """`OfArrays.log_odds`; small scores keep their digits, also in float32."""
+    (u, w, c, b), op = calibration.T, scores.op
+    if not keeps_sign and are_lines(calibration):
+        return scores * u + b
+    size, is_negative = op("Abs", scores), op("Less", scores, 0.0)
+    sign = 1.0 - 2.0 * _indicator(is_negative)
+    flat = _log1p(op("Tanh", 0.5 * size))  # log(2 / (1 + e^-size))
+    steep_slope, flat_slope = op("Where", is_negative, w, u), op("Where", is_negative, u, w)
+    odds = steep_slope * (size - flat) + flat_slope * flat + _log1p(size) * c
+    if not keeps_sign:
+        return sign * odds + b
+    own = sign * b
+    odds = odds + op("Max", own, 0.0) * op("Min", size * (1.0 / RAMP), 1.0) + op("Min", own, 0.0)
+    return sign * op("Max", odds, size * LEAST_ODDS)
+
+
+def _log1p(x: Node) -> Node:
+    """log(1 + x); of a small x the sum loses digits, and log(1 + x) / ((1 + x) − 1) loses the same ones twice."""
+    more = x + 1.0
+    return x.op("Where", x.op("Equal", more, 1.0), x, x.op("Log", more) * x / (more - 1.0))
+
+
+def _coupled(log_odds: Node, k: int) -> Node:
+    """p_i ∝ 1 / (1 + Σ_j e^{−z_ij}), by the logarithms of the sums."""
+    op, graph = log_odds.op, log_odds.graph
+    first, second = (side.argmax(axis=1) for side in _pairs(k))
+    column, n_pairs = np.zeros((k, k), np.int64), len(first)
+    column[first, second], column[second, first] = np.arange(n_pairs), n_pairs + np.arange(n_pairs)
+    others = column[~np.eye(k, dtype=bool)].reshape(k, k - 1)  # those of each class, of −z and then of z
+    against = op("Gather", op("Concat", -log_odds, log_odds, axis=1), others, axis=1)
+
+    def reduced(kind: str, values: Node) -> Node:
+        return Node(graph, graph.reduced(kind, values.name, 2), values.dtype)
+
+    most = op("Max", reduced("ReduceMax", against), 0.0)
+    cost = most + op("Log", reduced("ReduceSum", op("Exp", against - most)) + op("Exp", -most))
+    return op("Softmax", op("Squeeze", -cost, np.array([2])), axis=1)
 
 
 def _pairs(k: int) -> tuple[Array, Array]:

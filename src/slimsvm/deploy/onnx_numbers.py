@@ -135,9 +135,9 @@ def points_of(form: Distances) -> Array:
 
 
 def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
-    """Compute with NumPy what the graph computes."""
-    scores = [_scores_of_part(part, rows, of_part) for part, of_part in parts_of(model, numbers)]
-    return np.sum(scores, axis=0)
+    """Compute with NumPy what the graph computes, also the rounding of scores that become probabilities."""
+    scores = np.sum([_scores_of_part(part, rows, of_part) for part, of_part in parts_of(model, numbers)], axis=0)
+    return scores if model.calibration is None else scores.astype(numbers.distances).astype(np.float64)
 
 
 def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:

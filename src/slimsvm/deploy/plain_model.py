@@ -280,7 +280,7 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         options={option: params[option] for option in names if option in params},
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
         feature_names=_feature_names(header),
-        calibration=np.asarray(arrays["calibration"], np.float64) if "calibration" in arrays else None,
+        calibration=read_calibration(header, arrays),
     )
     if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
@@ -316,6 +316,24 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         raise ValueError("a classifier has no classes")
 
 
+def read_calibration(header: dict[str, Any], arrays: dict[str, Array]) -> Array | None:
+    """Return what makes probabilities of the scores of a file's model, None without such; a ValueError where it is not
+    that of its kind.
+    """
+    if "calibration" not in arrays:
+        return None
+    found, classes = np.asarray(arrays["calibration"], np.float64), arrays.get("classes")
+    kind, k = _kind(header, classes), 0 if classes is None else len(classes)
+    n_pairs = k * (k - 1) // 2
+    n_lines = {"binary": 1, "classes": n_pairs, "pairs": n_pairs, "labels": k, "ordinal": 1}.get(kind)
+    if n_lines is None:
+        raise ValueError(f"a model of the kind {kind} has no calibration")
+    is_right = found.shape == (n_lines, 4) and np.isfinite(found).all() and (found[:, :3] >= 0).all()
+    if not is_right:
+        raise ValueError(f"calibration must be {n_lines} lines of 4 finite numbers, the first three >= 0")
+    return found
+
+
 def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     """An error where the parts do not fit together: a file may have been written by anyone."""
     width = 1 if model.kernel.form == "columns" else model.n_features
@@ -326,12 +344,6 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)
     n_plain = {"ordinal": k - 1, "sequences": k * (k + 2)}.get(model.kind, len(model.plain))
     found = model.coef.shape, model.intercept.shape, model.plain.shape
-    if model.calibration is not None:
-        n_pairs = k * (k - 1) // 2
-        shape = {"binary": 1, "classes": n_pairs, "pairs": n_pairs, "labels": k, "ordinal": 1}.get(model.kind, 0), 4
-        is_right = model.calibration.shape == shape and np.isfinite(model.calibration).all()
-        if not (is_right and (model.calibration[:, :3] >= 0).all()):
-            raise ValueError(f"calibration must be finite numbers of shape {shape}, the first three of a line >= 0")
     vectors_fit = model.vectors is None or model.vectors.shape[1] == width
     if not vectors_fit or found != ((n_vectors, n_outputs), (n_outputs,), (n_plain,)):
         raise ValueError(

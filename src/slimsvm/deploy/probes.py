@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PROBES, PlainModel
 
 Array = np.ndarray
@@ -18,6 +19,8 @@ Array = np.ndarray
 # What errors of scores are promised to be over the largest score. On test rows of the benchmark's sets they were up to
 # 1.7 times those of the rows here, so these must be better.
 PROMISED_SHARE, GOOD_SHARE = 5e-6, 2.5e-6
+# And what errors of probabilities are promised to be.
+PROMISED_OF_PROBABILITIES = 1e-5
 # Rows in float32 that were asked for are refused where they change scores by more.
 LOST_SHARE = 1e-3
 # Scores of classifiers are margins, 2.7 to 6.5 at most on test rows of the benchmark's sets, but 15 on the rows here.
@@ -46,7 +49,7 @@ def probes(model: PlainModel) -> list[Array]:
 
 def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: type = np.float32) -> float:
     """The largest error of these scores of `probes`, in this type, over the largest score that these and real rows
-    have.
+    have; of a calibrated model also that of probabilities.
     """
     errors = errors_on(model, scores, probes(model), rows)
     if model.kind == "regression":  # of large numbers those digits count that change
@@ -54,32 +57,62 @@ def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: ty
         return max((found.error for found in errors), default=0.0) / half_range if half_range > 0 else 0.0
     least = LEAST_SHARE * max((found.largest for found in errors), default=0.0)
     shares = [found.error / max(found.largest, least) for found in errors]
+    shares += [found.share_of_probabilities for found in errors]
+    if model.calibration is not None:  # the worst that may happen: as good as the promise is good enough
+        change = change_at_borders(model, max((found.error for found in errors), default=0.0))
+        shares.append(change * (GOOD_SHARE / PROMISED_OF_PROBABILITIES))
     if model.kind in MARGINS:
         shares += [found.error / LARGEST_MARGIN for found in errors if found.largest > LARGEST_MARGIN]
     return max(shares, default=0.0)
 
 
 class Errors(NamedTuple):
-    """The largest error of some scores, the largest score, and the rows in float64."""
+    """The largest error of some scores, the largest score, the rows in float64, and the largest error of probabilities,
+    0 without any.
+    """
 
     error: float
     largest: float
     rows: Array
+    of_probabilities: float
+
+    @property
+    def share_of_probabilities(self) -> float:
+        """The error of probabilities, with `PROMISED_SHARE` for the one that is promised."""
+        return self.of_probabilities * (PROMISED_SHARE / PROMISED_OF_PROBABILITIES)
 
 
 def errors_on(
     model: PlainModel, scores: Callable[[Array], Array], groups: list[Array], rows_type: type = np.float32
 ) -> list[Errors]:
     """Compute the errors of these scores, for each group of rows in this type."""
-    out = []
+    out, decision = [], DECISIONS[model.kind](model, ARRAYS)
     for rows in groups:
         with np.errstate(over="ignore"):
             rows = rows.astype(rows_type).astype(np.float64)
-        exact = model.scores(rows)
+        exact, of_probabilities = model.scores(rows), 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            error = np.nan_to_num(np.abs(scores(rows) - exact), nan=np.inf).max()
-        out.append(Errors(float(error), max(float(np.abs(exact).max()), np.finfo(np.float64).tiny), rows))
+            found = scores(rows)
+            error = largest_difference(found, exact)
+            if decision.has_probabilities:
+                of_probabilities = largest_difference(*(decision.probabilities(each) for each in (found, exact)))
+        largest = max(float(np.abs(exact).max()), np.finfo(np.float64).tiny)
+        out.append(Errors(error, largest, rows, of_probabilities))
     return out
+
+
+def change_at_borders(model: PlainModel, error: float) -> float:
+    """Compute what an error of one score does to probabilities between classes, where those of two are steepest."""
+    decision, columns = DECISIONS[model.kind](model, ARRAYS), np.eye(model.n_outputs)
+    border = model.plain[:, None, None] if model.kind == "ordinal" else np.zeros((1, 1, model.n_outputs))
+    moved = decision.probabilities((border + error * np.concatenate([columns, -columns])).reshape(-1, model.n_outputs))
+    before = decision.probabilities(border.reshape(-1, model.n_outputs))
+    return largest_difference(moved.reshape(len(before), -1, before.shape[1]), before[:, None])
+
+
+def largest_difference(a: Array, b: Array) -> float:
+    """The largest |a − b|, infinite where one is no number."""
+    return float(np.nan_to_num(np.abs(a - b), nan=np.inf).max())
 
 
 def share_lost_by_rows(model: PlainModel) -> float:

@@ -20,8 +20,8 @@ export class SlimModel {
     if (!this.address) throw this.#error();
     const size = (name) => Number(runtime[`slimsvm_n_${name}`](this.address));
     this.kind = KINDS[runtime.slimsvm_kind(this.address)];
-    [this.nFeatures, this.nVectors, this.nScores, this.nPredictions] =
-      ["features", "vectors", "scores", "predictions"].map(size);
+    [this.nFeatures, this.nVectors, this.nScores, this.nPredictions, this.nProbabilities] =
+      ["features", "vectors", "scores", "predictions", "probabilities"].map(size);
     this.labels = Array.from({ length: size("labels") }, (_, i) => {
       const text = runtime.slimsvm_label_text(this.address, BigInt(i));
       return text ? this.#text(text) : runtime.slimsvm_label_number(this.address, BigInt(i));
@@ -32,6 +32,11 @@ export class SlimModel {
   // after another `lengths` are the rows of each.
   scores(rows, lengths = null) {
     return this.#answer("slimsvm_scores", rows, lengths, this.nScores);
+  }
+
+  // Probabilities of the labels in their order, nProbabilities for each row; an error where the model has none.
+  probabilities(rows) {
+    return this.#answer("slimsvm_probabilities", rows, null, this.nProbabilities);
   }
 
   // For each row its label, its number, or of several labels an array of 0 and 1.

@@ -76,6 +76,8 @@ def slim_bytes(model: PlainModel) -> bytes:
         is_object = model.classes.dtype.kind == "O"
         header["fitted"]["classes_are_objects"] = is_object
         arrays["classes"] = model.classes.astype(str) if is_object else model.classes
+    if model.calibration is not None:
+        arrays["calibration"] = model.calibration
     if model.scaling is not None:
         header["scaling"] = {}
         arrays |= {f"scaling_{name}": part for name, part in model.scaling._asdict().items() if part is not None}

@@ -13,7 +13,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_parts, multi_class_of, plain_model
+from slimsvm.deploy.plain_model import (
+    PlainModel,
+    check_feature_names,
+    check_parts,
+    multi_class_of,
+    plain_model,
+    read_calibration,
+)
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
@@ -160,8 +167,8 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
-    if "calibration" in arrays:
-        estimator.calibration_ = np.asarray(arrays["calibration"], np.float64)
+    if (calibration := read_calibration(header, arrays)) is not None:
+        estimator.calibration_ = calibration
     unpack_support(estimator, header, later, arrays)
     if "stream" in header:
         unpack_stream(estimator, header["stream"], arrays)
