@@ -54,7 +54,7 @@ def calibrated(name):
 
 
 def steep_models():
-    """Models of a line, with steep odds on a side and a constant, or with next to none; and of differences of classes."""
+    """Models of a line, with steep odds on a side and a constant, or next to none; and of differences of classes."""
     two = PlainModel("binary", Linear(), 1, None, np.ones((1, 1)), np.zeros(1), np.zeros(0), np.arange(2), {})
     three = replace(two, kind="classes", coef=np.array([[0.0, 1.0, -2.0]]), intercept=np.zeros(3), classes=np.arange(3))
     return [
