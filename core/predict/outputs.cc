@@ -98,7 +98,7 @@ void write_prediction(const Model& model, const double* raw, double* scratch, do
 
 // ---------------------------------------------------------------- probabilities
 
-constexpr double RAMP = 0.05, LEAST_ODDS = 1e-3, LOG_2 = 0.693147180559945309;
+constexpr double LEAST_SHARE = 1e-3, LOG_2 = 0.693147180559945309;
 
 // Log odds of a score by the parameters p. Those that keep its sign are 0 where it is.
 double log_odds(double score, const double* p, bool keeps_sign) {
@@ -107,9 +107,9 @@ double log_odds(double score, const double* p, bool keeps_sign) {
     const double size = __builtin_fabs(score), flat = LOG_2 - __builtin_log1p(__builtin_exp(-size));
     double odds = p[is_negative] * (size - flat) + p[!is_negative] * flat + p[2] * __builtin_log1p(size);
     if (keeps_sign) {
-        const double own = is_negative ? -p[3] : p[3];
-        odds += own < 0.0 || size > RAMP ? own : own * (size / RAMP);
-        if (odds < LEAST_ODDS * size) odds = LEAST_ODDS * size;
+        const double own = is_negative ? -p[3] : p[3], least = LEAST_SHARE * odds;
+        odds += own < odds ? own : odds;
+        if (odds < least) odds = least;
     }
     return (is_negative ? -odds : odds) + (keeps_sign ? 0.0 : p[3]);
 }

@@ -83,8 +83,8 @@ def log_odds(parameters, s, keeps_sign):
     if not keeps_sign:
         return curve + c * sign * math.log(1 + abs(s)) + b
     own = sign * b
-    v = sign * curve + c * math.log(1 + abs(s)) + max(own, 0) * min(abs(s) / 0.05, 1) + min(own, 0)
-    return sign * max(v, 0.001 * abs(s))
+    v = sign * curve + c * math.log(1 + abs(s))
+    return sign * max(v + min(own, v), 0.001 * v)
 
 
 def probabilities(model, scores):

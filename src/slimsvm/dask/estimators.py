@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from slimsvm import estimators
 from slimsvm.dask.cluster import Cluster, client_of, vector_of
@@ -172,6 +173,16 @@ class SVC(DaskMachine):
     def decision_function(self, X: Any) -> Any:
         """Scores, in the form that `predict` returns; of a dataframe with several columns a Dask array."""
         return self._lazily(X, "decision_function")
+
+    @available_if(lambda own: hasattr(own.to_local(), "predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities, in the form that `decision_function` returns."""
+        return self._lazily(X, "predict_proba")
+
+    @available_if(lambda own: hasattr(own.to_local(), "predict_proba"))
+    def predict_log_proba(self, X: Any) -> Any:
+        """Their logarithms, in the same form."""
+        return self._lazily(X, "predict_log_proba")
 
 
 class SVR(DaskMachine):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm.deploy.c_functions import exp2, log1p
-from slimsvm.deploy.decisions import LEAST_ODDS, RAMP, are_lines
+from slimsvm.deploy.decisions import LEAST_SHARE, are_lines
 from slimsvm.deploy.plain_model import PlainModel, texts, whole_numbers
 from slimsvm.kernels.shift_invariant import LOG2_E
 
@@ -31,8 +31,9 @@ ANY_SIGN = """
     return (is_negative ? -odds : odds) + p[3];"""
 SIGN_OF_SCORE = """
     const float own = is_negative ? -p[3] : p[3];
-    odds += own < 0.0f || size > {ramp} ? own : own * (size / {ramp});
-    if (odds < {least} * size) odds = {least} * size;
+    const float least = {least} * odds;
+    odds += own < odds ? own : odds;
+    if (odds < least) odds = least;
     return is_negative ? -odds : odds;"""
 LOGISTIC = """
 /* The probability that log odds stand for. */
@@ -195,7 +196,7 @@ class OfC:
 
         if not keeps_sign and are_lines(calibration):
             return Values(lambda c: f"({line(c)}[0] * ({scores.at(c)}) + {line(c)}[3])", scores.n)
-        numbers = {"log2": np.log(2.0), "minus_log2_e": -LOG2_E, "ramp": RAMP, "least": LEAST_ODDS}
+        numbers = {"log2": np.log(2.0), "minus_log2_e": -LOG2_E, "least": LEAST_SHARE}
         written = {name: number(value, self.dtype) for name, value in numbers.items()}
         end = SIGN_OF_SCORE.format(**written) if keeps_sign else ANY_SIGN
         functions = {"log1p": log1p(self.dtype), "log_odds": LOG_ODDS.format(**written, end=end)}

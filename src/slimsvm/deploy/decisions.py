@@ -18,9 +18,11 @@ Array = np.ndarray
 
 # One-class scores of at most this share of the offset are 0: free support vectors lie on the boundary but for rounding.
 ON_BOUNDARY = 1e-8
-# Two classes: log odds have the sign of the score. Up to scores of RAMP their constant grows with the score, and they
-# are at least LEAST_ODDS times it. Chosen: how steep p is at 1/2 changes next to no log loss.
-RAMP, LEAST_ODDS = 0.05, 1e-3
+# Two classes: log odds have the sign of the score. Their constant counts at most as much as the rest, and they are at
+# least LEAST_SHARE of that. Chosen: how steep p is at 1/2 changes next to no log loss.
+LEAST_SHARE = 1e-3
+# Numbers that coupling of many classes takes at a time.
+BLOCK_NUMBERS = 1 << 22
 
 
 class Decision:
@@ -267,8 +269,8 @@ class OfArrays:
         up, down, log, _ = np.moveaxis(calibration_terms(size), -1, 0)
         far = np.where(scores < 0, w * up + u * down, u * up + w * down) + c * log
         own = sign * b
-        far = far + np.maximum(own, 0.0) * np.minimum(size / RAMP, 1.0) + np.minimum(own, 0.0)
-        return sign * np.maximum(far, LEAST_ODDS * size)
+        odds = far + np.minimum(own, far)
+        return sign * np.maximum(odds, LEAST_SHARE * far)
 
     def logistic(self, log_odds: Array) -> Array:
         """Probabilities of log odds."""
@@ -280,13 +282,18 @@ class OfArrays:
 
     def coupled(self, log_odds: Array, n_classes: int) -> Array:
         """p_i ∝ 1 / (1 + Σ_j e^{−z_ij}), z_ij the log odds of class i against j."""
-        against = np.zeros((len(log_odds), n_classes, n_classes))  # −z_ij, and 0 for the 1
-        for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
-            against[:, a, b], against[:, b, a] = -log_odds[:, column], log_odds[:, column]
-        most = against.max(axis=2)
-        cost = most + np.log(np.exp(against - most[:, :, None]).sum(axis=2))
-        share = np.exp(cost.min(axis=1, keepdims=True) - cost)
-        return share / share.sum(axis=1, keepdims=True)
+        n, step = len(log_odds), max(1, BLOCK_NUMBERS // n_classes**2)
+        found = np.empty((n, n_classes))
+        first, second = np.triu_indices(n_classes, 1)
+        for lo in range(0, n, step):
+            z = log_odds[lo : lo + step]
+            against = np.zeros((len(z), n_classes, n_classes))  # −z_ij, and 0 for the 1
+            against[:, first, second], against[:, second, first] = -z, z
+            most = against.max(axis=2)
+            cost = most + np.log(np.exp(against - most[:, :, None]).sum(axis=2))
+            share = np.exp(cost.min(axis=1, keepdims=True) - cost)
+            found[lo : lo + step] = share / share.sum(axis=1, keepdims=True)
+        return found
 
     def between(self, above: Array, n_classes: int) -> Array:
         """Differences of 1, the columns and 0."""

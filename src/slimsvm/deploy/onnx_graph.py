@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slimsvm.deploy.decisions import DECISIONS, LEAST_ODDS, RAMP, are_lines
+from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, are_lines
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
@@ -393,8 +393,7 @@ def _log_odds(scores: Node, calibration: Array, keeps_sign: bool) -> Node:
     if not keeps_sign:
         return sign * odds + b
     own = sign * b
-    odds = odds + op("Max", own, 0.0) * op("Min", size * (1.0 / RAMP), 1.0) + op("Min", own, 0.0)
-    return sign * op("Max", odds, size * LEAST_ODDS)
+    return sign * op("Max", odds + op("Min", own, odds), odds * LEAST_SHARE)
 
 
 def _log1p(x: Node) -> Node:

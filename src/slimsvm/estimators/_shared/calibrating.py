@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
+from numbers import Integral
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -47,8 +49,11 @@ Array = np.ndarray
 HELD_SHARE, MOST_HELD = 0.2, 5000
 # Fewest rows of a class among those that are left out in turn.
 LEAST_OF_CLASS = 30
-# Rows that are left out where the time is over.
-FEW_ROWS = 200
+# Rows that were trained on and are calibrated on where there is no time for others. Classes of fewer rows than
+# FEWEST_OF_CLASS have none held out.
+FEW_ROWS, FEWEST_OF_CLASS = 200, 5
+# Scores count as no larger than so many times their median magnitude: Platt's targets would flatten the line for one.
+LARGEST_SCORE = 50.0
 # How strongly u, w and c are pulled to Platt's slope, in units of its inverse square; pairs of classes: to the slope
 # that they share, and b to 0 (docs/experiments/probabilities.md).
 PULL, PULL_OF_BIAS = 4.0, 0.5
@@ -61,37 +66,56 @@ LEAST_SLOPE, WEAK = 1e-6, 1e-8
 
 
 def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Array]:
-    """Rows, and their scores by about the machine that is trained without them."""
+    """Rows, and their scores by about the machine that is trained without them.
+
+    Of a fit that was cut short, or where there is no time or there are no rows for anything else, some rows that were
+    trained on, and their scores.
+    """
     solved = problem if fit.solved is None else fit.solved
     codes = class_numbers(solved.examples.labels)
-    is_exact = isinstance(solver, Exact) and fit.basis_rows is not None and solved.kernel.is_inner_product
-    if is_exact and not fit.is_too_coarse:
-        most = solved.settings_of(LeaveOneOutSettings).most_rows
-        with one_blas_thread():
-            try:
-                rows = some_of_each(codes, most)
+    try:
+        if fit.status.is_cut:
+            raise OutOfTimeError
+        is_exact = isinstance(solver, Exact) and fit.basis_rows is not None and solved.kernel.is_inner_product
+        if is_exact and not fit.is_too_coarse:
+            rows = some_of_each(codes, solved.settings_of(LeaveOneOutSettings).most_rows, LEAST_OF_CLASS)
+            with suppress(np.linalg.LinAlgError), one_blas_thread():  # kernel values of no inner product
                 return rows, leave_one_out(solved, fit, rows)
-            except OutOfTimeError:
-                with no_limit():
-                    rows = some_of_each(codes, FEW_ROWS)
-                    return rows, leave_one_out(solved, fit, rows)
-    return held_out(solver, problem, fit, codes)
+        rows, scores = held_out(solver, problem, fit, codes)
+        if len(rows):
+            return rows, scores
+    except OutOfTimeError:
+        pass
+    except KeyboardInterrupt:
+        message = "interrupted: probabilities are calibrated on rows that were trained on"
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
+    with no_limit():
+        rows = some_of_each(codes, FEW_ROWS, 1)
+        scores = scores_of(fit, problem, problem.rows.take(rows, problem.rows.exact_dtype))
+        return rows, scores
+
+
+def scores_of(fit: Fit, problem: Problem, rows: Any) -> Array:
+    """Scores of rows; of ordered classes less each threshold."""
+    scores, thresholds = fit.model.scores(rows, problem.n_jobs), fit.model.plain
+    return scores - np.sort(thresholds) if len(thresholds) else scores
 
 
 def class_numbers(labels: Array) -> Array:
-    """Numbers 0, 1, … of the labels, or of the rows of an indicator matrix that are alike."""
-    _, codes = np.unique(labels, axis=0, return_inverse=True)
-    return codes.reshape(-1)
+    """Numbers 0, 1, … of the classes; 0 for all rows of an indicator matrix."""
+    if labels.ndim == 2:
+        return np.zeros(len(labels), np.int64)
+    return np.unique(labels, return_inverse=True)[1]
 
 
-def some_of_each(codes: Array, most: int) -> Array:
-    """About ``most`` rows, of every class the same share, but at least LEAST_OF_CLASS where it has them; ascending."""
+def some_of_each(codes: Array, most: int, least: int) -> Array:
+    """About ``most`` rows, of every class the same share, but at least ``least`` where it has them; ascending."""
     n = len(codes)
     if n <= most:
         return np.arange(n)
     rng, order = np.random.default_rng(0), np.argsort(codes, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
-    return np.sort(np.concatenate([rng.permutation(p)[: max(LEAST_OF_CLASS, round(most * len(p) / n))] for p in parts]))
+    return np.sort(np.concatenate([rng.permutation(p)[: max(least, round(most * len(p) / n))] for p in parts]))
 
 
 def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[Array, Array]:
@@ -102,8 +126,10 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
     n_held = max(1, min(round(HELD_SHARE * n), MOST_HELD))
     place = np.arange(n)
     is_held = (place + 1) * n_held // n > place * n_held // n
-    is_held[np.unique(codes[order], return_index=True)[1]] = False  # every class has a row to train on
+    is_held[np.bincount(codes)[codes[order]] < FEWEST_OF_CLASS] = False  # the second fit needs what there is of these
     train, held = np.sort(order[~is_held]), np.sort(order[is_held])
+    if not len(held):
+        return held, np.zeros((0, fit.model.coef.shape[1]))
     state = fit.state if type(solver).__name__ == "Compact" else None
     rows = problem.rows
     own: Any
@@ -116,13 +142,14 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
         own, others = ChosenRows(rows, train), ChosenRows(rows, held)
     task, examples = problem.task, problem.examples
     examples = examples.take(train) if task.decomposes else task.encode(examples.labels[train])
-    part = replace(problem, rows=as_rows(own), examples=examples, kept=None, verbose=0)
+    # The user's generator goes on as if there had been no second fit.
+    seed = problem.random_state if isinstance(problem.random_state, Integral) else 0
+    part = replace(problem, rows=as_rows(own), examples=examples, kept=None, verbose=0, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows has said it
         found = solver.solve(part, state)
     fit.counters["kernel_evals"] += found.counters["kernel_evals"]
-    scores = found.model.scores(others, problem.n_jobs)
-    return held, scores - np.sort(found.model.plain) if len(found.model.plain) else scores
+    return held, scores_of(found, problem, others)
 
 
 # -- the calibration ---------------------------------------------------------------------------------------------------
@@ -142,6 +169,8 @@ def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | No
         Where columns of pairs of classes begin, which share what they are pulled to. None: one column.
     """
     weights = weights * (len(weights) / max(weights.sum(), np.finfo(float).tiny))
+    most = LARGEST_SCORE * float(np.median(np.abs(scores))) if len(scores) else 0.0
+    scores = np.clip(scores, -most, most) if most > 0 else scores
     whole, unit = np.array([0, len(scores)]), float(np.abs(scores).mean()) if len(scores) else 1.0
     unit = unit if unit > 0 else 1.0  # Newton's method has slopes for scores of about 1
     line = np.stack([scores / unit, np.ones_like(scores)], axis=1)
@@ -239,6 +268,19 @@ def has_probability(estimator: Any) -> bool:
     return True
 
 
+class Seen(NamedTuple):
+    """Scores of rows of a stream from before they were learned from, with labels and weights."""
+
+    scores: Array
+    labels: Array
+    weights: Array
+
+    def with_more(self, others: Seen) -> Seen:
+        """These and others, the last MOST_HELD of them."""
+        both = zip(self, others, strict=True)
+        return Seen(*(np.concatenate([own[-MOST_HELD:], more])[-MOST_HELD:] for own, more in both))
+
+
 class Probabilities:
     """Mixin of classifiers with ``probability``."""
 
@@ -249,13 +291,20 @@ class Probabilities:
         labels, weights = solved.examples.labels[rows], solved.examples.weights
         weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
         self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
+        self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
 
-    def _calibrate_on(self: Any, model: KernelExpansion, problem: Problem) -> None:
-        """Calibrate on the rows of a chunk, by a model that was not trained on them."""
+    def _calibrate_on(self: Any, model: KernelExpansion, problem: Problem, is_first: bool) -> None:
+        """Calibrate on the rows of a chunk, by a model that was not trained on them, and on those of chunks before it.
+
+        The first chunk's rows were trained on: they count until there are others.
+        """
         rows = problem.rows
         scores = model.scores(rows.slice(0, rows.n_rows, rows.exact_dtype), problem.n_jobs)
-        labels, weights = problem.examples.labels, problem.examples.weights
-        self.calibration_ = calibration_of(problem.task, scores, labels, weights)
+        found = Seen(scores, problem.examples.labels, problem.examples.weights)
+        before = getattr(self, "_seen", None)
+        found = found if before is None else before.with_more(found)
+        self._seen = None if is_first else found
+        self.calibration_ = calibration_of(problem.task, *found)
 
     def _decision(self: Any) -> Decision:
         """What makes probabilities of scores."""
@@ -278,7 +327,8 @@ class Probabilities:
         With the exact solver (two classes, pairs of classes) these are scores by about the model without the row, in
         closed form. With other solvers a fifth of the rows is held out of a second fit with the same C and kernel.
         Where C, gamma or scales of features were chosen or learned, all rows were seen for that. `partial_fit`
-        calibrates on each chunk before it learns from it, and on the first one after that.
+        calibrates on the last 5,000 rows that it met, by their scores before it learned from them; on the first chunk
+        after that. A fit that was cut short is calibrated on some of the rows that it was trained on.
 
         For two classes, and for each of several labels, the class that `predict` names is the one above 1/2. For more,
         the odds of all pairs of classes are coupled, and the largest probability may be that of another class than the

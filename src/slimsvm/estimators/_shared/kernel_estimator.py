@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 # What chunks keep of the fit that they go on from.
-OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "feature_names_in_", "_centre")
+OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "feature_names_in_", "_centre", "_seen")
 
 
 class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
@@ -421,7 +421,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     def _calibrate(self, fit: Fit, problem: Problem) -> None:
         """Calibrate the scores of a fit; estimators that have ``probability`` say how."""
 
-    def _calibrate_on(self, model: KernelExpansion, problem: Problem) -> None:
+    def _calibrate_on(self, model: KernelExpansion, problem: Problem, is_first: bool) -> None:
         """Calibrate on the rows of a chunk."""
 
     def _keep(self, fit: Fit, trained: Trained) -> None:
@@ -624,7 +624,7 @@ def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task
     before = getattr(estimator, "model_", None)
     fit = estimator.solver_.partial_solve(problem, estimator._stream)
     if wants_probability(estimator):
-        estimator._calibrate_on(fit.model if before is None else before, problem)
+        estimator._calibrate_on(fit.model if before is None else before, problem, before is None)
     estimator._stream, estimator.C_ = fit.state, problem.C
     estimator.__dict__.pop("shape_fit_", None)  # of one chunk
     estimator._keep(fit, Trained(None))

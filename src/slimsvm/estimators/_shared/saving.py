@@ -23,8 +23,9 @@ from slimsvm.deploy.plain_model import (
 )
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.rows import Scaling, read_scaling
+from slimsvm.estimators._shared.calibrating import Seen
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
-from slimsvm.estimators._shared.input_checks import check_path
+from slimsvm.estimators._shared.input_checks import check_path, wants_probability
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
@@ -107,7 +108,7 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
     }
     if hasattr(estimator, "feature_names_in_"):
         fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
-    if getattr(estimator, "calibration_", None) is not None:
+    if wants_probability(estimator) and getattr(estimator, "calibration_", None) is not None:
         arrays["calibration"] = estimator.calibration_
     if hasattr(estimator, "classes_"):
         classes = np.asarray(estimator.classes_)
@@ -347,7 +348,10 @@ def pack_stream(estimator: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]
     if random["bit_generator"] not in GENERATORS:
         return None
     state = pack(estimator._stream, arrays)
-    return {"state": state, "random": pack(random, arrays), "centre": float(estimator._centre)}
+    stream = {"state": state, "random": pack(random, arrays), "centre": float(estimator._centre)}
+    if (seen := getattr(estimator, "_seen", None)) is not None:
+        stream["seen"] = pack(seen._asdict(), arrays)
+    return stream
 
 
 def unpack_stream(estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -357,6 +361,8 @@ def unpack_stream(estimator: Any, header: dict[str, Any], arrays: dict[str, np.n
     estimator._stream = unpack(header["state"], arrays)
     estimator._stream_parts = estimator.model_.kernel, None, generator
     estimator._centre = header["centre"]
+    if "seen" in header:
+        estimator._seen = Seen(**unpack(header["seen"], arrays))
 
 
 def pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:

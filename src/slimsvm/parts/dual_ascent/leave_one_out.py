@@ -48,6 +48,10 @@ class LeaveOneOutSettings:
     # classes that has a band tells it for all. 0: the span rule alone.
     band: float = 0.5
     sample: int = 64
+    # Moves whose mean is larger, in units of the margin, are found again by a band as wide as they are, and again where
+    # that makes them less than half as large.
+    large: float = 1.0
+    most_bands: int = 8
     # Pairs of classes share kernel values where there are at most so many: calls for each take longer than few values.
     most_values: int = 1 << 22
 
@@ -105,6 +109,10 @@ class Span:
     def __init__(self, values: Values, rows: Array, softness: float, has_border: bool) -> None:
         self.values, self.rows, self.softness = values, rows, softness
         K = values.between(rows, rows)
+        if has_border:  # about the mean of F, which changes no distance: values far from 0 would drown it in rounding
+            self.means = K.mean(axis=0)
+            self.total = float(self.means.mean())
+            K += self.total - self.means[:, None] - self.means
         K.ravel()[:: len(rows) + 1] += softness + RIDGE * float(K.diagonal().max())
         self.L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
         self.border = None
@@ -123,9 +131,13 @@ class Span:
         return np.maximum(found, 0.0)
 
     def _of_others(self, rows: Array) -> Array:
-        across = self.values.between(self.rows, rows)
+        across, own = self.values.between(self.rows, rows), self.values.diagonal(rows)
+        if self.border is not None:
+            means = across.mean(axis=0)
+            across += self.total - self.means[:, None] - means
+            own = own - 2.0 * means + self.total
         across = solve_triangular(self.L, across, lower=True, overwrite_b=True, check_finite=False)
-        rest: Array = self.values.diagonal(rows) - np.einsum("ij,ij->j", across, across)
+        rest: Array = own - np.einsum("ij,ij->j", across, across)
         if self.border is not None:
             rest += (1.0 - self.border @ across) ** 2 / (self.border @ self.border)
         return rest
@@ -188,8 +200,29 @@ class OneProblem:
             near = thinned(np.flatnonzero(is_near), own.most_free, rng)
             span = Span(self.values, self.rows[near], band[1], self.has_border)
         assert span is not None
-        moves[moved] = self.v[places[moved]] * span.squares(self.rows[places[moved]])
+        found = self.v[places[moved]] * span.squares(self.rows[places[moved]])
+        moves[moved] = self.softened(places[moved], found, free, own, rng)
         return moves, band
+
+    def softened(
+        self, places: Array, moves: Array, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
+    ) -> Array:
+        """Moves by wider bands, where they are so large that rows far from the kink would become free."""
+        mean = float(np.abs(moves).mean())
+        for _ in range(own.most_bands):
+            if not own.band or mean <= own.large:
+                break
+            delta = own.band * mean
+            is_near = self.off <= delta
+            is_near[free] = True
+            near = self.rows[thinned(np.flatnonzero(is_near), own.most_free, rng)]
+            softness = 2.0 * delta / float(np.median(self.size[places]))
+            found = self.v[places] * Span(self.values, near, softness, self.has_border).squares(self.rows[places])
+            before, mean = mean, float(np.abs(found).mean())
+            moves = found if mean < before else moves
+            if mean > 0.5 * before:
+                break
+        return moves
 
 
 def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
@@ -217,21 +250,21 @@ class Columns:
         self.is_kept = bool(self.pairs) and len(self.known) ** 2 <= self.own.most_values
         added = float(problem.intercept == "regularized")
         self.values = Values(self.kernel_rows, added, self.known if self.is_kept else None)
-        self.coef = np.zeros((problem.rows.n_rows, self.model.coef.shape[1]))
-        self.coef[basis] = self.model.coef
+        self.of_basis = np.full(problem.rows.n_rows, -1)
+        self.of_basis[basis] = np.arange(len(basis))
         self.place = np.full(problem.rows.n_rows, -1)
         self.place[rows] = np.arange(len(rows))
         if self.is_kept:
-            self.scores = np.full((len(rows), self.coef.shape[1]), np.nan)
+            self.scores = np.full((len(rows), self.model.coef.shape[1]), np.nan)
         else:
             points = self.kernel_rows.points(basis)
             self.scores = self.kernel_rows.scores(points, self.model.coef, rows=rows) + self.model.intercept
 
-    def score(self, column: int, members: Array) -> None:
+    def score(self, column: int, members: Array, v: Array) -> None:
         """Set the scores of a pair's own rows, from values that are kept."""
-        rows, basis = members[self.place[members] >= 0], members[self.coef[members, column] != 0]
-        found = self.values.between(rows, basis) @ self.coef[basis, column]
-        constant = self.model.intercept[column] - self.values.added * self.coef[:, column].sum()
+        rows, basis = members[self.place[members] >= 0], members[v != 0]
+        found = self.values.between(rows, basis) @ v[v != 0]
+        constant = self.model.intercept[column] - self.values.added * v.sum()
         self.scores[self.place[rows], column] = found + constant
 
     def problem_of(self, column: int) -> OneProblem:
@@ -245,12 +278,13 @@ class Columns:
             members, dual = self.known, self.problem.task.row_dual(self.problem.examples, price)
             target, size = dual.target[members], np.maximum(dual.hi, -dual.lo)[members]
             epsilon = dual.epsilon
+        place, at = self.place[members], self.of_basis[members]
+        v = np.where(at >= 0, self.model.coef[at, column], 0.0)
         if self.is_kept:
-            self.score(column, members)
-        place = self.place[members]
+            self.score(column, members, v)
         off = np.where(place < 0, np.inf, np.abs(np.abs(self.scores[place, column] - target) - epsilon))
         is_free = self.problem.intercept == "free"
-        return OneProblem(self.values, is_free, members, self.coef[members, column], size, off)
+        return OneProblem(self.values, is_free, members, v, size, off)
 
 
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
