@@ -162,9 +162,11 @@ def test_probabilities_are_part_of_what_the_type_is_chosen_by(line, dtype, tmp_p
 
 @pytest.mark.parametrize(("slope", "dtype"), [(1.0, "float32"), (1e4, "float64")])
 def test_the_type_keeps_probabilities_that_are_steep_at_the_vectors_alone(slope, dtype, tmp_path):
-    """Pairs of classes with even odds where scores are −1."""
-    model = plain_model_of(slimsvm.SVC(gamma=1.0).fit(np.arange(9.0)[:, None], np.arange(9) // 3))
-    write_c(replace(model, calibration=np.array([[slope, slope, 0.0, slope]] * 3)), tmp_path / "model.h")
+    """Pairs of classes with even odds at one of them."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = plain_model_of(slimsvm.SVC(gamma=1.0).fit(X, np.arange(60) % 3))
+    lines = [[slope, slope, 0.0, -slope * score] for score in model.scores(model.vectors[7:8])[0]]
+    write_c(replace(model, calibration=np.array(lines)), tmp_path / "model.h")
     assert f"C99, {dtype}, no allocation" in (tmp_path / "model.h").read_text()
 
 
