@@ -150,7 +150,7 @@ def test_probabilities_of_scores_from_tiny_to_huge(dtype, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "dtype"), [([1, 1, 0, 0], "float32"), ([1e4, 1e4, 0, 0], "float64"), ([1, 1, 0, 100], "float64")]
+    ("line", "dtype"), [([1, 1, 0, 0], "float32"), ([1e4, 1e4, 0, 0], "float64"), ([1, 1, 0, 100], "float32")]
 )
 def test_probabilities_are_part_of_what_the_type_is_chosen_by(line, dtype, tmp_path):
     """Scores whose rounding moves probabilities by more than 1e-5 are float64, also where no row of `probes` is."""

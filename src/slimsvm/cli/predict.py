@@ -95,7 +95,7 @@ def check_probabilities(estimator: Any, path: str) -> None:
     """Refuse models without probabilities; say which have them."""
     if not hasattr(estimator, "probability"):
         raise CommandError(f"{path}: --probabilities is for classification, found {type(estimator).__name__}")
-    if estimator.calibration_ is None:
+    if getattr(estimator, "calibration_", None) is None:
         raise CommandError(
             f"{path}: the model has no probabilities: train it with `slimsvm train --probabilities`, or in Python with "
             "probability=True"
