@@ -116,7 +116,7 @@ class Compact(Solver):
         default a quarter of a percentage point. For regression it is a share of the error of the best constant. It is
         also limited by half of the exact machine's error, and by a tenth of its gain over a constant. The estimated
         extra error plus one standard error must not exceed it, so few rows lead to more vectors.
-    search_factor : float, default=4.0
+    search_factor : float, default=5.0
         Budget of the search, in units of the work of the exact machine of all rows, which comes on top. Work counts
         kernel evaluations, and other work by the evaluations that take as long. Sizes that do not fit are not tried.
     learn_metric : bool, default=False
@@ -150,7 +150,7 @@ class Compact(Solver):
     (True, True)
     """
 
-    def __init__(self, max_extra_error=0.0025, search_factor=4.0, learn_metric=False, max_basis=None):
+    def __init__(self, max_extra_error=0.0025, search_factor=5.0, learn_metric=False, max_basis=None):
         self.max_extra_error = max_extra_error
         self.search_factor = search_factor
         self.learn_metric = learn_metric
