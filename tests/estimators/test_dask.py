@@ -133,6 +133,17 @@ def test_dataframes_and_predictions_that_are_made_when_asked_for(client, data):
         clf.predict(lazy[["b", "a", "c", "d"]])
 
 
+def test_probabilities_are_made_when_asked_for(client, data):
+    X, y = data
+    clf = SVC(max_basis=10, probability=True, random_state=0, client=client).fit(dask_array(X, 4), y)
+    for method in ("predict_proba", "predict_log_proba"):
+        found = getattr(clf, method)(dask_array(X, 3))
+        assert isinstance(found, da.Array)
+        np.testing.assert_array_equal(found.compute(), getattr(clf.to_local(), method)(X))
+    plain = SVC(max_basis=10, random_state=0, client=client).fit(dask_array(X, 4), y)
+    assert not hasattr(plain, "predict_proba")
+
+
 def test_scores_of_many_classes(client, data):
     X, _ = data
     classes = np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])

@@ -453,6 +453,19 @@ def test_a_limit_on_time_leaves_probabilities():
     assert log_loss(NEW[1], clf.predict_proba(NEW[0])) < 0.4
 
 
+def test_a_second_fit_without_time(monkeypatch):
+    from slimsvm.estimators._shared import calibrating
+
+    X, y = MOONS
+
+    def late(*args):
+        raise calibrating.OutOfTimeError
+
+    monkeypatch.setattr(calibrating, "held_out", late)
+    clf = SVC(max_basis=10, probability=True, random_state=0).fit(X, y)
+    assert log_loss(NEW[1], clf.predict_proba(NEW[0])) < 0.4
+
+
 def test_files_hold_them(tmp_path):
     X, y = load_iris(return_X_y=True)
     for name, clf in (

@@ -34,12 +34,14 @@ from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS, Decision, calibration_terms
 from slimsvm.estimators._shared.input_checks import wants_probability
+from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind, some_of
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.leave_one_out import LeaveOneOutSettings, leave_one_out
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.run import Fit
+from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, as_rows
+from slimsvm.size_search.compact import Compact
 from slimsvm.solvers import Exact
 from slimsvm.tasks import Ordinal
 
@@ -71,28 +73,31 @@ def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Ar
     Of a fit that was cut short, or where there is no time or there are no rows for anything else, some rows that were
     trained on, and their scores.
     """
-    solved = problem if fit.solved is None else fit.solved
-    codes = class_numbers(solved.examples.labels)
-    try:
-        if fit.status.is_cut:
-            raise OutOfTimeError
-        is_exact = isinstance(solver, Exact) and fit.basis_rows is not None and solved.kernel.is_inner_product
-        if is_exact and not fit.is_too_coarse:
-            rows = some_of_each(codes, solved.settings_of(LeaveOneOutSettings).most_rows, LEAST_OF_CLASS)
-            with suppress(np.linalg.LinAlgError), one_blas_thread():  # kernel values of no inner product
-                return rows, leave_one_out(solved, fit, rows)
-        rows, scores = held_out(solver, problem, fit, codes)
-        if len(rows):
-            return rows, scores
-    except OutOfTimeError:
-        pass
-    except KeyboardInterrupt:
-        message = "interrupted: probabilities are calibrated on rows that were trained on"
-        warnings.warn(message, ConvergenceWarning, stacklevel=6)
+    codes = class_numbers((problem if fit.solved is None else fit.solved).examples.labels)
+    if not (fit.status.is_cut or fit.status is Status.STOPPED):
+        try:
+            rows, scores = left_out(solver, problem, fit, codes)
+            if len(rows):
+                return rows, scores
+        except OutOfTimeError:
+            pass
+        except KeyboardInterrupt:
+            message = "interrupted: probabilities are calibrated on rows that were trained on"
+            warnings.warn(message, ConvergenceWarning, stacklevel=6)
     with no_limit():
         rows = some_of_each(codes, FEW_ROWS, 1)
-        scores = scores_of(fit, problem, problem.rows.take(rows, problem.rows.exact_dtype))
-        return rows, scores
+        return rows, scores_of(fit, problem, problem.rows.take(rows, problem.rows.exact_dtype))
+
+
+def left_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[Array, Array]:
+    """Rows and scores in closed form where the fit is the exact solver's, else by a second fit."""
+    solved = problem if fit.solved is None else fit.solved
+    is_exact = isinstance(solver, Exact) and fit.basis_rows is not None and solved.kernel.is_inner_product
+    if is_exact and not fit.is_too_coarse:
+        rows = some_of_each(codes, solved.settings_of(LeaveOneOutSettings).most_rows, LEAST_OF_CLASS)
+        with suppress(np.linalg.LinAlgError), one_blas_thread():  # kernel values of no inner product
+            return rows, leave_one_out(solved, fit, rows)
+    return held_out(solver, problem, fit, codes)
 
 
 def scores_of(fit: Fit, problem: Problem, rows: Any) -> Array:
@@ -113,24 +118,21 @@ def some_of_each(codes: Array, most: int, least: int) -> Array:
     n = len(codes)
     if n <= most:
         return np.arange(n)
-    rng, order = np.random.default_rng(0), np.argsort(codes, kind="stable")
+    order = shuffled_by_kind(codes, np.random.default_rng(0))
     parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
-    return np.sort(np.concatenate([rng.permutation(p)[: max(least, round(most * len(p) / n))] for p in parts]))
+    return np.sort(np.concatenate([part[: max(least, round(most * len(part) / n))] for part in parts]))
 
 
 def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[Array, Array]:
     """Rows that a second fit of the same solver leaves out, and their scores by it."""
-    n, rng = len(codes), np.random.default_rng(0)
-    order = rng.permutation(n)
-    order = order[np.argsort(codes[order], kind="stable")]
-    n_held = max(1, min(round(HELD_SHARE * n), MOST_HELD))
-    place = np.arange(n)
-    is_held = (place + 1) * n_held // n > place * n_held // n
+    n, order = len(codes), shuffled_by_kind(codes, np.random.default_rng(0))
+    is_held = np.zeros(n, bool)
+    is_held[evenly(n, min(round(HELD_SHARE * n), MOST_HELD))] = True
     is_held[np.bincount(codes)[codes[order]] < FEWEST_OF_CLASS] = False  # the second fit needs what there is of these
     train, held = np.sort(order[~is_held]), np.sort(order[is_held])
     if not len(held):
         return held, np.zeros((0, fit.model.coef.shape[1]))
-    state = fit.state if type(solver).__name__ == "Compact" else None
+    state = fit.state if isinstance(solver, Compact) else None  # the number of vectors to try first
     rows = problem.rows
     own: Any
     others: Any
@@ -140,8 +142,7 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
         own, others = (part[:, columns] for part in taken)
     else:
         own, others = ChosenRows(rows, train), ChosenRows(rows, held)
-    task, examples = problem.task, problem.examples
-    examples = examples.take(train) if task.decomposes else task.encode(examples.labels[train])
+    _, examples = some_of(problem.task, problem.examples, train)
     # The user's generator goes on as if there had been no second fit.
     seed = problem.random_state if isinstance(problem.random_state, Integral) else 0
     part = replace(problem, rows=as_rows(own), examples=examples, kept=None, verbose=0, random_state=seed)

@@ -135,7 +135,7 @@ def choose(
 def _part_of(problem: Problem, chosen: np.ndarray, solver: Solver) -> Problem:
     """The problem of a trial: some of the rows or examples, and a share of the time."""
     rows, task, own = problem.rows, problem.task, problem.settings_of(TrialSettings)
-    index, examples = _some(task, problem.examples, np.sort(chosen))
+    index, examples = some_of(task, problem.examples, np.sort(chosen))
     part = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)), examples=examples, verbose=0)
     if problem.max_seconds is not None:
         part = replace(part, max_seconds=own.trial_share * problem.max_seconds)
@@ -159,7 +159,7 @@ class _Held:
 
     def __init__(self, problem: Problem, chosen: np.ndarray, names_gamma: bool):
         self.problem, self.names_gamma = problem, names_gamma
-        index, self.examples = _some(problem.task, problem.examples, chosen)
+        index, self.examples = some_of(problem.task, problem.examples, chosen)
         self.block = problem.rows.take(index, problem.rows.exact_dtype)
         self.records: list[dict[str, Any]] = []
 
@@ -255,7 +255,7 @@ def _kinds(task: tasks.Task, examples: tasks.Examples, asked: str) -> np.ndarray
     return labels
 
 
-def _some(task: tasks.Task, examples: tasks.Examples, index: np.ndarray) -> tuple[np.ndarray, tasks.Examples]:
+def some_of(task: tasks.Task, examples: tasks.Examples, index: np.ndarray) -> tuple[np.ndarray, tasks.Examples]:
     """The rows of a part, and the part as a smaller problem with the same C of one row or example."""
     if task.decomposes:
         return examples.rows_of(index), examples.take(index)

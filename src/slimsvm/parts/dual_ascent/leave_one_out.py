@@ -195,14 +195,20 @@ class OneProblem:
             delta = own.band * float(np.median(found))
             band = delta, 2.0 * delta / float(np.median(self.size[some]))
         if is_soft and band is not None:
-            is_near = self.off <= band[0]
-            is_near[free] = True
-            near = thinned(np.flatnonzero(is_near), own.most_free, rng)
-            span = Span(self.values, self.rows[near], band[1], self.has_border)
+            span = self.soft_span(*band, free, own, rng)
         assert span is not None
         found = self.v[places[moved]] * span.squares(self.rows[places[moved]])
         moves[moved] = self.softened(places[moved], found, free, own, rng)
         return moves, band
+
+    def soft_span(
+        self, delta: float, softness: float, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
+    ) -> Span:
+        """The span of the rows within a band, and of those that are free."""
+        is_near = self.off <= delta
+        is_near[free] = True
+        near = thinned(np.flatnonzero(is_near), own.most_free, rng)
+        return Span(self.values, self.rows[near], softness, self.has_border)
 
     def softened(
         self, places: Array, moves: Array, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
@@ -213,11 +219,8 @@ class OneProblem:
             if not own.band or mean <= own.large:
                 break
             delta = own.band * mean
-            is_near = self.off <= delta
-            is_near[free] = True
-            near = self.rows[thinned(np.flatnonzero(is_near), own.most_free, rng)]
-            softness = 2.0 * delta / float(np.median(self.size[places]))
-            found = self.v[places] * Span(self.values, near, softness, self.has_border).squares(self.rows[places])
+            span = self.soft_span(delta, 2.0 * delta / float(np.median(self.size[places])), free, own, rng)
+            found = self.v[places] * span.squares(self.rows[places])
             before, mean = mean, float(np.abs(found).mean())
             moves = found if mean < before else moves
             if mean > 0.5 * before:
@@ -230,7 +233,7 @@ def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
     return places if len(places) <= most else np.sort(rng.choice(places, most, replace=False))
 
 
-class Columns:
+class ScoreColumns:
     """The columns of scores of a fit, each a problem of its own.
 
     Parameters
@@ -301,7 +304,7 @@ def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     rows : int64 ndarray
         Ascending numbers of rows.
     """
-    columns, rng = Columns(problem, fit, rows), np.random.default_rng(0)
+    columns, rng = ScoreColumns(problem, fit, rows), np.random.default_rng(0)
     scores, band = columns.scores, None
     for column in range(scores.shape[1]):
         one = columns.problem_of(column)
