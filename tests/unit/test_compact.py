@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info
 
 import slimsvm
 from kernel_cases import NO_DERIVATIVE
-from slimsvm import SVC, SVR, Compact, Exact, rows
+from slimsvm import SVC, SVR, Compact, Exact, Refine, rows
 from slimsvm.bases.distance import Distance
 from slimsvm.kernels import RBF, EvalCounter
 from slimsvm.parts.problem import Problem
@@ -647,3 +647,19 @@ def test_many_pairs_are_moved_towards_by_some_random_sums(settings_of_estimators
     settings_of_estimators(MoveSettings(sketch=100))
     whole = SVC(max_basis="auto", multi_class="ovo", random_state=0).fit(X[:1000], y[:1000])
     assert abs(mixed.score(X[1000:], y[1000:]) - whole.score(X[1000:], y[1000:])) < 0.02
+
+
+def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():
+    """Moved vectors have about the exact objective; five for a large C are nowhere near and are those of `Refine`."""
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    exact = SVC().fit(X, y)
+    near = SVC(max_basis=40, random_state=0).fit(X, y)
+    assert "learned vectors" not in [record["stage"] for record in near.history_]
+    assert exact.objective_ * (1 - 1e-3) <= near.objective_ <= 1.01 * exact.objective_
+    assert near.lower_bound_ <= exact.objective_
+    far = SVC(C=1e3, max_basis=3, random_state=0).fit(X, y)
+    assert far.history_[-1]["stage"] == "learned vectors"
+    assert 1 <= far.n_basis_ <= 3
+    assert far.lower_bound_ <= far.objective_
+    learned = SVC(C=1e3, solver=Refine(3), random_state=0).fit(X, y)
+    assert far.objective_ <= 1.2 * learned.objective_

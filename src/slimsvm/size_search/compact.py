@@ -21,7 +21,8 @@ several kinds tried with as many vectors, a later one is taken only if it errs l
 has its own chance to look good.
 
 With ``max_basis`` there is no search: the exact machine of all rows, so many vectors moved to be near to it, and their
-coefficients at the higher price.
+coefficients, of pairs of classes at the higher price. Where moved vectors miss more than a fifth of the machine's ‖w‖²,
+one problem's are learned from the rows instead.
 
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
 model is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the
@@ -64,6 +65,7 @@ from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
 from slimsvm.size_search.trials import LARGE_SHARE, Trial, nearest
+from slimsvm.solvers.learned_vectors import Refine
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.sampled_cuts import ExactCuts, ViolatedCuts
 from slimsvm.tasks import Task, losses
@@ -124,11 +126,14 @@ class Compact(Solver):
         the exact machine of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
     max_basis : int or None, default=None
         So many vectors, without a search: no rows are held out. The exact machine is the model if it has no more.
+        Of two classes and regression they are moved ones if these miss at most a fifth of the machine's ‖w‖², and
+        else those of `Refine`.
 
     Notes
     -----
     Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
-    and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors".
+    and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors",
+    and "learned vectors" where moved ones are not near to the machine.
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
     error beyond what is allowed, 0 if they are within. In the last record, ``search`` says what was tried and with what
@@ -227,6 +232,8 @@ class _Search(SizeSearch):
         try:
             basis = self.mover.moved(self.mover.distance(exact.model), None, k, self.exact_evals)
             self.note("moved vectors", k, None)
+            if not task.class_pairs() and self.mover.missed(exact.model, basis) > self.settings.most_missed:
+                return self._learned_instead(exact, problem, k)
             small = self.solved(machine, self.problem, basis, "all rows", exact.model)
             bound = exact.lower_bound if task == machine.task else None
             return self._of_vectors(
@@ -238,6 +245,12 @@ class _Search(SizeSearch):
             return self._unmoved(exact, problem, k, Status.TIME_LIMIT)
         except KeyboardInterrupt:
             return self._unmoved(exact, problem, k, Status.INTERRUPTED)
+
+    def _learned_instead(self, exact: Fit, problem: Problem, k: int) -> Fit:
+        """Vectors learned from all rows, where so few of them are not near to the exact machine."""
+        fit = self.solve(Refine(k), problem, "learned vectors", 1.0)
+        fit.solved, fit.basis_rows, fit.lower_bound = problem, None, exact.lower_bound
+        return self._end(fit, CompactState(self.size))
 
     def _unmoved(self, exact: Fit, problem: Problem, k: int, status: Status) -> Fit:
         """Some vectors of the exact machine, where nothing is left of the time to move them."""

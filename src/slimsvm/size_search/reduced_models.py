@@ -167,6 +167,12 @@ class Mover:
         exact = replace(exact, basis=directions.seen(rows), kernel=RBF(1.0))
         return DistanceAlong(exact, None, self.problem.n_jobs, self.counter, np.float32)
 
+    def missed(self, exact: KernelExpansion, basis: Any) -> float:
+        """The share of ‖w‖² that the nearest model over given vectors does not have."""
+        distance = self._distance(exact, np.float64)
+        left = distance.parts(basis, distance.coefficients(basis))[1]
+        return left**2 / distance.norm_squared if distance.norm_squared > 0 else 0.0
+
     def near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
         """The model over given vectors that is nearest to an exact one."""
         return replace(exact, basis=basis, coef=self._distance(exact, np.float64).coefficients(basis))

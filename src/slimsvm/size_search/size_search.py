@@ -78,6 +78,8 @@ class SizeSearchSettings:
     price: float = 2.0
     pair_price: float = 4.0
     most_price: float = 10.0
+    # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes").
+    most_missed: float = 0.2
     # Gap of the coefficients in trials, as a share of the objective.
     trial_tol: float = 1e-2
     # The rate at which moved vectors are learned further, and that of vectors which are learned from the start, with a
@@ -135,6 +137,8 @@ class SizeSearch(SearchWork):
         self.best: tuple[Trial, KernelExpansion, Machine] | None = None
         self.search, self.size, self.learns = "", 0, True
         self.has_scores, self.leads = False, 0
+        # A given number of vectors is for the price that is named; in a search fewer do as well at a higher one.
+        self.price = self.settings.price if solver.max_basis is None else 1.0
 
     # -- the exact machines of parts -------------------------------------------------------------------------------
 
@@ -353,7 +357,7 @@ class SizeSearch(SearchWork):
             if pairs or found.converged:
                 return found.model
             self.ascends = False
-        problem = machine_problem(replace(problem, C=self.settings.price * problem.C), machine.task)
+        problem = machine_problem(replace(problem, C=self.price * problem.C), machine.task)
         is_same = task == measured_by(self.problem.task)
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
         solver = LowRank(basis.shape[0], basis, self.settings.trial_tol)
@@ -362,7 +366,7 @@ class SizeSearch(SearchWork):
     def _ascent_price(self, pairs: Any) -> float:
         """The price of coefficients of pairs of classes, or of two classes."""
         C, own = self.problem.C, self.settings
-        return max(C, min(own.pair_price * C, own.most_price)) if pairs else own.price * C
+        return max(C, min(own.pair_price * C, own.most_price)) if pairs else self.price * C
 
     # -- parts of all stages ---------------------------------------------------------------------------------------
 
