@@ -100,6 +100,10 @@ class DaskMachine:
             )
         if getattr(local, "loss", "hinge") not in ("hinge", "epsilon_insensitive"):
             raise ValueError(f"loss={local.loss!r} is over all rows at once, which must be in memory: use slimsvm.SVC")
+        if local.calibration_size is not None:
+            raise ValueError(
+                f"calibration_size={local.calibration_size!r} is not offered for rows on a cluster: use slimsvm.Blocks"
+            )
 
     def to_local(self) -> Any:
         """The fitted estimator of `slimsvm`, which needs no Dask: it predicts arrays, and can be saved."""

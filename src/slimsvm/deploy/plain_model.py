@@ -33,7 +33,8 @@ FAR = 1e7
 PARTS = [
     ("coef", "f", 2), ("intercept", "f", 1), ("plain", "f", 1), ("basis", "fiu", 2), ("basis_data", "f", 1),
     ("basis_indices", "iu", 1), ("basis_indptr", "iu", 1), ("features", "iu", 1), ("kernel_gamma", "f", 1),
-    ("classes", "biufU", 1), ("calibration", "f", 2), *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
+    ("classes", "biufU", 1), ("calibration", "f", 2), ("nonconformity", "f", 1), ("nonconformity_classes", "u", 1),
+    *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
 ]  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
 PROBES = 256

@@ -152,7 +152,8 @@ def compress(
     smaller: Any = found.model
     if not isinstance(model, KernelExpansion):
         smaller = _of_sklearn(model, expansion) if isinstance(model, (svm.SVC, svm.SVR)) else copy.copy(model)
-        vars(smaller).pop("calibration_", None)  # of the larger model's scores
+        for name in ("calibration_", "guarantee_", "nonconformity_", "nonconformity_classes_"):
+            vars(smaller).pop(name, None)  # of the larger model's scores
         _replace_model(smaller, found, report)
     return (smaller, report) if return_report else smaller
 

@@ -15,6 +15,7 @@ from slimsvm.editing.cross_training_stages import Clock
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.calibrating import Probabilities
+from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.fitted import Trained
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
@@ -31,7 +32,7 @@ from slimsvm.tasks import Binary
 
 
 @with_shared_parameters
-class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
+class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
     Models are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
@@ -99,7 +100,7 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
     verbose
     random_state : int, RandomState, Generator or None, default=None
         For subsets and validation rows. A number makes fits repeatable bit for bit, whatever ``n_jobs``.
-    probability
+    probability, calibration_size
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried for the last and for the first models.
         The last model's are without the validation rows, and by their error.
     margin_mean_, margin_variance_ : ndarray of shape (n_samples,)
-        Mean and variance of y f(x) over the models of the subsets.
+        Mean and variance of y f(x) over the models of the subsets; NaN for rows that ``calibration_size`` holds out.
     n_wrong_, n_sure_, n_returned_ : int
         Numbers of rows removed on the wrong side, removed as surely right, and put back of the latter.
     n_basis_, basis_vectors_, basis_coef_, intercept_, model_, kernel_, precision_
@@ -124,7 +125,7 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         For the last model.
     n_kernel_evals_ : int
         For the whole fit.
-    calibration_
+    calibration_, guarantee_, nonconformity_, nonconformity_classes_, calibration_indices_
 
     References
     ----------
@@ -149,6 +150,7 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         subset_size=None, validation_size=None, variances=0.0, balance=True, max_basis="auto", second_stage=True,
         rejoin=True, deviations=2.0, solver="exact", intercept="free", tol=1e-3, max_iter=-1, max_seconds=None,
         precision="auto", memory_limit=2000, n_jobs=None, random_state=None, verbose=False, probability=False,
+        calibration_size=None,
     ):  # fmt: skip
         self.C, self.first_C, self.kernel, self.degree, self.gamma = C, first_C, kernel, degree, gamma
         self.coef0, self.n_subsets, self.subset_size = coef0, n_subsets, subset_size
@@ -158,6 +160,7 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         self.intercept, self.tol, self.max_iter, self.max_seconds = intercept, tol, max_iter, max_seconds
         self.precision, self.memory_limit, self.n_jobs = precision, memory_limit, n_jobs
         self.random_state, self.verbose, self.probability = random_state, verbose, probability
+        self.calibration_size = calibration_size
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -176,9 +179,10 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         y
             Labels of two classes, numbers or strings; at least three rows of each.
         """
-        X, y, codes = self._check_data(X, y)
-        task = Binary()
-        self._solve(X, y, task.encode(codes), task, codes=codes)
+        X, y, _ = self._check_data(X, y)
+        X, y, _, index = self._training_rows(X, y, None)
+        codes, task = class_codes(y, self.classes_), Binary()
+        self._solve(X, y, task.encode(codes), task, index=index, codes=codes)
         return self
 
     def edit(self, X, y):
@@ -265,9 +269,14 @@ class CrossTrainedSVC(Probabilities, ClassifierMixin, KernelEstimator):
         edited = record.edited
         self._state = None
         self.C_, self.validation_ = record.C, record.trials
-        self.sample_indices_ = edited.kept
+        index, n = trained.index, self.shape_fit_[0]
+        self.sample_indices_ = edited.kept if index is None else index[edited.kept]
         self.first_C_, self.first_validation_ = edited.first.C, edited.first.trials
         self.margin_mean_, self.margin_variance_ = edited.mean, edited.variance
+        if index is not None:
+            both = np.full((2, n), np.nan)
+            both[:, index] = edited.mean, edited.variance
+            self.margin_mean_, self.margin_variance_ = both
         self.n_wrong_, self.n_sure_, self.n_returned_ = edited.n_wrong, edited.n_sure, edited.n_returned
 
     def _encode(self, y, weights):

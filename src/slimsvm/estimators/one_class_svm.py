@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.conformal import PredictsPValues
 from slimsvm.estimators._shared.input_checks import is_chosen
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 from slimsvm.parts.problem import SMALL_TOLERANCE
@@ -23,7 +24,7 @@ ONE_CLASS_SOLVERS = (Exact, BSCA, BSGD)
 
 
 @with_shared_parameters
-class OneClassSVM(OutlierMixin, KernelEstimator):
+class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
     """The region that contains most rows, a drop-in replacement for `sklearn.svm.OneClassSVM`.
 
     Minimises ½‖w‖² + Σ ω_i max(0, ρ − f(x_i)) − ν ρ Σ ω_i over w and ρ, in LIBSVM's scaling. Inside means f(x) ≥ ρ.
@@ -44,7 +45,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
     solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
         The budgeted solvers have at most ``max_basis`` vectors, which need not be rows (no ``support_``). Their ``tol``
         is that of the solver object, and ``max_iter`` counts trials of the box constraint at which ν is reached.
-    max_seconds, precision, memory_limit, n_jobs, warm_start
+    max_seconds, precision, memory_limit, n_jobs, warm_start, calibration_size
 
     Attributes
     ----------
@@ -59,7 +60,8 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
     n_iter_, coef_, fit_status_, shape_fit_
     objective_, lower_bound_
         Both are usually negative here.
-    gap_, status_, history_, n_kernel_evals_, model_, kernel_, solver_, precision_
+    gap_, status_, history_, n_kernel_evals_, model_, kernel_, solver_, precision_, guarantee_
+    nonconformity_, calibration_indices_
 
     References
     ----------
@@ -84,12 +86,13 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
     def __init__(
         self, *, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, nu=0.5, shrinking=True, cache_size=200,
         verbose=False, max_iter=-1, random_state=None, solver="exact", max_seconds=None, precision="auto",
-        memory_limit=2000, n_jobs=None, warm_start=False,
+        memory_limit=2000, n_jobs=None, warm_start=False, calibration_size=None,
     ):  # fmt: skip
         self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.nu = kernel, degree, gamma, coef0, tol, nu
         self.shrinking, self.cache_size, self.verbose, self.max_iter = shrinking, cache_size, verbose, max_iter
         self.random_state, self.solver, self.max_seconds = random_state, solver, max_seconds
         self.precision, self.memory_limit, self.n_jobs, self.warm_start = precision, memory_limit, n_jobs, warm_start
+        self.calibration_size = calibration_size
 
     @property
     def offset_(self):
@@ -115,7 +118,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):
             A parameter or a value in X is out of range; the message names it.
         """
         X = self._check_X(X, reset=True)
-        X, nothing, weights, index = self._weighted_rows(X, np.zeros(X.shape[0]), sample_weight)
+        X, nothing, weights, index = self._training_rows(X, np.zeros(X.shape[0]), sample_weight)
         task, examples, _ = self._encode(nothing, weights)
         self._solve(X, nothing, examples, task, weights, index)
         return self

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.calibrating import Probabilities
+from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.input_checks import class_codes
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.tasks import Ordinal
@@ -20,7 +21,7 @@ Array = np.ndarray
 
 
 @with_shared_parameters
-class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
+class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """Ordinal regression with any kernel: one function f, and a threshold between any two neighbouring classes.
 
     Minimises ½‖w‖² + ½‖θ‖² + C Σ ω_i Σ_j max(0, 1 − y_ij (f(x_i) − θ_j)), with y_ij = +1 if the class of row i lies
@@ -38,14 +39,14 @@ class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
         "refine", "cpsp" and all kinds of cuts can train it. The thresholds take the place of an intercept.
     max_basis : int or None, default=None
         Largest number of learned vectors, for solvers that have such a limit.
-    max_seconds, precision, memory_limit, n_jobs, warm_start, probability
+    max_seconds, precision, memory_limit, n_jobs, warm_start, probability, calibration_size
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         From the lowest to the highest.
     n_basis_, basis_vectors_, basis_coef_, objective_, lower_bound_, gap_, status_, history_, model_, C_, validation_
-    calibration_
+    calibration_, guarantee_, nonconformity_, nonconformity_classes_, calibration_indices_
 
     References
     ----------
@@ -65,17 +66,19 @@ class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
     _y_numeric = False
     _takes_blocks = True
     intercept = "none"
+    _sets_need_odds = False
 
     def __init__(
         self, *, classes=None, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, verbose=False,
         max_iter=-1, random_state=None, solver="auto", max_basis=None, max_seconds=None, precision="auto",
-        memory_limit=2000, n_jobs=None, warm_start=False, probability=False,
+        memory_limit=2000, n_jobs=None, warm_start=False, probability=False, calibration_size=None,
     ):  # fmt: skip
         self.classes, self.C, self.kernel, self.degree, self.gamma = classes, C, kernel, degree, gamma
         self.coef0, self.tol, self.verbose, self.max_iter = coef0, tol, verbose, max_iter
         self.random_state, self.solver, self.max_basis = random_state, solver, max_basis
         self.max_seconds, self.precision, self.memory_limit = max_seconds, precision, memory_limit
         self.n_jobs, self.warm_start, self.probability = n_jobs, warm_start, probability
+        self.calibration_size = calibration_size
 
     @with_callbacks
     @afresh
@@ -92,7 +95,7 @@ class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
         """
         X, y = self._check_X(X, reset=True, y=y)
         check_classification_targets(y)
-        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        X, y, weights, index = self._training_rows(X, y, sample_weight)
         found = np.unique(y)
         self.classes_ = found if self.classes is None else np.asarray(self.classes)
         if self.classes_.ndim != 1 or len(np.unique(self.classes_)) < len(self.classes_):
@@ -110,6 +113,11 @@ class OrdinalSVC(Probabilities, ClassifierMixin, KernelEstimator):
         codes = sorter[class_codes(y, self.classes_[sorter])]
         task = Ordinal(len(self.classes_))
         return task, task.encode(codes, weights), 0.0
+
+    def _misfit(self, scores: Array) -> Array:
+        """How far scores less each threshold are outside of the classes, whose sets have no gaps so."""
+        none = np.full((len(scores), 1), -np.inf)
+        return np.maximum(np.hstack([none, -scores]), np.hstack([scores, none]))
 
     @property
     def thresholds_(self) -> Array:

@@ -19,6 +19,7 @@ from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
 from slimsvm.estimators._shared.calibrating import Probabilities
+from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
 from slimsvm.estimators._shared.input_checks import (
     check_cost_matrix,
@@ -36,7 +37,7 @@ SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be r
 
 
 @with_shared_parameters
-class SVC(Probabilities, ClassifierMixin, KernelEstimator):
+class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """Kernel support vector classification, a drop-in replacement for `sklearn.svm.SVC`.
 
     Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes it is
@@ -76,7 +77,7 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
         with the exact solver (unless there is a ``cost_matrix``) and where ``max_basis`` vectors are moved ones of it,
         the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" with others. ``multi_class_`` says
         which.
-    warm_start
+    warm_start, calibration_size
 
     Attributes
     ----------
@@ -93,6 +94,7 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
     n_iter_ : ndarray of int32
         Iterations: one number, or for pairs of classes one for each pair.
     n_kernel_evals_, model_, kernel_, solver_, C_, precision_, validation_, calibration_
+    guarantee_, nonconformity_, nonconformity_classes_, calibration_indices_
 
     References
     ----------
@@ -130,6 +132,7 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
         cache_size=200, class_weight=None, verbose=False, max_iter=-1, decision_function_shape="ovr", break_ties=False,
         random_state=None, solver="auto", max_basis=None, intercept="auto", cost_matrix=None, loss="hinge",
         max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, multi_class="auto", warm_start=False,
+        calibration_size=None,
     ):  # fmt: skip
         self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
         self.shrinking, self.probability, self.tol, self.cache_size = shrinking, probability, tol, cache_size
@@ -138,7 +141,7 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
         self.random_state, self.solver, self.max_basis, self.intercept = random_state, solver, max_basis, intercept
         self.cost_matrix, self.loss, self.max_seconds, self.precision = cost_matrix, loss, max_seconds, precision
         self.memory_limit, self.n_jobs, self.multi_class = memory_limit, n_jobs, multi_class
-        self.warm_start = warm_start
+        self.warm_start, self.calibration_size = warm_start, calibration_size
 
     @with_callbacks
     @afresh
@@ -163,7 +166,7 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
         """
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         X, y = self._check_X(X, reset=True, y=y)
-        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        X, y, weights, index = self._training_rows(X, y, sample_weight)
         self.multilabel_ = y.ndim == 2
         if self.multilabel_:
             check_classification_targets(y)
@@ -184,12 +187,16 @@ class SVC(Probabilities, ClassifierMixin, KernelEstimator):
         self.class_weight_ = self._class_weights(y, weights)
         task = self._task(or_scores=multi_class == "either")
         examples = task.encode(codes, self._row_weights(codes, weights))
-        fit = self._solve(X, y, examples, task, weights, index, codes=codes)
-        if fit.solved is not None:
-            self.multi_class_ = "ovo" if fit.solved.task.class_pairs() else "crammer-singer"
+        self._solve(X, y, examples, task, weights, index, codes=codes)
         if self.max_basis is not None and self.multi_class_ == "crammer-singer" and len(self.classes_) > 2:
             self._warn_of_chance(as_rows(X), codes)
         return self
+
+    def _keep(self, fit, trained):
+        """Set the attributes of a fit, with what the solver made of several classes."""
+        super()._keep(fit, trained)
+        if fit.solved is not None and not self.multilabel_:
+            self.multi_class_ = "ovo" if fit.solved.task.class_pairs() else "crammer-singer"
 
     def _iterations(self, n_iter, history):
         """``n_iter_`` as in scikit-learn: one number per problem that was solved."""

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm import tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
+from slimsvm.estimators._shared.conformal import PredictsIntervals
 from slimsvm.estimators._shared.input_checks import check_finite
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 
 
 @with_shared_parameters
-class SVR(RegressorMixin, KernelEstimator):
+class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
     """ε-insensitive kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
 
     Minimises ½‖w‖² + C Σ ω_i max(0, abs(y_i − f(x_i)) − ε). The regularised intercept is measured from the weighted
@@ -29,7 +30,7 @@ class SVR(RegressorMixin, KernelEstimator):
     epsilon : float, default=0.1
         Half-width of the tube in which residuals have no loss, in the units of y.
     shrinking, cache_size, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision
-    memory_limit, n_jobs, warm_start
+    memory_limit, n_jobs, warm_start, calibration_size
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class SVR(RegressorMixin, KernelEstimator):
     n_support_ : ndarray of shape (1,)
         Number of support vectors.
     n_iter_, coef_, fit_status_, shape_fit_, objective_, lower_bound_, gap_, status_, history_, n_kernel_evals_, model_
-    kernel_, solver_, precision_, C_, validation_
+    kernel_, solver_, precision_, C_, validation_, guarantee_, nonconformity_, calibration_indices_
 
     Examples
     --------
@@ -59,13 +60,14 @@ class SVR(RegressorMixin, KernelEstimator):
     def __init__(
         self, *, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, C=1.0, epsilon=0.1, shrinking=True,
         cache_size=200, verbose=False, max_iter=-1, random_state=None, solver="auto", max_basis=None, intercept="auto",
-        max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, warm_start=False,
+        max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, warm_start=False, calibration_size=None,
     ):  # fmt: skip
         self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.C = kernel, degree, gamma, coef0, tol, C
         self.epsilon, self.shrinking, self.cache_size, self.verbose = epsilon, shrinking, cache_size, verbose
         self.max_iter, self.random_state, self.solver, self.max_basis = max_iter, random_state, solver, max_basis
         self.intercept, self.max_seconds, self.precision = intercept, max_seconds, precision
         self.memory_limit, self.n_jobs, self.warm_start = memory_limit, n_jobs, warm_start
+        self.calibration_size = calibration_size
 
     @with_callbacks
     @afresh
@@ -81,7 +83,7 @@ class SVR(RegressorMixin, KernelEstimator):
         sample_weight
         """
         X, y = self._check_X(X, reset=True, y=y)
-        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        X, y, weights, index = self._training_rows(X, y, sample_weight)
         task, examples, centre = self._encode(y, weights)
         self._solve(X, y, examples, task, weights, index, shift=centre)
         return self

@@ -85,6 +85,13 @@ warm_start : bool
     Start from the last fit's solution for the same rows, e.g. along a path over C or gamma.
 probability : bool
     Whether to calibrate probabilities, for ``predict_proba``. The estimator is otherwise the same with and without.
+calibration_size : float, int, "out-of-fold" or None
+    For ``predict_set`` (classes), ``predict_interval`` (targets) or ``p_values`` (`OneClassSVM`), which there are not
+    with None. A share in (0, 1), or a number, of the rows is held out at random, by ``random_state`` if it is a number;
+    nothing is learned from these rows: no vectors, scales of features, C, gamma, mean of y or probabilities. What they
+    say of new rows then holds with the probability that is asked for. "out-of-fold" trains on all rows, and takes
+    scores by about the model without a row, as ``probability`` does: nothing is promised then. It is for one label or
+    target of each row, and not for `partial_fit`.
 """
 
 ATTRIBUTES = """
@@ -130,8 +137,18 @@ C_ : float
 precision_ : str
     The type of the kernel values.
 calibration_ : ndarray of shape (n_columns, 4)
-    What makes probabilities of scores, only with ``probability=True``: a line of numbers for the score of two classes,
-    each pair of several classes, each label, or all thresholds of ordered classes.
+    What makes probabilities of scores, with ``probability=True``, and with ``calibration_size`` for three classes and
+    more: a line of numbers for the score of two classes, each pair of several classes, each label, or all thresholds of
+    ordered classes.
+guarantee_ : str
+    "1 - alpha" where ``calibration_size`` held rows out, "none" with "out-of-fold"; not without ``calibration_size``.
+nonconformity_ : ndarray of shape (n,)
+    How badly labels fit scores of rows that were not trained on, ascending, of at most 5,000 rows; only with
+    ``calibration_size``.
+nonconformity_classes_ : ndarray of shape (n,)
+    Numbers of the classes of these rows.
+calibration_indices_ : int64 ndarray
+    Positions in X of the rows that ``calibration_size`` held out, ascending; not in files.
 validation_ : list of dict
     ``C``, ``n_rows`` that were trained on, ``error`` and ``seconds`` of every trial of ``C="validate"``, and
     ``gamma`` of ``gamma="validate"``.

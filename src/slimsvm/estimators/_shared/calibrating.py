@@ -43,7 +43,7 @@ from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, as_rows
 from slimsvm.size_search.compact import Compact
 from slimsvm.solvers import Exact
-from slimsvm.tasks import Ordinal
+from slimsvm.tasks import OneClass, Ordinal
 
 Array = np.ndarray
 
@@ -73,7 +73,8 @@ def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Ar
     Of a fit that was cut short, or where there is no time or there are no rows for anything else, some rows that were
     trained on, and their scores.
     """
-    codes = class_numbers((problem if fit.solved is None else fit.solved).examples.labels)
+    solved = problem if fit.solved is None else fit.solved
+    codes = class_numbers(solved.examples.labels, solved.task.has_targets)
     if not (fit.status.is_cut or fit.status is Status.STOPPED):
         try:
             rows, scores = left_out(solver, problem, fit, codes)
@@ -106,9 +107,9 @@ def scores_of(fit: Fit, problem: Problem, rows: Any) -> Array:
     return scores - np.sort(thresholds) if len(thresholds) else scores
 
 
-def class_numbers(labels: Array) -> Array:
-    """Numbers 0, 1, … of the classes; 0 for all rows of an indicator matrix."""
-    if labels.ndim == 2:
+def class_numbers(labels: Array, are_targets: bool) -> Array:
+    """Numbers 0, 1, … of the classes; 0 for all rows of an indicator matrix, and of targets."""
+    if labels.ndim == 2 or are_targets:
         return np.zeros(len(labels), np.int64)
     return np.unique(labels, return_inverse=True)[1]
 
@@ -150,7 +151,10 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows has said it
         found = solver.solve(part, state)
     fit.counters["kernel_evals"] += found.counters["kernel_evals"]
-    return held, scores_of(found, problem, others)
+    scores = scores_of(found, problem, others)
+    if isinstance(problem.task, OneClass):  # whose scores grow with the weights of the rows
+        scores *= problem.examples.total_weight / examples.total_weight
+    return held, scores
 
 
 # -- the calibration ---------------------------------------------------------------------------------------------------
@@ -285,14 +289,15 @@ class Seen(NamedTuple):
 class Probabilities:
     """Mixin of classifiers with ``probability``."""
 
-    def _calibrate(self: Any, fit: Fit, problem: Problem) -> None:
-        """Calibrate the scores of a fit."""
+    def _calibrate(self: Any, fit: Fit, problem: Problem) -> tuple[Array, Array]:
+        """Calibrate the scores of a fit; return the rows and the scores that it was calibrated on."""
         solved = problem if fit.solved is None else fit.solved
         rows, scores = out_of_sample(self.solver_, problem, fit)
         labels, weights = solved.examples.labels[rows], solved.examples.weights
         weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
         self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
         self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
+        return rows, scores
 
     def _calibrate_on(self: Any, model: KernelExpansion, problem: Problem, is_first: bool) -> None:
         """Calibrate on the rows of a chunk, by a model that was not trained on them, and on those of chunks before it.

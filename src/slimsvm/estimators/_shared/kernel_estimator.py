@@ -19,7 +19,18 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, present_limit, under
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
 from slimsvm.estimators._shared.automatic import choose_solver
-from slimsvm.estimators._shared.calibrating import has_probability
+from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability
+from slimsvm.estimators._shared.conformal import (
+    HELD_OUT,
+    NONE,
+    HeldOut,
+    Unseen,
+    has_guarantee,
+    hold_out,
+    rows_held,
+    scores_held_out,
+    scores_out_of_fold,
+)
 from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
 from slimsvm.estimators._shared.gamma_scale import scale_gamma, typical_gamma
 from slimsvm.estimators._shared.input_checks import (
@@ -81,6 +92,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     _settings: tuple[Any, ...] = ()
     # What is added to the scores.
     _centre = 0.0
+    # How many rows nothing is learned from; None for estimators that hold none out.
+    calibration_size: Any = None
     validation_: list[dict[str, Any]]
 
     def __sklearn_tags__(self):
@@ -98,6 +111,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             has_partial_fit(self)
         if name in ("predict_proba", "predict_log_proba") and own is not None:
             has_probability(self)
+        if name in ("predict_set", "predict_interval", "p_values") and own is not None:
+            has_guarantee(self)
         if name in ("predict_proba", "predict_log_proba") and is_classifier(self):
             raise AttributeError(
                 f"{type(self).__name__} has no {name}: its scores are not probabilities. For probabilities wrap it: "
@@ -257,6 +272,26 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             kept = kept[:, index]
         return kept, y[index], weights[index], index
 
+    def _training_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array | None]:
+        """The rows of `_weighted_rows`, but for those that ``calibration_size`` holds out, which wait for `_solve`."""
+        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
+        count = rows_held(self.calibration_size, len(y))
+        if self.calibration_size is not None and y.ndim == 2:
+            raise ValueError("calibration_size is for one label or target of each row, found an indicator matrix y")
+        if count is None:
+            return X, y, weights, index
+        labels = y if is_classifier(self) else None
+        train, held, lent = hold_out(count, len(y), labels, self.random_state)
+        self.calibration_indices_ = np.sort(held) if index is None else index[np.sort(held)]
+        kept, rows = np.sort(held[:MOST_HELD]), as_rows(X)
+        block = rows.take(kept, rows.exact_dtype)
+        if self._is_precomputed or self._objects is not None:
+            X, block = X[train][:, train], block[:, train]
+        else:
+            X = X[train] if rows.in_memory and not isinstance(X, Rows) else ChosenRows(rows, train)
+        self._held = HeldOut(block, y[kept], y[lent])
+        return X, y[train], None if weights is None else weights[train], train if index is None else index[train]
+
     def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> Problem:
         """The problem that the parameters stand for, with C = 1 if C is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
@@ -375,7 +410,9 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         ``index`` has the rows' positions in the X given (None: all), ``codes`` their classes; ``shift`` is added to
         the scores.
         """
-        trained, is_calibrated = Trained(index, codes), wants_probability(self)
+        trained, held = Trained(index, codes), self.__dict__.pop("_held", None)
+        is_conformed = self.calibration_size is not None
+        is_calibrated = wants_probability(self) or (is_conformed and self._sets_need_odds)
         with reading(X, self.verbose):
             problem, state, limit = self._prepare(X, examples, task, weights)
             has_callbacks = bool(vars(self).get("_skl_callbacks"))
@@ -407,19 +444,35 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             )
         if task.has_shift:
             self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
+        found, unseen = None, None
         if is_calibrated:
             with under(limit):
-                self._calibrate(fit, problem)
+                found = self._calibrate(fit, problem)
+        if is_conformed:
+            with under(limit):
+                unseen = self._unseen(fit, problem, X, y, held, found)
         if problem.kept is not None:
             problem.kept.put("state", fit.state)
             fit.lower_bound = None  # no one has made sure of it
         self._keep(fit, trained)
+        if unseen is not None:
+            self._conform(unseen)
         if is_watched:
             context.call_on_fit_task_end(**seen, reconstruction_attributes={})
         return fit
 
-    def _calibrate(self, fit: Fit, problem: Problem) -> None:
+    def _calibrate(self, fit: Fit, problem: Problem) -> Any:
         """Calibrate the scores of a fit; estimators that have ``probability`` say how."""
+
+    def _unseen(self, fit: Fit, problem: Problem, X: Any, y: Array, held: HeldOut | None, found: Any) -> Unseen:
+        """Scores and labels of rows held out, or of rows that were trained on."""
+        if held is not None:
+            scores, labels = scores_held_out(fit, problem, held)
+            return Unseen(scores + self._centre, labels, held.lent, HELD_OUT)
+        trained = as_rows(X)
+        block = partial(trained.take, dtype=trained.exact_dtype)
+        rows, scores = scores_out_of_fold(self.solver_, problem, fit, found, block)
+        return Unseen(scores + self._centre, y[rows], y[:0], NONE)
 
     def _calibrate_on(self, model: KernelExpansion, problem: Problem, is_first: bool) -> None:
         """Calibrate on the rows of a chunk."""
@@ -594,6 +647,11 @@ def has_partial_fit(estimator: Any) -> bool:
 
 def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> None:
     """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
+    if estimator.calibration_size is not None:
+        raise ValueError(
+            "calibration_size holds out some of all rows, which partial_fit never sees: give None, or fit; found "
+            f"{estimator.calibration_size!r}"
+        )
     if isinstance(X, Rows):
         raise ValueError(
             "partial_fit takes the rows of one chunk, an array or a sparse matrix, found Blocks: call it with each "

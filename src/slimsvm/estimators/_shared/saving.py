@@ -43,7 +43,7 @@ Steps = Sequence[tuple[str, Any]]
 
 PLAIN = (str, int, float, bool, type(None))
 # What the attributes of a fit are, where anything reads them.
-TEXTS = "status_", "intercept_kind_", "multi_class_"
+TEXTS = "status_", "intercept_kind_", "multi_class_", "guarantee_"
 NUMBERS = "objective_", "lower_bound_", "C_"
 STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 LISTS = ("n_iter_", "shape_fit_", "class_weight_")
@@ -108,8 +108,14 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
     }
     if hasattr(estimator, "feature_names_in_"):
         fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
-    if wants_probability(estimator) and getattr(estimator, "calibration_", None) is not None:
+    is_calibrated = wants_probability(estimator) or estimator.calibration_size is not None
+    if is_calibrated and getattr(estimator, "calibration_", None) is not None:
         arrays["calibration"] = estimator.calibration_
+    if estimator.calibration_size is not None and hasattr(estimator, "nonconformity_"):
+        fitted["guarantee_"] = estimator.guarantee_
+        arrays["nonconformity"] = estimator.nonconformity_
+        if hasattr(estimator, "nonconformity_classes_"):
+            arrays["nonconformity_classes"] = estimator.nonconformity_classes_
     if hasattr(estimator, "classes_"):
         classes = np.asarray(estimator.classes_)
         fitted["classes_are_objects"] = classes.dtype.kind == "O"
@@ -170,6 +176,7 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
     if (calibration := read_calibration(header, arrays)) is not None:
         estimator.calibration_ = calibration
+    _unpack_nonconformity(estimator, arrays)
     unpack_support(estimator, header, later, arrays)
     if "stream" in header:
         unpack_stream(estimator, header["stream"], arrays)
@@ -179,6 +186,22 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
         is_dense = estimator.n_features_in_ <= TRIED_FEATURES and not sp.issparse(model.basis)
         try_row(estimator.predict, row.toarray() if is_dense else row, hasattr(estimator, "window"))
     return estimator
+
+
+def _unpack_nonconformity(estimator: Any, arrays: dict[str, np.ndarray]) -> None:
+    """Set what sets, intervals and p-values come from; a ValueError where a file contradicts itself."""
+    if ("nonconformity" in arrays) != hasattr(estimator, "guarantee_"):
+        raise ValueError("guarantee_ and nonconformity go together")
+    if "nonconformity" not in arrays:
+        return
+    found, classes = arrays["nonconformity"], getattr(estimator, "classes_", None)
+    if not (found[:-1] <= found[1:]).all() or np.isnan(found).any():
+        raise ValueError("nonconformity must be ascending")
+    estimator.nonconformity_ = found
+    if classes is not None:
+        codes = estimator.nonconformity_classes_ = arrays["nonconformity_classes"]
+        if codes.shape != found.shape or codes.max(initial=0) >= len(classes):
+            raise ValueError(f"nonconformity_classes must be a class, of {len(classes)}, for each of {len(found)} rows")
 
 
 def _check_fitted(name: str, value: Any, n_features: int) -> None:

@@ -48,8 +48,8 @@ class LeaveOneOutSettings:
     # classes that has a band tells it for all. 0: the span rule alone.
     band: float = 0.5
     sample: int = 64
-    # Moves whose mean is larger, in units of the margin, are found again by a band as wide as they are, and again where
-    # that makes them less than half as large.
+    # Moves whose mean is larger, in units of the margin (of targets: of the mean residual), are found again by a band
+    # as wide as they are, and again where that makes them less than half as large.
     large: float = 1.0
     most_bands: int = 8
     # Pairs of classes share kernel values where there are at most so many: calls for each take longer than few values.
@@ -165,6 +165,8 @@ class OneProblem:
     v, size, off : ndarrays
         Their dual variables, the largest that these may be, and how far scores are from where the loss has its kink
         (support vectors that are not left out: infinite).
+    unit : float
+        What moves are large or small beside.
     """
 
     values: Values
@@ -173,6 +175,7 @@ class OneProblem:
     v: Array
     size: Array
     off: Array
+    unit: float = 1.0
 
     def moves(
         self, places: Array, band: tuple[float, float] | None, own: LeaveOneOutSettings, rng: np.random.Generator
@@ -216,7 +219,7 @@ class OneProblem:
         """Moves by wider bands, where they are so large that rows far from the kink would become free."""
         mean = float(np.abs(moves).mean())
         for _ in range(own.most_bands):
-            if not own.band or mean <= own.large:
+            if not own.band or mean <= own.large * self.unit:
                 break
             delta = own.band * mean
             span = self.soft_span(delta, 2.0 * delta / float(np.median(self.size[places])), free, own, rng)
@@ -276,18 +279,20 @@ class ScoreColumns:
         if self.pairs:
             a, b = self.pairs[column]
             members = self.known[(labels[self.known] == a) | (labels[self.known] == b)]
-            target, size, epsilon = np.where(labels[members] == a, 1.0, -1.0), price[members], 0.0
+            target, size, epsilon, has_margin = np.where(labels[members] == a, 1.0, -1.0), price[members], 0.0, True
         else:
             members, dual = self.known, self.problem.task.row_dual(self.problem.examples, price)
             target, size = dual.target[members], np.maximum(dual.hi, -dual.lo)[members]
-            epsilon = dual.epsilon
+            epsilon, has_margin = dual.epsilon, not (self.problem.task.has_targets or dual.total)
         place, at = self.place[members], self.of_basis[members]
         v = np.where(at >= 0, self.model.coef[at, column], 0.0)
         if self.is_kept:
             self.score(column, members, v)
-        off = np.where(place < 0, np.inf, np.abs(np.abs(self.scores[place, column] - target) - epsilon))
+        residuals = np.abs(self.scores[place, column] - target)
+        unit = 1.0 if has_margin else float(residuals[place >= 0].mean())
+        off = np.where(place < 0, np.inf, np.abs(residuals - epsilon))
         is_free = self.problem.intercept == "free"
-        return OneProblem(self.values, is_free, members, v, size, off)
+        return OneProblem(self.values, is_free, members, v, size, off, unit)
 
 
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:

@@ -1,0 +1,406 @@
+"""Sets of classes, intervals and p-values that are right with a chosen probability: conformal prediction.
+
+Of every row that nothing was learned from, take how badly its label fits the model (its nonconformity), m numbers in
+all. That of a new row, drawn as these were, takes any place among them with the same probability. So it is at most the
+⌈(m + 1)(1 − α)⌉-th of them with a probability of at least 1 − α, and labels that fit no worse are the prediction. Where
+m is so small that there is no such number, all labels are.
+
+Nonconformity is 1 − p of a class, p its calibrated probability; of two classes and of ordered ones how far the score
+is on the wrong side; of targets |y − f(x)|; of rows without labels how far they are outside.
+docs/experiments/guarantees.md compares others.
+
+Papadopoulos, Proedrou, Vovk, Gammerman, "Inductive confidence machines for regression", ECML 2002 (rows held out);
+Sadinle, Lei, Wasserman, "Least ambiguous set-valued classifiers with bounded error levels", JASA 2019 (1 − p).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.metaestimators import available_if
+
+from slimsvm.core.clock import OutOfTimeError, no_limit
+from slimsvm.estimators._shared.calibrating import FEW_ROWS, out_of_sample, scores_of
+from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit
+
+Array = np.ndarray
+
+# What ``guarantee_`` says of rows that were held out, and of rows that were not.
+HELD_OUT, NONE = "1 - alpha", "none"
+# What ``calibration_size`` is for rows that are trained on all the same.
+OUT_OF_FOLD = "out-of-fold"
+
+
+class HeldOut(NamedTuple):
+    """Rows that nothing is learned from: some, chosen at random, of all that are held out.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array
+    y : ndarray
+    lent : ndarray
+        Labels of rows that were held out and are trained on after all, as their classes had no others.
+    """
+
+    X: Any
+    y: Array
+    lent: Array
+
+
+class Unseen(NamedTuple):
+    """Scores of rows by about a model that was not trained on them, and their labels.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_outputs)
+        Of ordered classes less each threshold.
+    labels, lent : ndarray
+        ``lent`` as in `HeldOut`.
+    guarantee : str
+    """
+
+    scores: Array
+    labels: Array
+    lent: Array
+    guarantee: str
+
+
+# -- rows that are held out -------------------------------------------------------------------------------------------
+
+
+def rows_held(size: Any, n: int) -> int | None:
+    """How many of n rows ``calibration_size`` holds out; None where it names none."""
+    if size is None or (isinstance(size, str) and size == OUT_OF_FOLD):
+        return None
+    is_number = isinstance(size, Real) and not isinstance(size, bool | np.bool_)
+    if is_number and isinstance(size, Integral) and int(size) >= 1:
+        count = int(size)
+    elif is_number and not isinstance(size, Integral) and 0 < float(size) < 1:
+        count = math.ceil(n * Fraction(str(float(size))))
+    else:
+        raise ValueError(
+            f"calibration_size must be a share of the rows in (0, 1), a number of rows >= 1, {OUT_OF_FOLD!r} or None, "
+            f"found {size!r}"
+        )
+    if count >= n:
+        raise ValueError(f"calibration_size={size!r} holds out {count} of {n} rows, which leaves none to train on")
+    return count
+
+
+def hold_out(count: int, n: int, labels: Array | None, random_state: Any) -> tuple[Array, Array, Array]:
+    """Positions to train on, ascending, and, in an order of chance, to hold out; and those among the latter that are
+    the only ones left of their class, the first of each, which are trained on.
+
+    ``random_state`` counts where it is a number: other generators go on as if no rows were held out.
+    """
+    seed = int(random_state) if isinstance(random_state, Integral) else 0
+    order = np.random.default_rng(seed).permutation(n)
+    held, train, lent = order[:count], order[count:], order[:0]
+    if labels is not None:
+        codes = np.unique(labels, return_inverse=True)[1]
+        lacking = np.flatnonzero(np.bincount(codes[train], minlength=int(codes.max()) + 1) == 0)
+        first = [int(np.argmax(codes[held] == c)) for c in lacking]
+        lent, held = held[first], np.delete(held, first)
+    return np.sort(np.concatenate([train, lent])), held, lent
+
+
+def scores_held_out(fit: Fit, problem: Problem, held: HeldOut) -> tuple[Array, Array]:
+    """Scores and labels of the rows held out; of few of them where there is no time for more."""
+    try:
+        return scores_of(fit, problem, held.X), held.y
+    except OutOfTimeError:
+        pass
+    except KeyboardInterrupt:
+        message = f"interrupted: predictions are calibrated on {FEW_ROWS} of the rows held out"
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
+    with no_limit():
+        few = np.sort(np.random.default_rng(0).permutation(len(held.y))[:FEW_ROWS])
+        return scores_of(fit, problem, held.X[few]), held.y[few]
+
+
+def scores_out_of_fold(
+    solver: Any, problem: Problem, fit: Fit, found: tuple[Array, Array] | None, block: Any
+) -> tuple[Array, Array]:
+    """Numbers of rows that were trained on, and their scores by about the machine without them.
+
+    ``found`` has them where the fit was calibrated. Pairs of other classes never saw a row: ``block(rows)`` gives the
+    rows that their scores are computed of.
+    """
+    rows, scores = out_of_sample(solver, problem, fit) if found is None else found
+    unknown = np.isnan(scores)
+    if unknown.any():
+        with no_limit():
+            scores = np.where(unknown, fit.model.scores(block(rows), problem.n_jobs), scores)
+    return rows, scores
+
+
+# -- the order statistic ----------------------------------------------------------------------------------------------
+
+
+def check_alpha(alpha: Any) -> Fraction:
+    """Check that alpha is a number in (0, 1); as the decimal that is written."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha must be a number in (0, 1), found {alpha!r}")
+    return Fraction(str(float(alpha)))
+
+
+def bound(ascending: Array, alpha: Fraction) -> float:
+    """The ⌈(m + 1)(1 − α)⌉-th of m ascending numbers; infinity where there are too few."""
+    place = math.ceil((len(ascending) + 1) * (1 - alpha))
+    return float(ascending[place - 1]) if place <= len(ascending) else np.inf
+
+
+# -- the estimators ---------------------------------------------------------------------------------------------------
+
+
+def has_guarantee(estimator: Any) -> bool:
+    """Whether ``calibration_size`` asks for sets, intervals or p-values; an AttributeError otherwise, so that `hasattr`
+    is False.
+    """
+    if estimator.calibration_size is None:
+        raise AttributeError(
+            f"{type(estimator).__name__} has no {estimator._promising} without calibration_size: give 0.2, for a fifth "
+            f"of the rows that nothing is learned from, or {OUT_OF_FOLD!r}"
+        )
+    return True
+
+
+class Conformal:
+    """Mixin of estimators with ``calibration_size``."""
+
+    # The method that predicts; whether nonconformity is one of calibrated probabilities.
+    _promising: str
+    _sets_need_odds = False
+
+    def _conform(self: Any, found: Unseen) -> None:
+        """Keep how badly labels fit, in ascending order."""
+        own = self._nonconformity(found.scores, found.labels)
+        own = np.concatenate([own, np.full(len(found.lent), np.inf)])
+        order = np.argsort(own, kind="stable")
+        self.nonconformity_, self.guarantee_ = own[order], found.guarantee
+        if hasattr(self, "classes_"):
+            codes = codes_of(self.classes_, np.concatenate([found.labels, found.lent]))
+            self.nonconformity_classes_ = codes[order].astype(np.min_scalar_type(len(self.classes_)))
+
+    def _check_conformed(self: Any) -> None:
+        """Raise a NotFittedError before a fit with ``calibration_size``."""
+        self._check_fitted()
+        if getattr(self, "nonconformity_", None) is None:
+            raise NotFittedError(
+                f"{self._promising} needs a fit with calibration_size, which this model does not come from: give 0.2, "
+                "and fit again"
+            )
+
+
+def codes_of(classes: Array, labels: Array) -> Array:
+    """Places of labels in classes of any order."""
+    sorter = np.argsort(classes)
+    codes: Array = sorter[np.searchsorted(classes, labels, sorter=sorter)]
+    return codes
+
+
+class PredictsSets(Conformal):
+    """Mixin of classifiers with ``calibration_size``."""
+
+    _promising = "predict_set"
+
+    @property
+    def _sets_need_odds(self: Any) -> bool:  # type: ignore[override]
+        return len(self.classes_) > 2
+
+    def _misfit(self: Any, scores: Array) -> Array:
+        """How badly each class fits scores, shape (n, n_classes)."""
+        if len(self.classes_) == 2:
+            return np.column_stack([scores[:, 0], -scores[:, 0]])
+        misfit: Array = 1.0 - self._decision().probabilities(scores)
+        return misfit
+
+    def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
+        found: Array = self._misfit(scores)[np.arange(len(labels)), codes_of(self.classes_, labels)]
+        return found
+
+    @available_if(has_guarantee)
+    def predict_set(self: Any, X: Any, alpha: float = 0.1, class_conditional: bool = False) -> Array:
+        """Sets of classes, which have the right class with a probability of at least 1 − alpha.
+
+        That holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows that are drawn as
+        those of the fit were, on average over fits and rows. Weights of rows and ``class_weight`` count in the fit, and
+        not here: the probability is that over rows as they come. It is no promise for a given row, nor for each class,
+        unless ``class_conditional``. With "out-of-fold" nothing is promised (``guarantee_`` is "none"), and the
+        share is usually within a point of 1 − alpha.
+
+        A set may be empty: where the model errs less often than alpha, no class fits such a row. With too few rows held
+        out for alpha, fewer than 1/alpha − 1, all sets have all classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        alpha : float, default=0.1
+            How often the right class may be missing.
+        class_conditional : bool, default=False
+            Whether that is to hold among the rows of each class, whose sets are larger. Each class needs rows held out.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), bool
+            Whether each class is in the set; columns in the order of ``classes_``.
+
+        Raises
+        ------
+        AttributeError
+            ``calibration_size`` is None.
+        NotFittedError
+            Before ``fit``, or ``fit`` was without ``calibration_size``.
+        ValueError
+            alpha, or a value in X, is out of range.
+
+        References
+        ----------
+        Sadinle, Lei, Wasserman: Least Ambiguous Set-Valued Classifiers with Bounded Error Levels, JASA 2019. Vovk,
+        Gammerman, Shafer: Algorithmic Learning in a Random World, 2005.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from slimsvm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = SVC(calibration_size=0.4, random_state=0).fit(X, y)
+        >>> clf.predict_set(X[[0, 70]], alpha=0.05).astype(int)
+        array([[1, 0, 0],
+               [0, 1, 1]])
+        """
+        share = check_alpha(alpha)
+        self._check_conformed()
+        if class_conditional:
+            own = [self.nonconformity_[self.nonconformity_classes_ == c] for c in range(len(self.classes_))]
+            limit: Any = np.array([bound(ascending, share) for ascending in own])
+        else:
+            limit = bound(self.nonconformity_, share)
+        scores, thresholds = self._scores(X), self.model_.plain
+        found: Array = self._misfit(scores - np.sort(thresholds) if len(thresholds) else scores) <= limit
+        return found
+
+
+class PredictsIntervals(Conformal):
+    """Mixin of regressions with ``calibration_size``."""
+
+    _promising = "predict_interval"
+
+    def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
+        found: Array = np.abs(labels - scores[:, 0])
+        return found
+
+    @available_if(has_guarantee)
+    def predict_interval(self: Any, X: Any, alpha: float = 0.1) -> Array:
+        """Intervals that have the target with a probability of at least 1 − alpha, all of one width.
+
+        That holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows that are drawn as
+        those of the fit were, on average over fits and rows. Weights of rows count in the fit, and not here: the
+        probability is that over rows as they come. It is no promise for a given row. With "out-of-fold" nothing is
+        promised (``guarantee_`` is "none"), and the share is usually within a point of 1 − alpha.
+
+        With too few rows held out for alpha, fewer than 1/alpha − 1, intervals are infinite.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        alpha : float, default=0.1
+            How often the target may be outside.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2), float64
+            Where each interval begins and ends.
+
+        Raises
+        ------
+        AttributeError
+            ``calibration_size`` is None.
+        NotFittedError
+            Before ``fit``, or ``fit`` was without ``calibration_size``.
+        ValueError
+            alpha, or a value in X, is out of range.
+
+        References
+        ----------
+        Papadopoulos, Proedrou, Vovk, Gammerman: Inductive Confidence Machines for Regression, ECML 2002.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import SVR
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-3, 3, size=(400, 1))
+        >>> y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=400)
+        >>> SVR(calibration_size=0.25).fit(X[:300], y[:300]).predict_interval([[0.0]], alpha=0.1).round(1)
+        array([[-0.3,  0.3]])
+        """
+        share = check_alpha(alpha)
+        self._check_conformed()
+        half = bound(self.nonconformity_, share)
+        return self.predict(X)[:, None] + np.array([-half, half])
+
+
+class PredictsPValues(Conformal):
+    """Mixin of novelty detectors with ``calibration_size``."""
+
+    _promising = "p_values"
+
+    def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
+        return -scores[:, 0]
+
+    @available_if(has_guarantee)
+    def p_values(self: Any, X: Any) -> Array:
+        """p-values of rows being drawn as those of the fit were.
+
+        Of such rows at most a share α has a p-value of at most α, on average over fits and rows. That holds with a
+        number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), whatever ν and the kernel are; weights of rows
+        count in the fit, and not here. With "out-of-fold" nothing is promised (``guarantee_`` is "none"), and the share
+        is usually within a point of α.
+
+        p-values are multiples of 1/(m + 1), where m rows were held out: (1 + number of these that are as far outside,
+        or farther) / (m + 1).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Small for novelties.
+
+        Raises
+        ------
+        AttributeError
+            ``calibration_size`` is None.
+        NotFittedError
+            Before ``fit``, or ``fit`` was without ``calibration_size``.
+        ValueError
+            A value in X is out of range.
+
+        References
+        ----------
+        Bates, Candès, Lei, Romano, Sesia: Testing for Outliers with Conformal p-Values, Annals of Statistics 2023.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import OneClassSVM
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> clf = OneClassSVM(calibration_size=99).fit(X)
+        >>> clf.p_values([[0.0, 0.0], [4.0, 4.0]]).round(2)
+        array([0.95, 0.01])
+        """
+        self._check_conformed()
+        own = self.nonconformity_
+        n_nearer = np.searchsorted(own, -self._scores(X)[:, 0], side="left")
+        found: Array = (1 + len(own) - n_nearer) / (1 + len(own))
+        return found
