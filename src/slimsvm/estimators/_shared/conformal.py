@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
-from slimsvm.estimators._shared.calibrating import FEW_ROWS, out_of_sample, scores_of
+from slimsvm.estimators._shared.calibrating import FEW_ROWS, scores_of
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
 
@@ -125,22 +125,6 @@ def scores_held_out(fit: Fit, problem: Problem, held: HeldOut) -> tuple[Array, A
         return scores_of(fit, problem, held.X[few]), held.y[few]
 
 
-def scores_out_of_fold(
-    solver: Any, problem: Problem, fit: Fit, found: tuple[Array, Array] | None, block: Any
-) -> tuple[Array, Array]:
-    """Numbers of rows that were trained on, and their scores by about the machine without them.
-
-    ``found`` has them where the fit was calibrated. Pairs of other classes never saw a row: ``block(rows)`` gives the
-    rows that their scores are computed of.
-    """
-    rows, scores = out_of_sample(solver, problem, fit) if found is None else found
-    unknown = np.isnan(scores)
-    if unknown.any():
-        with no_limit():
-            scores = np.where(unknown, fit.model.scores(block(rows), problem.n_jobs), scores)
-    return rows, scores
-
-
 # -- the order statistic ----------------------------------------------------------------------------------------------
 
 
@@ -234,7 +218,7 @@ class PredictsSets(Conformal):
         those of the fit were, on average over fits and rows. Weights of rows and ``class_weight`` count in the fit, and
         not here: the probability is that over rows as they come. It is no promise for a given row, nor for each class,
         unless ``class_conditional``. With "out-of-fold" nothing is promised (``guarantee_`` is "none"), and the
-        share is usually within a point of 1 − alpha.
+        share is usually within a point of 1 − alpha, unless C or gamma are so large that the model fits noise.
 
         A set may be empty: where the model errs less often than alpha, no class fits such a row. With too few rows held
         out for alpha, fewer than 1/alpha − 1, all sets have all classes.
@@ -304,7 +288,8 @@ class PredictsIntervals(Conformal):
         That holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows that are drawn as
         those of the fit were, on average over fits and rows. Weights of rows count in the fit, and not here: the
         probability is that over rows as they come. It is no promise for a given row. With "out-of-fold" nothing is
-        promised (``guarantee_`` is "none"), and the share is usually within a point of 1 − alpha.
+        promised (``guarantee_`` is "none"), and the share is usually within a point of 1 − alpha, unless C or gamma are
+        so large that the model fits noise.
 
         With too few rows held out for alpha, fewer than 1/alpha − 1, intervals are infinite.
 

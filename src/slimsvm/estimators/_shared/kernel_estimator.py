@@ -16,10 +16,10 @@ from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
-from slimsvm.core.clock import Limit, present_limit, under
+from slimsvm.core.clock import Limit, no_limit, present_limit, under
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
 from slimsvm.estimators._shared.automatic import choose_solver
-from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability
+from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
 from slimsvm.estimators._shared.conformal import (
     HELD_OUT,
     NONE,
@@ -29,7 +29,6 @@ from slimsvm.estimators._shared.conformal import (
     hold_out,
     rows_held,
     scores_held_out,
-    scores_out_of_fold,
 )
 from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
 from slimsvm.estimators._shared.gamma_scale import scale_gamma, typical_gamma
@@ -277,7 +276,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
         count = rows_held(self.calibration_size, len(y))
         if self.calibration_size is not None and y.ndim == 2:
-            raise ValueError("calibration_size is for one label or target of each row, found an indicator matrix y")
+            raise ValueError(f"calibration_size is for one label or target of each row, found y of shape {y.shape}")
         if count is None:
             return X, y, weights, index
         labels = y if is_classifier(self) else None
@@ -429,8 +428,6 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             with under(limit):
                 fit = self.solver_.solve(problem, state=state, callbacks=callbacks)
             fit = timed(fit, limit, type(self).__name__)
-        if self._columns is not None:
-            fit.model = self._widened(fit.model)
         if fit.solved is not None:
             task, examples, self.intercept_kind_ = fit.solved.task, fit.solved.examples, fit.solved.intercept
         if fit.trials:
@@ -443,11 +440,17 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
                 stacklevel=5,
             )
         if task.has_shift:
-            self._centre = task.shift(fit.model.scores(X, n_jobs=self.n_jobs), examples)
+            model = fit.model if self._columns is None else self._widened(fit.model)
+            self._centre = task.shift(model.scores(X, n_jobs=self.n_jobs), examples)
         found, unseen = None, None
         if is_calibrated:
             with under(limit):
                 found = self._calibrate(fit, problem)
+        elif is_conformed and held is None:
+            with under(limit):
+                found = out_of_sample(self.solver_, problem, fit)
+        if self._columns is not None:
+            fit.model = self._widened(fit.model)
         if is_conformed:
             with under(limit):
                 unseen = self._unseen(fit, problem, X, y, held, found)
@@ -469,9 +472,13 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         if held is not None:
             scores, labels = scores_held_out(fit, problem, held)
             return Unseen(scores + self._centre, labels, held.lent, HELD_OUT)
-        trained = as_rows(X)
-        block = partial(trained.take, dtype=trained.exact_dtype)
-        rows, scores = scores_out_of_fold(self.solver_, problem, fit, found, block)
+        rows, scores = found
+        unknown = np.isnan(scores)
+        if unknown.any():  # of pairs of other classes, which never saw the row
+            trained = as_rows(X)
+            with no_limit():
+                own = scores_of(fit, problem, trained.take(rows, trained.exact_dtype))
+            scores = np.where(unknown, own, scores)
         return Unseen(scores + self._centre, y[rows], y[:0], NONE)
 
     def _calibrate_on(self, model: KernelExpansion, problem: Problem, is_first: bool) -> None:
